@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.construction.check import check
+from apbjudge.construction.checks import personal
 from apbjudge.construction.checks.personal import PERSONAL_CHECKS
 
 from .checking import codes, findings_of
@@ -27,23 +30,20 @@ def found(text: str) -> list[str]:
 PERSONAL = [
     "Write to ana.silva+tides@mailbox.pt.",
     "Ring +45 33 12 45 90 after nine.",
-    "(212) 867-5309",
-    "phone: 33124590",
-    '{"phone": "33 12 45 90"}',
+    '{"phone": "+1 (212) 867-5309"}',
     "4539 1488 0343 6467",
     "3791 201453 88293",
     '{"card_number": 4539148803436467}',
 ]
 SECRET = [
     "AKIAQ2J7ZN4WLX5T0RBE",
-    "sk-proj-9fK2mQ7xT4vB8nL1cR6wZ3",
+    "sk-proj-9fK2mQ7xT4vB8nL1cR6wZ3T3BlbkFJ9fK2mQ7xT4vB8nL1cR6w",
     "ghp_9fK2mQ7xT4vB8nL1cR6wZ39fK2mQ7xT4vB8nL1",
-    "Authorization: Bearer 9fK2mQ7xT4vB8nL1cR6wZ3",
     "-----BEGIN RSA PRIVATE KEY-----",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI5OTkwIn0.k3f9QzT7bXw2",
-    "DB_PASSWORD=hunter22hunter",
+    "DB_PASSWORD='hunter22hunter'",
     '{"password": "hunter22hunter"}',
-    "https://host.pt/reset?access_token=9fK2mQ7xT4vB",
+    '{"api_key": "9fK2mQ7xT4vB"}',
     "postgres://ana:hunter22@db.harbour.pt/tides",
 ]
 NOTHING = [
@@ -87,6 +87,27 @@ def test_every_field_is_looked_at() -> None:
     for field, value in (("tools_json", tools), ("note", {"deep": [[{"er": "ana@mailbox.pt"}]]})):
         (finding,) = findings_of(PERSONAL_CHECKS, row("Hello.", **{field: value}))
         assert (finding.field, finding.message) == (field, "an e-mail address, 'ana@mailbox.pt'")
+
+
+def test_what_was_not_looked_for_is_said_by_the_name_of_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(personal, "find_spec", lambda name: None)
+    case = row(f"Write to ana@mailbox.pt, not to {PERSONAL[1]} {SECRET[0]}")
+    report = check([case])
+    assert [finding.message for finding in report.listed] == ["an e-mail address, 'ana@mailbox.pt'"]
+    assert "secret" not in report.checks
+    assert "apbjudge[personal]" in report.notes[-1]
+    assert "personal" not in str(check([case], ignore=["personal-data", "secret"]).notes)
+
+
+def test_hostile_texts_take_no_time() -> None:
+    """Each alone would take minutes by the libraries' patterns."""
+    start = time.monotonic()
+    for text in ("password", "password ", "secret=", "+1-", "eyJ", "1", "://a:"):
+        found(text * (8_000 // len(text)))
+    found("password" + " " * 8_000)
+    assert time.monotonic() - start < 20
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)

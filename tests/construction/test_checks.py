@@ -76,7 +76,9 @@ CLEAN: Mapping[str, Callable[[], list[Row]]] = {
         visual_missing, query=f"{QUERY} The picture shows our bicycles.", files=(PICTURE,)
     ),
     "removal": lambda: twins(tool_removal),
-    "missing": lambda: twins(information_missing),
+    "missing": lambda: twins(
+        information_missing, query="Sail with us from Vik on 2026-08-14. Our account is T-7715."
+    ),
     "contradiction": lambda: twins(contradictory_constraints),
     "bank": bank,
 }
@@ -237,7 +239,7 @@ PLANTED: Mapping[str, list[tuple[str, Callable[[Row], object]]]] = {
         ("twin-missing", claims(twin="none")),
     ],
     "missing": [
-        ("value-present", lambda r: r.update(plan="", system_prompt="It is 2026-08-14.")),
+        ("value-present", lambda r: r.update(plan="", system_prompt="It is T-7715.")),
         ("twin-differs", lambda r: r["tools"].append({"name": "new_one"})),
     ],
     "contradiction": [

@@ -17,13 +17,8 @@ from hypothesis import strategies as st
 from apbjudge.construction.cases import Context, Reject, Row, row_id
 from apbjudge.construction.likeness import may_serve
 from apbjudge.construction.limits import is_amount
-from apbjudge.construction.literals import numbers_in
-from apbjudge.construction.queries import (
-    is_stated,
-    places_of,
-    with_sentences,
-    without_value,
-)
+from apbjudge.construction.literals import is_worded, numbers_in, places_of
+from apbjudge.construction.queries import with_sentences, without_sentence
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.transforms.unsolvable import (
     contradictory_constraints,
@@ -157,7 +152,7 @@ def assert_exclusive(row: Row, query: str, value: float) -> None:
         [
             "Please order bread for the party with a budget of ${}.",
             "I'd like to order bread, the budget being {} euros, if you can",
-            "Could you order the bread with a budget of {}? Thank you.",
+            "Could you order the bread with a budget of €{}?",
         ]
     ),
     st.integers(0, 2**32),
@@ -170,8 +165,7 @@ def test_limits_exclude_each_other_around_the_value(value: float, phrase: str, n
     assert left_in(row) == {"order_bread", "bake_dough"}
     texts = [bound.text for bound in claims_of(row).bounds]
     assert all(("$" in text) == ("$" in query) for text in texts)
-    assert all(("euros" in text) == ("euros" in query) for text in texts)
-    assert row["query"].endswith("Thank you.") == query.endswith("Thank you.")
+    assert all(("€" in text) == ("€" in query) for text in texts)
 
 
 def test_amounts_are_told_from_ids() -> None:
@@ -183,15 +177,14 @@ def test_amounts_are_told_from_ids() -> None:
         assert not is_amount("price", value)
 
 
-def test_sentences_stand_before_thanks_found_in_linear_time() -> None:
+def test_sentences_are_added_and_numbers_looked_for_in_linear_time() -> None:
     """Quadratic time would be hours."""
     blank = "Order it." + "\n" * 1_000_000 + "x"
     assert with_sentences(blank, ["A."]) == f"{blank}. A."
+    assert without_sentence("My card is 7." + "\n" * 1_000_000 + "x", 11, 12) is None
     assert numbers_in("a" * 1_000_000) == []
     assert with_sentences('She said "no."', ["A."]) == 'She said "no." A.'
     assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
-    assert with_sentences("Order it? Thanks a lot!", ["A."]) == "Order it? A. Thanks a lot!"
-    assert with_sentences("Order it\n \nThank you.", ["A."]) == "Order it. A.\n \nThank you."
 
 
 # Information --------------------------------------------------------------------------------------
@@ -200,42 +193,36 @@ def test_sentences_stand_before_thanks_found_in_linear_time() -> None:
 @pytest.mark.parametrize(
     ("query", "left"),
     [
-        ("Show me the loans of the reader with ID [4471].", "Show me the loans of the reader."),
-        ("Lend me a book called '[Knots]' and tell me where.", "Lend me a book and tell me where."),
-        ("My name is Ada and my card number is [L-1].", "My name is Ada."),
-        ("Pay it for me from account [T-7].", "Pay it for me from my account."),
-        ("Please cancel order number [31] for us.", "Please cancel the order for us."),
-        ("Keep my loan (number: [N-55]) for another week.", "Keep my loan for another week."),
-        ("We want to sail from [Vik] to Holm.", "We want to sail to Holm."),
+        ("Lend me the book. My card number is [L-1].", "Lend me the book."),
+        ("My card is '[L-1]'. Lend me the new book!", "Lend me the new book!"),
         (
-            "Bake a loaf with a weight of [750] grams, please salt it.",
-            "Bake a loaf, please salt it.",
+            "Ask Dr. Ode for my pills. The order is: [31]. Thanks.",
+            "Ask Dr. Ode for my pills. Thanks.",
         ),
-        ("A box with a width of [5] cm and a height of 9 cm.", "A box with a height of 9 cm."),
-        # what leaves a doubt stays
-        ("What do the tides look like in the town of [Vik]?", None),
-        ("Please cancel order number [31] today.", None),
-        ("I want a room with ID [4] and the code 7.", None),
-        ("[Vik] is a place that I like.", None),
-        ("The pier is called [Vik].", None),
-        ("My friend is [Ada]. She needs a book.", None),
-        ("The load has a mass of [65].", None),
+        # what asks for something, says more, or is spoken of afterwards stays
+        ("Show me the loans of the reader with ID [4471]. I need them soon.", None),
+        ("My name is Ada and my card is [L-1]. Lend me the new book.", None),
+        ("My card is [L-1], so lend me the book. I am in a hurry.", None),
+        ("My friend is [Ada]. She needs a book on knots.", None),
+        ("The pier is called [Vik]. Tell me how high the water is.", None),
+        ("My doctor is Dr. [Ode]. Please ask for my pills.", None),
+        ("The order is [31]. Cancel it.", None),
     ],
 )
-def test_a_value_is_taken_out_with_its_phrase_or_not_at_all(query: str, left: str | None) -> None:
+def test_a_value_is_taken_out_with_its_sentence_or_not_at_all(query: str, left: str | None) -> None:
     before, value, after = re.split(r"[\[\]]", query)
     asked = f"{before}{value}{after}"
     ((start, end),) = places_of(value, asked)
-    assert without_value(asked, start, end) == left
+    assert without_sentence(asked, start, end) == left
 
 
 def test_values_are_looked_for_as_a_whole() -> None:
     assert places_of("5", "5.5 or 15, 5,000 or A-5 or 5:30") == []
     assert places_of("5", "take 5, or 5.") == [(5, 6), (11, 12)]
-    assert is_stated("L-20417", "card l 20417")
-    assert is_stated("New Town", "in NewTown")
-    assert not is_stated("Vik", "in Holm")
-    assert not is_stated("--", "in Holm")
+    assert is_worded("L-20417", "card l 20417")
+    assert is_worded("New Town", "in NewTown")
+    assert not is_worded("Vik", "in Holm")
+    assert not is_worded("--", "in Holm")
 
 
 LIBRARY = (
@@ -246,9 +233,8 @@ NAMES = st.text("abdegiklmnoprstuv", min_size=4, max_size=9).map(str.capitalize)
 CARDS = st.from_regex(r"[A-Z]-[0-9]{5}", fullmatch=True)
 PHRASES = (
     "Please find the book '{title}' and lend it to me. My card number is {card}.",
-    "Please find a book called {title} for the reader with card number {card}.",
-    "I'd like to borrow the novel {title}. Card {card}.",
-    "Please get me the novel '{title}' on card {card}. I am in a hurry!",
+    "I'd like to borrow a novel. The title is '{title}'. Please use card {card}.",
+    "My card is {card}. Please get me the novel '{title}'. I am in a hurry!",
 )
 
 
@@ -274,13 +260,11 @@ def test_a_removed_value_is_shown_nowhere_and_no_other_is_lost(
     shown = {key: value for key, value in row.items() if key not in hidden}
     assert str(removed).casefold() not in json.dumps(shown).casefold()
     (kept,) = {title, card} - {removed}
-    assert is_stated(kept, row["query"])
+    assert is_worded(kept, row["query"])
     assert "  " not in row["query"]
     assert row["query"][0].isupper()
     assert row["query"][-1] in ".!"
-    assert set(row["query"].split()) - {"card", "my", "the", "card."} <= {
-        word for part in query.split() for word in (part, f"{part}.", part.strip("'"))
-    } | {"book", "novel.", "book."}
+    assert set(row["query"].split()) < set(query.split())
     assert ("card number" if removed == card else "title") in row["plan"]
 
 
@@ -343,9 +327,10 @@ NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
         "no amount among the arguments": [baking("Is it open on the 4th?", open=True)],
         "the query is not English": [baking("Bestelle 4 loaves Brot bis morgen.", loaves=4)],
         "the query does not state the amount by its name": [
-            baking("I have a weight of 12 firlots in my cart.", weight=12),  # an unknown unit
-            baking("The dough has a weight of 12 kg, and I am in a hurry.", weight=12),
-            baking("Weight of 12 kg, and for the cake weight 5 kg.", weight=12, cake_weight=5),
+            baking("I need a loaf for 12 people, if it is open.", weight=12),
+            baking("For us the weight of 12 kg, please, not a weight of 12 g.", weight=12),
+            baking("I want the weight of 12 kg, and for the oven 5.", weight=12, cake_weight=5),
+            baking("I want a share (weight) of 80 % in it, please.", weight=80),
         ],
     },
     information_missing: {
@@ -366,7 +351,7 @@ NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
         "another value may be taken in its place": [
             lending(query=f"{ASKED} My aunt has the card L-7, by the way.", before=(AUNT,))
         ],
-        "the value can't be taken out of its sentence": [
+        "the value has no sentence of its own; --model rewrites such queries": [
             lent("L-20417 is my card, so lend me the book.")
         ],
         "another value would be lost": [

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from apbjudge.construction import pool as pools
 from apbjudge.construction.cases import Context, Reject, Row, Transform, case_id
-from apbjudge.construction.likeness import definition_of, likeness, name_words
+from apbjudge.construction.likeness import definition_of, likeness
 from apbjudge.construction.pool import ToolPool
 from apbjudge.construction.seeds import Seed, draw
 from apbjudge.construction.transforms.broken import FAILURES, substitute_of, tool_broken
 from apbjudge.construction.transforms.distractors import TOO_FEW, extraneous_plans, extraneous_steps
 from apbjudge.construction.transforms.plans import holistic
 from apbjudge.construction.transforms.steps import step_wise
+from apbjudge.protocols.tool_words import name_words
 from apbjudge.records import Item
 from apbjudge.records import Row as RowReader
 from apbjudge.records.tools import read_tool

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.construction.literals import is_worded, literals_of, results_of, written_at
+from apbjudge.construction.literals import is_worded, literals_of, places_of, results_of
 from apbjudge.construction.seeds import Seed
 from apbjudge.construction.writing.config import KINDS, Kind, WriteConfig
-from apbjudge.construction.writing.rules import names_tool, read_reply
+from apbjudge.construction.writing.rules import read_reply
 from apbjudge.construction.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
@@ -43,16 +43,16 @@ def test_literals_are_what_the_arguments_take_from_the_query() -> None:
 
 
 def test_values_are_looked_for_as_wholes() -> None:
-    assert written_at("4", "for 4 people") == "4"
-    assert written_at("two words", "Two\n  words here") == "Two words"
+    assert places_of("4", "for 4 people") == [(4, 5)]
+    assert places_of("two words", "Two\n  words here") == [(0, 11)]
     for value, text in (("4", "4.5 metres"), ("ada", "ada@x.example"), ("T-7715", "t-7715")):
-        assert written_at(value, text) is None
+        assert places_of(value, text) == []
 
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_a_value_between_spaces_is_always_there(value: str, before: str, after: str) -> None:
     if value.split():
-        assert written_at(value, f"{before} {value} {after}") is not None
+        assert places_of(value, f"{before} {value} {after}")
         if any(c.isalnum() for c in value.casefold()):
             assert is_worded(value, f"{before} {value} {after}")
 
@@ -158,15 +158,6 @@ def test_parameters_are_described_where_the_others_are() -> None:
     described = {**FERRY[0], "parameters": {"type": "object", "properties": origin}}
     seed = seed_of(CROSSING[0], tools=(described,))
     assert codes("distractors", {"tools": INVENTED}, seed) == ["parameter not described"]
-
-
-def test_words_that_are_names_of_tools_may_be_used_as_words() -> None:
-    assert not names_tool("search", "I search for it with a tool")
-    for text in ("call search(x)", "the search tool", "use `search`"):
-        assert names_tool("search", text)
-    assert names_tool("find_sailings", "Find_Sailings!")
-    assert names_tool("findTrip", "with findtrip")
-    assert not names_tool("find_sailings", "find sailings, my_find_sailings2")
 
 
 # Tasks --------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Audits of a judge: what is wrong with it, measured without believing it.
 
 Rows become bases (plans taken as correct), bases become variants of which the truth is known, and
-a judge's responses to them become the measures of twelve probes.
+a judge's responses to them become the measures of probes.
 """
 
 from typing import Any

@@ -9,7 +9,6 @@ from .perturbations.bases import Base as Base
 from .perturbations.bases import Bases as Bases
 from .perturbations.bases import find_bases as find_bases
 from .perturbations.faults import KINDS as KINDS
-from .perturbations.faults import Kind as Kind
 from .perturbations.faults import plant as plant
 from .perturbations.format_changes import FORMAT_CHANGES as FORMAT_CHANGES
 from .perturbations.format_changes import change_format as change_format
@@ -17,6 +16,7 @@ from .perturbations.harmless import HARMLESS as HARMLESS
 from .perturbations.harmless import harmless as harmless
 from .perturbations.injections import inject as inject
 from .perturbations.injections import payloads as payloads
+from .perturbations.kinds import Kind as Kind
 from .perturbations.padding import pad as pad
 from .perturbations.references import other_references as other_references
 from .session import Audit as Audit

@@ -12,18 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
-from typing import Annotated, Literal
-
-from pydantic import AliasChoices, Field
+from typing import Literal, TypeVar
 
 from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import Estimate, t_quantile
 from .responses import Response
 
+_T = TypeVar("_T")
 Outcome = Literal["passes", "fails", "could not tell"]
-StoredOutcome = Annotated[Outcome, Field(validation_alias=AliasChoices("outcome", "standing"))]
-"""An outcome as cards hold it; those of earlier versions call it ``standing``."""
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
 """How a value reads: a share in percent, a difference of shares in points, a plain number."""
@@ -54,7 +51,7 @@ class Measure:
     estimate: Estimate
     side: Side
     limit: float
-    outcome: StoredOutcome
+    outcome: Outcome
     needed: int | None = None
     detectable: float | None = None
     parts: Parts = field(default_factory=dict[str, tuple[float, float]])
@@ -98,6 +95,25 @@ class ProbeTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        first: str,
+        groups: Mapping[str, _T],
+        cells: Mapping[str, Callable[[_T], str]],
+    ) -> ProbeTable:
+        """A table with a row for each group.
+
+        Args:
+            title: Its title.
+            first: Head of the column with the names of the groups.
+            groups: By name.
+            cells: By head of the column, what a group has there.
+        """
+        rows = ((name, *(cell(of) for cell in cells.values())) for name, of in groups.items())
+        return cls(title=title, columns=(first, *cells), rows=tuple(rows))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
@@ -121,7 +137,7 @@ class Probe:
     name: str
     title: str
     question: str
-    outcome: StoredOutcome
+    outcome: Outcome
     because: str
     measures: tuple[Measure, ...] = ()
     figures: tuple[ProbeMetric, ...] = ()

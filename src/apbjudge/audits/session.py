@@ -27,7 +27,7 @@ from ..llm.limits import RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..options import takes
 from ..records import ERROR_CODES
-from ..records.run_folder import JUDGEMENTS, MANIFEST, predictions_of
+from ..records.run_folder import MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.folder import clear_run
 from ..runs.loop import QUIET, Events
@@ -39,7 +39,7 @@ from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 from .outcomes import Probe, contained, cost_of
 from .probes import OF_RESPONSES, leaks, preference
-from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
+from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -202,11 +202,11 @@ def audit(
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
         folder, design = Path(path), prepared.design
         _claim(folder, design.fingerprint, overwrite=overwrite)
-        is_scheduled = _write_schedule(folder, design)
+        turns = enumerate(design.schedule)
+        schedule = ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns)
+        write_rows(folder / SCHEDULE, schedule)
         runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
-        responses = AuditResponses(
-            all=tuple(_responses(design, spec, runs, is_scheduled=is_scheduled))
-        )
+        responses = AuditResponses(all=tuple(_responses(design, spec, runs)))
         unseen = Counter[str]()
         for of_arm in runs.values():
             unseen.update(of_arm.summary.totals.unseen)
@@ -323,9 +323,7 @@ def _judge(
     return dict(zip(names, runs, strict=True))
 
 
-def _responses(
-    design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run], *, is_scheduled: bool
-) -> Iterator[Response]:
+def _responses(design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run]) -> Iterator[Response]:
     """Every judgement in the order of the design: which reply came first must not show."""
     turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(design.schedule)}
     evidence = spec.evidence and not spec.is_static
@@ -333,7 +331,7 @@ def _responses(
         by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
         for variant in arm.variants:
             if variant.name in by_name:
-                turn = turns[arm.name, variant.name] if is_scheduled else None
+                turn = turns[arm.name, variant.name]
                 judgement = by_name[variant.name]
                 yield response_of(variant, arm.name, judgement, evidence=evidence, turn=turn)
 
@@ -342,8 +340,6 @@ def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
     """Makes the folder, unless another audit or something else is in it."""
     _make(folder)
     before = _fingerprint(folder / MANIFEST)
-    if before is None:
-        before = _fingerprint(folder / "runs" / MAIN / MANIFEST)
     if before is None:
         taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
         if taken := [*taken, *sorted((folder / "rows").glob("*.jsonl"))]:
@@ -397,19 +393,6 @@ def _clear(folder: Path) -> None:
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
-
-
-def _write_schedule(folder: Path, design: AuditDesign) -> bool:
-    """Writes the order in which everything is asked; false where judgements came otherwise.
-
-    Audits that earlier versions began asked one arm after the other and have no schedule.
-    """
-    path = folder / SCHEDULE
-    if not path.exists() and (folder / "runs" / MAIN / JUDGEMENTS).exists():
-        return False
-    turns = enumerate(design.schedule)
-    write_rows(path, ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns))
-    return True
 
 
 def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:

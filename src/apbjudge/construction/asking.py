@@ -104,7 +104,7 @@ def ask(
         if isinstance(task, JudgeTask):
             verdict = refuted[task.item.line]
             flagged = [code for code, is_set in (verdict.errors or {}).items() if is_set]
-            made = [code for code in flagged if _CLAIMS[code].made_by(task.item)]
+            made = [code for code in flagged if _CLAIMS[code][1](task.item)]
             n_void += len(flagged) - len(made)
             findings += (_finding(task, code, verdict, spec, source.name) for code in made)
     return Asked(
@@ -166,43 +166,35 @@ def _check_rubric(ref: str | None) -> None:
         raise OptionError(f"--rubric: expected codes among {', '.join(_CLAIMS)}, got {unknown[0]}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a code of the rubrics is about.
-
-    Attributes:
-        field: The field of a row at fault.
-        made_by: Whether a case makes such a claim.
-    """
-
-    field: str
-    made_by: Callable[[Item], bool] = lambda item: True
+def _always(item: Item) -> bool:
+    return True
 
 
 def _states(name: str) -> Callable[[Item], bool]:
     return lambda item: item.construction is not None and name in item.construction.claims
 
 
-_CLAIMS: Mapping[str, _Claim] = {
-    "UnclearQuery": _Claim("query"),
-    "Unachievable": _Claim("query", lambda item: item.condition.unsolvable_type is None),
-    "UnrealisticTools": _Claim("tools"),
-    "WrongHistory": _Claim("trajectory_prefix", lambda item: bool(item.trajectory)),
-    "WrongReference": _Claim(
-        "reference", lambda item: bool(item.response) and item.condition.unsolvable_type is None
+_CLAIMS: Mapping[str, tuple[str, Callable[[Item], bool]]] = {
+    "UnclearQuery": ("query", _always),
+    "Unachievable": ("query", lambda item: item.condition.unsolvable_type is None),
+    "UnrealisticTools": ("tools", _always),
+    "WrongHistory": ("trajectory_prefix", lambda item: bool(item.trajectory)),
+    "WrongReference": (
+        "reference",
+        lambda item: bool(item.response) and item.condition.unsolvable_type is None,
     ),
-    "GivesItselfAway": _Claim("query"),
-    "UsefulDistractor": _Claim(
-        "extraneous_tool_names", lambda item: bool(item.condition.extraneous)
+    "GivesItselfAway": ("query", _always),
+    "UsefulDistractor": ("extraneous_tool_names", lambda item: bool(item.condition.extraneous)),
+    "WrongReplacement": (
+        "replacement_tool",
+        lambda item: item.condition.replacement is not None,
     ),
-    "WrongReplacement": _Claim(
-        "replacement_tool", lambda item: item.condition.replacement is not None
-    ),
-    "Solvable": _Claim("unsolvable_type", lambda item: item.condition.unsolvable_type is not None),
-    "WeakComposite": _Claim("construction.composites", _states("composites")),
-    "UsefulTrap": _Claim("construction.traps", _states("traps")),
+    "Solvable": ("unsolvable_type", lambda item: item.condition.unsolvable_type is not None),
+    "WeakComposite": ("construction.composites", _states("composites")),
+    "UsefulTrap": ("construction.traps", _states("traps")),
 }
-"""The claims by code of the rubrics ``case-plan`` and ``case-steps``."""
+"""By code of the rubrics ``case-plan`` and ``case-steps``: the field of a row that is at fault, and
+whether a case makes such a claim."""
 
 
 def check_of(code: str) -> str:
@@ -225,4 +217,4 @@ def _finding(
         reason = f"{reason[: _REASON - 1]}…"
     place = CasePlace(task.item.item_id, name, task.item.line)
     message = f"{what} ({votes}): {reason}" if reason else f"{what} ({votes})"
-    return place.finding(check_of(code), _CLAIMS[code].field, message)
+    return place.finding(check_of(code), _CLAIMS[code][0], message)

@@ -6,12 +6,13 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import orjson
+from pydantic import BaseModel, PlainSerializer
 
 from ..document.display import Shown
 from ..document.model import Document
@@ -53,11 +54,16 @@ UNSOLVABLE = "holistic_unsolvable"
 _NEED_POOL = frozenset(("holistic_tool_extraneous", "step_wise_tool_extraneous", EFFICIENCY))
 
 
-@dataclass(slots=True)
-class TransformCounts:
+Counts = Annotated[Counter[str], PlainSerializer(lambda of: dict(sorted(of.items())))]
+"""Counts by name, written in an order that does not depend on the source's."""
+
+
+class TransformCounts(BaseModel):
     """What became of the seeds that a transform was tried on.
 
     Attributes:
+        split: The split it builds for.
+        transform: Its name.
         seeds: Seeds it was tried on.
         built: Rows it made.
         kept: Rows that passed all checks.
@@ -66,15 +72,16 @@ class TransformCounts:
         repairs: What was mended in rows that were kept.
     """
 
+    split: str
+    transform: str
     seeds: int = 0
     built: int = 0
     kept: int = 0
-    rejected: Counter[str] = field(default_factory=Counter[str])
-    repairs: Counter[str] = field(default_factory=Counter[str])
+    rejected: Counts = Counter()
+    repairs: Counts = Counter()
 
 
-@dataclass(slots=True)
-class Funnel:
+class Funnel(BaseModel):
     """What became of everything in the source.
 
     Attributes:
@@ -84,53 +91,30 @@ class Funnel:
         unused: Seeds beyond the number wanted.
         seeds: Seeds used.
         repairs: What was mended in seeds.
-        transforms: By split and transform.
+        transforms: In the order of their first use.
+        kept: Rows written.
         licences: Rows kept by licence of their source.
         suspected: Findings of checks that code can't be sure of, by check, in rows kept.
     """
 
     entries: int = 0
     unreadable: int = 0
-    rejected: Counter[str] = field(default_factory=Counter[str])
+    rejected: Counts = Counter()
     unused: int = 0
     seeds: int = 0
-    repairs: Counter[str] = field(default_factory=Counter[str])
-    transforms: dict[tuple[str, str], TransformCounts] = field(
-        default_factory=dict[tuple[str, str], TransformCounts]
-    )
-    licences: Counter[str] = field(default_factory=Counter[str])
-    suspected: Counter[str] = field(default_factory=Counter[str])
+    repairs: Counts = Counter()
+    transforms: list[TransformCounts] = []
+    kept: int = 0
+    licences: Counts = Counter()
+    suspected: Counts = Counter()
 
-    @property
-    def kept(self) -> int:
-        """Rows written."""
-        return sum(each.kept for each in self.transforms.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values, in an order that does not depend on the source's."""
-        return {
-            "entries": self.entries,
-            "unreadable": self.unreadable,
-            "rejected": _sorted(self.rejected),
-            "unused": self.unused,
-            "seeds": self.seeds,
-            "repairs": _sorted(self.repairs),
-            "transforms": [
-                {
-                    "split": split,
-                    "transform": name,
-                    "seeds": of.seeds,
-                    "built": of.built,
-                    "kept": of.kept,
-                    "rejected": _sorted(of.rejected),
-                    "repairs": _sorted(of.repairs),
-                }
-                for (split, name), of in self.transforms.items()
-            ],
-            "kept": self.kept,
-            "licences": _sorted(self.licences),
-            "suspected": _sorted(self.suspected),
-        }
+    def of(self, split: str, transform: str) -> TransformCounts:
+        """The counts of a transform."""
+        for each in self.transforms:
+            if (each.split, each.transform) == (split, transform):
+                return each
+        self.transforms.append(TransformCounts(split=split, transform=transform))
+        return self.transforms[-1]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -366,7 +350,7 @@ class Builder:
 
     def _made(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
         """The rows that a transform makes of a seed and that pass all checks, or why not."""
-        counts = self._counts(split, name)
+        counts = self._funnel.of(split, name)
         counts.seeds += 1
         try:
             for made in TRANSFORMS[split][name](seed, self._context):
@@ -391,20 +375,18 @@ class Builder:
     def _keep(self, made: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
         """Writes a row, or why there is none."""
         if isinstance(made, Reject):
-            self._counts(split, made.transform).rejected[made.reason] += 1
+            self._funnel.of(split, made.transform).rejected[made.reason] += 1
             fields = {"seed": seed.seed_id, "split": split, **asdict(made)}
             self._write(REJECTS, {"source": place, **fields})
             return False
         construction = made["construction"]
-        counts = self._counts(split, construction["transform"])
+        counts = self._funnel.of(split, construction["transform"])
         counts.kept += 1
+        self._funnel.kept += 1
         counts.repairs.update(construction.get("repairs", ()))
         self._funnel.licences[seed.licence or NOT_STATED] += 1
         self._write(CASES, made)
         return True
-
-    def _counts(self, split: str, name: str) -> TransformCounts:
-        return self._funnel.transforms.setdefault((split, name), TransformCounts())
 
     def _write(self, name: str, row: Mapping[str, Any]) -> None:
         line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -417,7 +399,7 @@ class Builder:
         """That no case was built, and what was most often in the way."""
         funnel = self._funnel
         reasons = Counter(funnel.rejected)
-        for of in funnel.transforms.values():
+        for of in funnel.transforms:
             reasons.update(of.rejected)
         if funnel.unreadable:
             reasons["unreadable"] = funnel.unreadable
@@ -432,7 +414,7 @@ class Builder:
             "command": "build",
             "config": config.model_dump(mode="json", exclude={"out", "overwrite"}),
             "inputs": {name: _marks(path) for name, path in given.items() if path is not None},
-            "funnel": self._funnel.to_json(),
+            "funnel": self._funnel.model_dump(),
             "writing": None if self._writing is None else _written(self._writing),
             "outputs": {name: of.hexdigest() for name, of in self._digests.items()},
         }
@@ -461,7 +443,3 @@ def _marks(path: Path) -> dict[str, str]:
         with unpacked(each.path).open("rb") as file:
             marks[each.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return marks
-
-
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items()))

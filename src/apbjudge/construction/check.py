@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
+from pydantic import BaseModel
 
 from ..config import RowsConfig
 from ..document.display import Shown
@@ -31,7 +32,7 @@ from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
 from .checks.form import FORM_CHECKS
 from .checks.leaks import LEAK_CHECKS, Placement
-from .checks.personal import PERSONAL_CHECKS
+from .checks.personal import NOT_LOOKED_FOR, PERSONAL_CHECKS, has_libraries
 from .checks.repetition import Repetition
 from .checks.twins import Twins
 from .composition import Composition
@@ -51,19 +52,18 @@ CASE_CHECKS: tuple[CaseCheck, ...] = (
 """All that look at one case alone."""
 
 
-@dataclass(slots=True)
-class FindingCounts:
+class FindingCounts(BaseModel):
     """What a check found.
 
     Attributes:
         findings: How many.
         cases: In how many cases; findings about a file as a whole are not counted here.
-        listed: The first of them.
+        first: The first of them.
     """
 
     findings: int = 0
     cases: int = 0
-    listed: list[CaseFinding] = field(default_factory=list[CaseFinding])
+    first: list[CaseFinding] = []
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -101,7 +101,7 @@ class CaseReport(Shown):
     @property
     def listed(self) -> Iterator[CaseFinding]:
         """The first findings of each check."""
-        return chain.from_iterable(of.listed for of in self.counts.values())
+        return chain.from_iterable(of.first for of in self.counts.values())
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -113,12 +113,7 @@ class CaseReport(Shown):
             "checks": list(self.checks),
             "notes": list(self.notes),
             "findings": {
-                name: {
-                    "certainty": CHECKS[name].certainty,
-                    "findings": of.findings,
-                    "cases": of.cases,
-                    "first": [finding.model_dump() for finding in of.listed],
-                }
+                name: {"certainty": CHECKS[name].certainty, **of.model_dump()}
                 for name, of in self.counts.items()
             },
             "composition": {
@@ -277,10 +272,7 @@ class CaseChecker:
         self._files.append(name)
         for number, values in rows:
             self._rows += 1
-            for finding in self._check_row(values, number, name, path):
-                if finding.check in self._chosen:
-                    self._count(finding)
-                    yield finding
+            yield from self.take(self._check_row(values, number, name, path))
         if self._rows == before:
             raise InputError(f"{visible(name)}: the file holds no rows")
 
@@ -341,30 +333,29 @@ class CaseChecker:
         )
 
     def take(self, findings: Iterable[CaseFinding]) -> Iterator[CaseFinding]:
-        """Counts findings that were made elsewhere, and yields those of the checks chosen."""
+        """Counts findings, and yields those of the checks chosen."""
         for finding in findings:
-            if finding.check in self._chosen:
-                self._count(finding)
-                yield finding
-
-    def _count(self, finding: CaseFinding) -> None:
-        of = self._counts.setdefault(finding.check, FindingCounts())
-        of.findings += 1
-        place = finding.file, finding.line
-        if finding.line and self._last.get(finding.check) != place:
-            of.cases += 1
-            self._last[finding.check] = place
-        if len(of.listed) < LISTED:
-            of.listed.append(finding)
+            if finding.check not in self._chosen:
+                continue
+            of = self._counts.setdefault(finding.check, FindingCounts())
+            of.findings += 1
+            place = finding.file, finding.line
+            if finding.line and self._last.get(finding.check) != place:
+                of.cases += 1
+                self._last[finding.check] = place
+            if len(of.first) < LISTED:
+                of.first.append(finding)
+            yield finding
 
     def report(self) -> CaseReport:
         """What was found so far."""
+        lacks = set[str]() if has_libraries() else {"personal-data", "secret"} & self._chosen
         return CaseReport(
             files=tuple(self._files),
             rows=self._rows,
             cases=self._cases,
             counts={name: self._counts[name] for name in CHECKS if name in self._counts},
             composition=self._composition,
-            checks=tuple(name for name in CHECKS if name in self._chosen),
-            notes=(*self._readings, *self._gaps.lines()),
+            checks=tuple(n for n in CHECKS if n in self._chosen - (lacks - {"personal-data"})),
+            notes=(*self._readings, *self._gaps.lines(), *([NOT_LOOKED_FOR] if lacks else [])),
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from ..protocols.tool_words import name_words
 from ..records import Tool
 from ..records.items import PUBLISHED_ENDS
-from ..records.loose_json import as_object
 from ..records.parameters import COERCIBLE
 
 LIKE = 0.5
@@ -43,23 +43,10 @@ _GENERAL = frozenset("bash browser code google internet python shell sql termina
 """Words in the names of tools that may serve for nearly anything."""
 
 
-def name_words(name: str) -> list[str]:
-    """The words of a tool's name, in lower case."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name).lower().split()
-
-
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, singular, cut to six letters."""
     words = (word.lower() for word in _WORD.findall(text))
     return frozenset(re.sub(r"(?<!s)s$", "", word)[:6] for word in words if word not in _STOP)
-
-
-def properties(tool: Tool) -> dict[str, dict[str, Any]]:
-    """A tool's parameters with their schemas, in order; empty where there is no JSON Schema."""
-    if tool.parameter_kind != "json_schema":
-        return {}
-    described = as_object(tool.parameters["properties"]) or {}
-    return {name: as_object(spec) or {} for name, spec in described.items()}
 
 
 @lru_cache(maxsize=8192)
@@ -89,6 +76,16 @@ def is_same(one: Tool, other: Tool) -> bool:
 def synonyms(verb: str) -> tuple[str, ...]:
     """The verbs of tools' names that say nearly what this one does, itself among them."""
     return next((verbs for verbs in _VERBS if verb in verbs), ())
+
+
+def in_style_of(name: str, words: Sequence[str]) -> str:
+    """Words put together as those of a name are."""
+    titled = [word.title() for word in words]
+    mark = next((mark for mark in "_-." if mark in name), "")
+    if not mark and re.search(r"[a-z0-9][A-Z]", name):
+        return "".join(titled if name[0].isupper() else [words[0], *titled[1:]])
+    joined = (mark or "_").join(titled if name[0].isupper() else words)
+    return joined.upper() if name.isupper() else joined
 
 
 @lru_cache(maxsize=8192)

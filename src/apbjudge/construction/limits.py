@@ -1,15 +1,15 @@
-"""Two limits on a number that exclude each other, as a user might write them."""
+"""Two limits on a number that exclude each other, as sentences to add to a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from decimal import Decimal
 from random import Random
 
+from ..protocols.tool_words import name_words
 from ..records import Bound
-from .likeness import name_words, stems
-from .queries import UNIT
+from .likeness import stems
 
 _NO_AMOUNT = frozenset(
     "account age card code coordinate date day emissions floor hour id identifier ids income "
@@ -17,18 +17,19 @@ _NO_AMOUNT = frozenset(
     "position postal postcode score seed ssn telephone time version x y year z zip zipcode".split()
 )
 """Words in the names of numbers that are no amounts: nobody sets limits on them."""
-_FILLERS = frozenset("amount count desired max maximum min minimum new no num of total".split())
-_AT_MOST = (
-    "The {subject} must not be more than {limit}.",
-    "Please keep the {subject} at {limit} or below.",
-    "The {subject} can be {limit} at most.",
-)
-_AT_LEAST = (
-    "The {subject} must be at least {limit}.",
-    "Please don't let the {subject} go below {limit}.",
-    "I need the {subject} to be {limit} or more.",
-)
-_LINKS = ("At the same time, ", "Also, ", "In addition, ")
+_FILLERS = frozenset("amount count desired max maximum min minimum new no num number of".split())
+_SENTENCES = {
+    "at most": (
+        "The {subject} must not be more than {limit}.",
+        "Please keep the {subject} at {limit} or below.",
+        "The {subject} can be {limit} at most.",
+    ),
+    "at least": (
+        "The {subject} must be at least {limit}.",
+        "Please don't let the {subject} go below {limit}.",
+        "The {subject} has to be {limit} or more.",
+    ),
+}
 
 
 def is_amount(parameter: str, value: object) -> bool:
@@ -45,93 +46,48 @@ def is_amount(parameter: str, value: object) -> bool:
     return not (is_numbered or is_year or (not counts_days and not _NO_AMOUNT.isdisjoint(words)))
 
 
+_NUMBER = re.compile(r"(?<![\w.,])([$€£]?)(\d[\d,]*(?<!,)(?:\.\d+)?)(\s?%)?(?![\d\w]|[.,:/-]\d)")
+
+
 def exclusive_bounds(
     query: str, parameter: str, value: float, *, others: Collection[str] = (), rng: Random
 ) -> tuple[Bound, Bound] | None:
     """Two limits on an amount that a query states, one below and one above it.
 
     Args:
-        query: States the amount once, in digits, with words of the parameter's name.
+        query: States the amount once, in digits, and has the words of the parameter's name.
         parameter: Its name.
         value: The amount, above 0.
-        others: Names of the other numbers that the query may state.
+        others: Names of the other numbers; none of them may have all of these words.
         rng: Draws limits, words and order.
 
     Returns:
         The limits with the sentences to add, in the order to add them; None where the query does
         not state the amount in such a way, or no number fits below it.
     """
-    stated = _stated(query, parameter, value)
-    if stated is None:
+    stated = [m for m in _NUMBER.finditer(query) if float(m[2].replace(",", "")) == value]
+    words = [word for word in name_words(parameter) if word not in _FILLERS]
+    known = stems(" ".join(words))
+    if len(stated) != 1 or not words or len(known) < len(words) or not known <= stems(query):
         return None
-    subject, number, prefix, suffix = stated
-    if any(stems(subject.split()[-1]) <= stems(" ".join(name_words(name))) for name in others):
-        return None  # one limit may be read as that of the other number
+    if any(known <= stems(" ".join(name_words(other))) for other in others):
+        return None  # a limit may be read as one of the other number
+    prefix, number, suffix = stated[0].groups(default="")
     limits = _around(value, number, rng)
-    if limits is None or ("%" in suffix and value <= 100 < limits[1]):
+    if limits is None or (suffix and value <= 100 < limits[1]):
         return None
-    grouped = "," in number or (value < 1000 <= limits[1] and prefix != "")
-    texts = [f"{prefix}{limit:{',f' if grouped else 'f'}}{suffix}" for limit in limits]
-    templates = rng.choice(_AT_MOST), rng.choice(_AT_LEAST)
-    sentences = [
-        template.format(subject=subject, limit=text)
-        for template, text in zip(templates, texts, strict=True)
+    comma = "," if "," in number or (value < 1000 <= limits[1] and prefix) else ""
+    counts = len(words) == 1 and words[0].endswith("s")
+    subject = f"number of {words[0]}" if counts else " ".join(words)
+    texts = [
+        rng.choice(templates).format(subject=subject, limit=f"{prefix}{limit:{comma}f}{suffix}")
+        for templates, limit in zip(_SENTENCES.values(), limits, strict=True)
     ]
-    first = rng.randrange(2)
-    link = rng.choice(_LINKS)
-    later = sentences[1 - first]
-    sentences[1 - first] = link + (
-        later if later.startswith("I ") else later[0].lower() + later[1:]
-    )
-    at_most, at_least = (
+    below, above = (
         Bound(subject=subject, kind=kind, value=float(limit), text=text)
-        for kind, limit, text in zip(("at most", "at least"), limits, sentences, strict=True)
+        for kind, limit, text in zip(("at most", "at least"), limits, texts, strict=True)
     )
-    return (at_least, at_most) if first else (at_most, at_least)
-
-
-def _stated(query: str, parameter: str, value: float) -> tuple[str, str, str, str] | None:
-    """What the query calls an amount, its digits, and what stands before and after them."""
-    numbers = [m for m in _NUMBER.finditer(query) if float(m[2].replace(",", "")) == value]
-    named = name_words(parameter)
-    words = [word for word in named if word not in _FILLERS]
-    if not numbers or not words or not "".join(named).isalpha():
-        return None
-    if len(words) == 1:
-        found = (re.match(r"\s+([a-z]+)\b", query[m.end() :]) for m in numbers)
-        counted = [m[1] for m in found if m and stems(m[1]) == stems(words[0]) != frozenset()]
-        if len(counted) == 1 and not numbers[0][1]:
-            return f"number of {counted[0]}", numbers[0][2], "", ""
-    stated = stems(query)
-    subject = next((" ".join(part) for part in (named, words) if _are_in(part, stated)), "")
-    if len(numbers) > 1 or not subject:
-        return None
-    number, after = numbers[0], query[numbers[0].end() :]
-    if _FACT.search(query[: number.start()]):
-        return None
-    unit = re.match(UNIT, after)
-    if unit is None and re.match(rf"-?\s?(?!{_FUNCTION_WORDS}\b)[a-zA-Z°]", after):
-        return None  # a unit that is not known
-    return subject, number[2], number[1], unit.group() if unit else ""
-
-
-def _are_in(words: Sequence[str], stated: frozenset[str]) -> bool:
-    """Whether a text with these stems has all the words; too short ones can't be looked for."""
-    found = stems(" ".join(words))
-    return len(found) == len(words) and found <= stated
-
-
-_FACT = re.compile(
-    r"\b(?:achieved|contains?|had|has|have|is|observed|was|were)(?:\s+(?:a|an|the|about))?"
-    r"(?:\s+[a-z]+){0,4}\s+$",
-    re.IGNORECASE,
-)
-"""Words before a number that is as it is: a limit on it would make no sense."""
-_NUMBER = re.compile(r"(?<![\w.,])([$€£]?)(\d[\d,]*(?<!,)(?:\.\d+)?)(?![\d\w]|[.,:/-]\d)")
-_FUNCTION_WORDS = (
-    "(?:and|as|at|before|but|by|during|for|from|if|in|on|or|over|so|that|then|to|when|which|while|"
-    "with)"
-)
+    return (above, below) if rng.randrange(2) else (below, above)
 
 
 def _around(value: float, digits: str, rng: Random) -> tuple[Decimal, Decimal] | None:

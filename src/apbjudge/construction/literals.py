@@ -18,8 +18,8 @@ _LEAST_LENGTH, _MOST_LENGTH = 3, 80
 """Shorter values may stand anywhere by chance; longer ones are prose."""
 
 
-def written_at(value: str, text: str, *, any_case: bool = False) -> str | None:
-    """A value as it stands in a text, as a whole and not as a part of a longer one.
+def places_of(value: str, text: str, *, any_case: bool = False) -> list[tuple[int, int]]:
+    """Where a value stands in a text, as a whole and not as a part of a longer one.
 
     Args:
         value: The value.
@@ -28,16 +28,14 @@ def written_at(value: str, text: str, *, any_case: bool = False) -> str | None:
             sentence may begin with it.
 
     Returns:
-        The words as the text has them, with one space between; None where they
-        are not there.
+        Starts and ends; none for a blank value.
     """
     words = r"\s+".join(map(re.escape, value.split()))
     if not words:
-        return None
+        return []
     pattern = rf"(?<!\w)(?<!\d[.,:])(?<!\w[-/@.]){words}(?!\w)(?![.,:]\d)(?![-/@]\w)"
     flags = re.IGNORECASE if any_case or value == value.lower() else 0
-    found = re.search(pattern, text, flags)
-    return None if found is None else " ".join(found.group().split())
+    return [match.span() for match in re.finditer(pattern, text, flags)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,10 @@ def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
 
 
 def _stated(value: str | int | float, text: str) -> str | None:
-    found = (written_at(form, text, any_case=True) for form in _forms(value))
-    return next((words for words in found if words is not None), None)
+    """A value as a text writes it, with one space between its words; None where it does not."""
+    found = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
+    place = next(found, None)
+    return None if place is None else " ".join(text[slice(*place)].split())
 
 
 def _forms(value: str | int | float) -> Sequence[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from heapq import heapify, heappushpop
 from random import Random
+from typing import NamedTuple
 
 import orjson
 
@@ -19,8 +19,7 @@ MOST_TOOLS = 4096
 _DRAWN = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PooledTool:
+class PooledTool(NamedTuple):
     """A tool, and the category of a task that offers it."""
 
     tool: Tool
@@ -32,7 +31,6 @@ class ToolPool:
     """A sample of the tools that tasks offer; filled first, then drawn from."""
 
     _kept: dict[int, PooledTool] = field(default_factory=dict[int, PooledTool])
-    _least: list[int] = field(default_factory=list[int])
     _listed: list[PooledTool] = field(default_factory=list[PooledTool])
 
     def add(self, seed: Seed) -> None:
@@ -42,28 +40,19 @@ class ToolPool:
             RowError: If they can't be read.
         """
         for tool in seed.toolset.tools:
-            if not does_work(tool.name, seed.ends):
-                continue
-            key = short_key(orjson.dumps(definition_of(tool)).decode())
-            if key in self._kept:
-                continue
-            if len(self._least) < MOST_TOOLS:
-                self._least.append(-key)
-                if len(self._least) == MOST_TOOLS:
-                    heapify(self._least)
-            else:
-                dropped = -heappushpop(self._least, -key)
-                if dropped == key:
-                    continue
-                del self._kept[dropped]
-            self._kept[key] = PooledTool(tool, seed.category)
+            if does_work(tool.name, seed.ends):
+                key = short_key(orjson.dumps(definition_of(tool)).decode())
+                self._kept.setdefault(key, PooledTool(tool, seed.category))
+        if len(self._kept) > 2 * MOST_TOOLS:
+            self.close()
 
     def close(self) -> None:
         """Ends the filling: from now on the order in which seeds were added does not matter."""
-        self._listed = [self._kept[key] for key in sorted(self._kept)]
+        self._kept = {key: self._kept[key] for key in sorted(self._kept)[:MOST_TOOLS]}
+        self._listed = list(self._kept.values())
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._listed)
 
     def draw(self, rng: Random, like: Collection[Tool], *, category: str) -> list[Tool]:
         """Some tools, those nearest to the given ones in subject first.

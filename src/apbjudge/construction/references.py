@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
+from ..protocols.tool_words import name_words
 from ..records import Tool
-from .likeness import name_words
 from .seeds import Seed, SeedCall
 
 

@@ -53,7 +53,7 @@ def check_document(report: CaseReport, *, listed: int = 3) -> Document:
             _check_table(report, names),
         ]
         for name in names:
-            shown = report.counts[name].listed[:listed]
+            shown = report.counts[name].first[:listed]
             more = report.counts[name].findings - len(shown)
             lines = [*map(_line, shown), *([f"and {count(more)} more"] if more else [])]
             parts += [Heading(name, 3), Notes(tuple(lines))]
@@ -155,15 +155,15 @@ def build_document(build: Build) -> Document:
     head += [f"entries left out: {count(n)}, {reason}" for reason, n in lost if n]
     head += [f"seeds mended: {count(n)}, {what}" for what, n in sorted(funnel.repairs.items())]
     rows = [
-        (split, name, *map(count, (of.seeds, of.built, of.kept)))
-        for (split, name), of in funnel.transforms.items()
+        (of.split, of.transform, *map(count, (of.seeds, of.built, of.kept)))
+        for of in funnel.transforms
     ]
     heads = ("split", "built by", "seeds", "built", "kept")
     table = replace(Table.of(heads, rows, align="llrrr"), leads=2)
     licences = ", ".join(f"{name} ({count(n)})" for name, n in sorted(funnel.licences.items()))
     foot = [
-        f"left out, {name}: {count(n)}, {reason}"
-        for (_, name), of in funnel.transforms.items()
+        f"left out, {of.transform}: {count(n)}, {reason}"
+        for of in funnel.transforms
         for reason, n in of.rejected.most_common()
     ]
     foot.append(f"licences of the sources: {licences}")

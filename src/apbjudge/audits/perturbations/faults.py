@@ -12,18 +12,27 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from random import Random
 from typing import Any, cast
 
 import orjson
 
 from ...errors import shorten
 from ...protocols.checks.hints import LOW_OVERLAP
+from ...protocols.tool_words import name_words, properties
 from ...records import Call, Step, Tool, message_calls, message_tools
 from ..variants import Variant
 from . import value_faults
 from .bases import Base
-from .kinds import Change, Kind, Maker, kinds_of, proves_only, reads_as_meant, variants
+from .kinds import (
+    Change,
+    Makers,
+    Occasion,
+    by_name,
+    kinds_of,
+    proves_only,
+    reads_as_meant,
+    variants,
+)
 from .parts import (
     ReplyParts,
     as_word,
@@ -38,17 +47,7 @@ from .parts import (
     tool_of,
 )
 from .value_faults import arguments_of, is_described, with_value
-from .words import (
-    guessed_arguments,
-    is_action,
-    is_lookup,
-    name_words,
-    possible_needs,
-    properties,
-    stems,
-    sure_needs,
-    table,
-)
+from .words import guessed_arguments, is_action, is_lookup, possible_needs, stems, sure_needs, table
 
 KINDS = kinds_of("faults")
 """Every way of planting a fault."""
@@ -61,10 +60,7 @@ def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tup
     another fault than the planted one, or none although it should. The seed decides which place
     and value is chosen; equal seeds give equal variants.
     """
-    parent = base.variant
-    planted = variants(
-        base, "fault", "faults", _MAKERS, base, parent=parent, seed=seed, kinds=kinds
-    )
+    planted = variants(base.variant, base, "fault", _MAKERS, seed=seed, kinds=kinds)
     return tuple(
         variant
         for kind, change, variant in planted
@@ -75,14 +71,14 @@ def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tup
 # what is done and when ----------------------------------------------------------------------------
 
 
-def drop_call(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def drop_call(on: Occasion) -> Iterator[Change]:
     """Leaves out a call that makes something which the query asks for and no call uses."""
-    parts, tools = base.parts, base.item.tools
+    parts, tools = on.base.parts, on.base.item.tools
     used = {earlier for earlier, _ in possible_needs(parts, tools)}
     for at, call in enumerate(parts.calls):
         tool = tool_of(tools, call.name)
         words = (call.name.replace("_", " "), call.reason, tool.description if tool else "")
-        is_asked = not stems(" ".join(words)).isdisjoint(stems(base.item.query))
+        is_asked = not stems(" ".join(words)).isdisjoint(stems(on.base.item.query))
         # what looks like the start of something only makes other calls possible
         opens = name_words(call.name)[:1] in (["open"], ["start"], ["click"], ["press"])
         is_start = opens and 2 * at < len(parts.calls)
@@ -92,18 +88,18 @@ def drop_call(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
             yield Change(rearranged(parts, rest, tools), f"{parts.place(at)} is left out")
 
 
-def reject_solvable(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def reject_solvable(on: Occasion) -> Iterator[Change]:
     """Declines the task for a reason that does not hold."""
-    for text in kind.texts:
+    for text in on.kind.texts:
         yield Change(ReplyParts(form="plan", refusal=text))
 
 
-def conclude_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def conclude_early(on: Occasion) -> Iterator[Change]:
     """Makes the last step a conclusion without a call."""
-    *steps, last = base.parts.steps or (Step(),)
+    *steps, last = on.base.parts.steps or (Step(),)
     names = ", ".join(call.name for call in last.calls)
-    for text in kind.texts if last.calls else ():
-        reply = replace(base.parts, steps=(*steps, Step(text)))
+    for text in on.kind.texts if last.calls else ():
+        reply = replace(on.base.parts, steps=(*steps, Step(text)))
         yield Change(reply, f"the last step says that all is done and makes no call of {names}")
 
 
@@ -129,33 +125,33 @@ def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
     return at, limit, {"query": f"{item.query} {limit}".strip()}
 
 
-def breach_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def breach_limit(on: Occasion) -> Iterator[Change]:
     """States that a tool is to be called once, and calls it twice in a row."""
-    parts = base.parts
-    if limited := lookup_with_limit(base):
+    parts = on.base.parts
+    if limited := lookup_with_limit(on.base):
         at, _, case = limited
-        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), base.item.tools)
+        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), on.base.item.tools)
         asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
         yield Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
 
 
-def swap_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def swap_order(on: Occasion) -> Iterator[Change]:
     """Moves a call in front of the one whose result it needs."""
-    parts = base.parts
-    for need in sure_needs(parts, base.item.tools, case_text(base.item)):
+    parts = on.base.parts
+    for need in sure_needs(parts, on.base.item.tools, case_text(on.base.item)):
         to = min(need.on)
         order = [n for n in range(len(parts.calls)) if n != need.call]
         order.insert(to, need.call)
         what = f"{parts.place(need.call)} stands before {parts.place(to)}, though {need.because}"
-        yield Change(rearranged(parts, order, base.item.tools), what)
+        yield Change(rearranged(parts, order, on.base.item.tools), what)
 
 
-def use_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def use_early(on: Occasion) -> Iterator[Change]:
     """Takes a value from the result of a tool that is called only later, or not at all yet."""
-    parts, item = base.parts, base.item
+    parts, item = on.base.parts, on.base.item
     described: list[Change] = []
     stated: list[Change] = []
-    for one in arguments_of(base):
+    for one in arguments_of(on.base):
         before = {call.name for call in (*parts.calls[: one.at], one.call)}
         later = [call.name for call in parts.calls[one.at + 1 :] if call.name not in before]
         if parts.form == "steps" and not later and one.at == 0:
@@ -164,16 +160,16 @@ def use_early(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
             later = [n for n in names if n not in barred and n not in case_text(item)]
         is_free = {"enum", "pattern", "format", "const"}.isdisjoint(one.schema)
         if later and item.tools is not None and is_free and isinstance(one.value, str):
-            source = rng.choice(later)
+            source = on.rng.choice(later)
             text = f"${{{source}.{one.name}}}"
-            change = with_value(base, one, text, f"{text}, and no earlier call is of {source}")
+            change = with_value(on.base, one, text, f"{text}, and no earlier call is of {source}")
             (described if is_described(one.value, item.query) else stated).append(change)
     yield from described or stated
 
 
-def ignore_data(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def ignore_data(on: Occasion) -> Iterator[Change]:
     """Makes the lookup again that the trajectory has just answered, in place of the next call."""
-    trajectory, steps = base.item.trajectory, base.parts.steps
+    trajectory, steps = on.base.item.trajectory, on.base.parts.steps
     if len(trajectory) < 2 or trajectory[-1].get("role") not in ("tool", "function"):
         return
     calls = message_calls(trajectory[-2])
@@ -182,58 +178,58 @@ def ignore_data(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
         return
     (last,) = calls
     names = {call.name for call in steps[0].calls} if steps else set[str]()
-    is_data = is_lookup(last.name, base.item.tools) and last.arguments
-    for text in kind.texts if names and last.name not in names and is_data else ():
+    is_data = is_lookup(last.name, on.base.item.tools) and last.arguments
+    for text in on.kind.texts if names and last.name not in names and is_data else ():
         again = Step(text.format(name=last.name), (last,))
         what = f"step 1 calls {last.name} again with equal arguments, though its result is at hand"
-        yield Change(replace(base.parts, steps=(again, *steps[1:])), what)
+        yield Change(replace(on.base.parts, steps=(again, *steps[1:])), what)
 
 
-def retry_broken(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def retry_broken(on: Occasion) -> Iterator[Change]:
     """Makes the call that has just failed once more."""
-    broken = base.item.condition.broken_tool
-    past = [call for message in base.item.trajectory for call in message_calls(message)]
+    broken = on.base.item.condition.broken_tool
+    past = [call for message in on.base.item.trajectory for call in message_calls(message)]
     what = f"{broken}, which has just failed, is called again with equal arguments"
     for failed in [call for call in past if call.name == broken][-1:]:
-        for text in kind.texts:
+        for text in on.kind.texts:
             step = Step(text.format(name=broken), (failed,))
-            steps = (step, *base.parts.steps[1:])
-            yield Change(replace(base.parts, steps=steps, refusal=None), what)
+            steps = (step, *on.base.parts.steps[1:])
+            yield Change(replace(on.base.parts, steps=steps, refusal=None), what)
 
 
-def say_only(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def say_only(on: Occasion) -> Iterator[Change]:
     """Says something in place of the first step, and makes no call."""
-    idle = (Step("Nothing further."),) * (len(base.parts.steps) - 1)
-    for text in kind.texts:
-        step = Step(text.format(name=base.item.condition.broken_tool))
-        yield Change(replace(base.parts, steps=(step, *idle), refusal=None))
+    idle = (Step("Nothing further."),) * (len(on.base.parts.steps) - 1)
+    for text in on.kind.texts:
+        step = Step(text.format(name=on.base.item.condition.broken_tool))
+        yield Change(replace(on.base.parts, steps=(step, *idle), refusal=None))
 
 
 _MOST_CALLS = 3
 _UNDOES = re.compile(r"cancel|undo", re.IGNORECASE)
 
 
-def carry_on(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def carry_on(on: Occasion) -> Iterator[Change]:
     """Plans the case's tools with guessed values and claims that all is done."""
-    tools = _working_tools(base)
+    tools = _working_tools(on.base)
     calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in tools]
     names = ", ".join(call.name for call in calls)
     what = f"the plan calls {names} with made-up values and claims success"
-    for text in kind.texts if calls else ():
+    for text in on.kind.texts if calls else ():
         listed = " and ".join(names.rsplit(", ", 1))
         yield Change(plan_of(calls, text.format(names=listed)), what)
 
 
-def guess_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def guess_value(on: Occasion) -> Iterator[Change]:
     """Fills what is missing with an assumption, and says so."""
-    is_missing = base.item.condition.unsolvable_type == "information_missing"
-    acting = [t for t in _working_tools(base) if is_missing and is_action(t.name) and t.required]
+    is_missing = on.base.item.condition.unsolvable_type == "information_missing"
+    acting = [t for t in _working_tools(on.base) if is_missing and is_action(t.name) and t.required]
     most = max((len(tool.required) for tool in acting), default=0)
     for tool in (tool for tool in acting if len(tool.required) == most):
         arguments = guessed_arguments(tool)
         assumed = ", ".join(f"{name} {value!r}" for name, value in arguments.items())
         call = Call(tool.name, arguments, reason="The missing details are assumed.")
-        plan = plan_of([call], kind.texts[0].format(assumed=assumed, name=tool.name))
+        plan = plan_of([call], on.kind.texts[0].format(assumed=assumed, name=tool.name))
         yield Change(plan, f"{tool.name} is called with assumed values: {assumed}")
 
 
@@ -256,22 +252,22 @@ def _checked(base: Base) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
             yield at, call, dict(call.arguments), tools.checkable[call.name]
 
 
-def drop_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def drop_parameter(on: Occasion) -> Iterator[Change]:
     """Leaves out a required parameter."""
-    for at, call, arguments, tool in _checked(base):
+    for at, call, arguments, tool in _checked(on.base):
         for name in filter(arguments.__contains__, tool.required):
             rest = {key: value for key, value in arguments.items() if key != name}
-            reply = base.parts.with_calls(at, replace(call, arguments=rest))
-            yield Change(reply, f"{base.parts.place(at)} lacks its required {name}")
+            reply = on.base.parts.with_calls(at, replace(call, arguments=rest))
+            yield Change(reply, f"{on.base.parts.place(at)} lacks its required {name}")
 
 
-def invent_parameter(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def invent_parameter(on: Occasion) -> Iterator[Change]:
     """Adds a parameter that the tool does not have."""
-    for at, _, _, tool in _checked(base):
+    for at, _, _, tool in _checked(on.base):
         for name, value in table("words")["invented"].items():
             if name not in properties(tool):
-                what = f"{base.parts.place(at)} passes {name}, which the tool does not have"
-                yield Change(base.parts.with_argument(at, name, value), what)
+                what = f"{on.base.parts.place(at)} passes {name}, which the tool does not have"
+                yield Change(on.base.parts.with_argument(at, name, value), what)
 
 
 def _names_in_use(base: Base) -> set[str]:
@@ -283,13 +279,13 @@ def _names_in_use(base: Base) -> set[str]:
     return {*calls, *item.condition.extraneous, *reference, *past}
 
 
-def wrong_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def wrong_tool(on: Occasion) -> Iterator[Change]:
     """Gives the arguments of a call to another tool that does something else.
 
     The other tool only tells something, so that nothing is done that must not be done, and is
     the one that is least like the right one of those that neither plan nor reference calls.
     """
-    tools, parts, barred = base.item.tools, base.parts, _names_in_use(base)
+    tools, parts, barred = on.base.item.tools, on.base.parts, _names_in_use(on.base)
     known: Mapping[str, Tool] = tools.by_name if tools else {}
     about = {
         name: stems(f"{' '.join(name_words(name))} {tool.description}")
@@ -305,11 +301,11 @@ def wrong_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
             yield Change(parts.with_calls(at, replace(call, name=name)), what)
 
 
-def use_distractor(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def use_distractor(on: Occasion) -> Iterator[Change]:
     """Adds a call of a distractor, with all its parameters."""
-    tools, parts = base.item.tools, base.parts
+    tools, parts = on.base.item.tools, on.base.parts
     has_reasons = any(call.reason for call in parts.calls)
-    distractors = [tool for n in base.item.condition.extraneous if (tool := tool_of(tools, n))]
+    distractors = [tool for n in on.base.item.condition.extraneous if (tool := tool_of(tools, n))]
     for tool, at in product(distractors, range(len(parts.calls))):
         reason = (tool.description or "Useful for the next step.") if has_reasons else ""
         added = Call(tool.name, guessed_arguments(tool), reason=reason)
@@ -322,15 +318,15 @@ def use_distractor(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
         yield Change(reply, f"a call of the distractor {tool.name} stands before {parts.place(at)}")
 
 
-def unknown_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def unknown_tool(on: Occasion) -> Iterator[Change]:
     """Renames the tool of one call to a likely name that does not exist."""
-    if base.item.tools is None:
+    if on.base.item.tools is None:
         return
-    taken = base.item.tools.names | _names_in_use(base)
-    for at, call in enumerate(base.parts.calls):
+    taken = on.base.item.tools.names | _names_in_use(on.base)
+    for at, call in enumerate(on.base.parts.calls):
         for name in [name for name in _likely_names(call.name) if name not in taken][:1]:
-            what = f"{base.parts.place(at)} is made of {shorten(name)}, which does not exist"
-            yield Change(renamed(base.parts, at, name), what)
+            what = f"{on.base.parts.place(at)} is made of {shorten(name)}, which does not exist"
+            yield Change(renamed(on.base.parts, at, name), what)
 
 
 def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
@@ -357,14 +353,14 @@ def _likely_names(name: str) -> Iterator[str]:
         yield f"{name}_extended"
 
 
-def wrong_type(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def wrong_type(on: Occasion) -> Iterator[Change]:
     """Passes a value of a type that the schema does not allow; text only where all is text."""
     typed: list[Change] = []
     texts: list[Change] = []
-    for one in arguments_of(base, checked=True):
+    for one in arguments_of(on.base, checked=True):
         wanted = one.schema.get("type")
         if (wrong := _of_wrong_type(one.value, wanted)) is not None:
-            change = with_value(base, one, wrong, f"{wrong!r}, not of type {wanted}")
+            change = with_value(on.base, one, wrong, f"{wrong!r}, not of type {wanted}")
             (texts if wanted == "string" else typed).append(change)
     yield from typed or texts
 
@@ -381,21 +377,20 @@ def _of_wrong_type(value: Any, wanted: Any) -> Any:
     return None
 
 
-def wrong_enum(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def wrong_enum(on: Occasion) -> Iterator[Change]:
     """Passes a word that is none of those which the schema allows."""
-    for one in arguments_of(base, checked=True):
+    for one in arguments_of(on.base, checked=True):
         allowed, value = one.schema.get("enum"), one.value
         if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
             usual = "standard" if value.islower() else "STD" if value.isupper() else "Standard"
             numbered = (f"{value}-{n}" for n in range(2, len(cast("list[Any]", allowed)) + 3))
             others = (usual, f"{value}-other", *numbered)
             wrong = next(word for word in others if word not in allowed)
-            yield with_value(base, one, wrong, f"{wrong!r}, not among the allowed")
+            yield with_value(on.base, one, wrong, f"{wrong!r}, not among the allowed")
 
 
-_MAKERS: Mapping[str, Maker[Base]] = {
-    maker.__name__.replace("_", "-"): maker
-    for maker in (
+_MAKERS: Makers = {
+    **by_name(
         value_faults.change_goal,
         drop_call,
         reject_solvable,
@@ -417,5 +412,8 @@ _MAKERS: Mapping[str, Maker[Base]] = {
         retry_broken,
         carry_on,
         guess_value,
-    )
-} | {"give-up": say_only, "talk-only": say_only, "unlisted-tool": unknown_tool}
+    ),
+    "give-up": say_only,
+    "talk-only": say_only,
+    "unlisted-tool": unknown_tool,
+}

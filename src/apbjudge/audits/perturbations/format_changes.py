@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 import orjson
 
 from ...protocols.images import is_image
-from ...records import Item
 from ..variants import Variant
 from .bases import Base, faithful
-from .kinds import Change, Kind, Maker, kinds_of, variants
-from .parts import Passage, ReplyParts, sentences, with_reversed_keys
+from .kinds import Change, Makers, Occasion, by_name, kinds_of, variants
+from .parts import Passage, sentences, with_reversed_keys
 from .references import retold_reference
 
 FORMAT_CHANGES = kinds_of("formats")
 """Every way of showing the same, in the order in which they are offered."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shown:
-    """What is to be shown in another way, read once; without ``parts`` where it is no JSON."""
-
-    base: Base
-    parent: Variant
-    item: Item
-    parts: ReplyParts | None
-
-    @property
-    def texts(self) -> list[str]:
-        """Prose of the case and of the reply."""
-        passages = self.parts.passages if self.parts else ()
-        return [self.item.query, self.item.system_prompt, *(passage.text for passage in passages)]
 
 
 def change_format(
@@ -45,40 +26,42 @@ def change_format(
 
     Each variant has calls, arguments and proven findings of the parent.
     """
-    item, parts = base.read(parent), base.parts_of(parent)
-    shown = _Shown(base=base, parent=parent, item=item, parts=parts)
-    changed = variants(
-        base, "shown", "formats", _MAKERS, shown, parent=parent, seed=seed, kinds=kinds
-    )
+    changed = variants(parent, base, "shown", _MAKERS, seed=seed, kinds=kinds)
     return faithful(base, parent, (variant for _, _, variant in changed))
 
 
-def _tool_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _prose(on: Occasion) -> list[str]:
+    """Prose of the case and of the reply."""
+    passages = on.parts.passages if on.parts else ()
+    return [on.item.query, on.item.system_prompt, *(passage.text for passage in passages)]
+
+
+def _tool_order(on: Occasion) -> Iterator[Change]:
     """Shuffles; where names are defined twice the first definition counts, so those stay."""
-    tools = shown.parent.row.get("tools")
-    defined = shown.base.item.tools.tools if shown.base.item.tools else ()
+    tools = on.parent.row.get("tools")
+    defined = on.base.item.tools.tools if on.base.item.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
         return
     listed = cast("list[Any]", tools)
-    shuffled = rng.sample(listed, len(listed))
+    shuffled = on.rng.sample(listed, len(listed))
     yield Change(case={"tools": listed[1:] + listed[:1] if shuffled == listed else shuffled})
 
 
-def _reference_wording(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _reference_wording(on: Occasion) -> Iterator[Change]:
     """The words of the expert's solution; a case without a solution has none that counts."""
-    if case := retold_reference(shown.base, shown.parent):
+    if case := retold_reference(on.base, on.parent):
         yield Change(case=case)
 
 
-def _key_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
-    if shown.parts:
-        yield Change(with_reversed_keys(shown.parts))
+def _key_order(on: Occasion) -> Iterator[Change]:
+    if on.parts:
+        yield Change(with_reversed_keys(on.parts))
 
 
-def _markdown(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _markdown(on: Occasion) -> Iterator[Change]:
     head = "# Answer\n\nThe answer stands in the block below.\n\n"
-    if shown.parts:
-        yield Change(f"{head}```json\n{shown.parts.text}\n```\n")
+    if on.parts:
+        yield Change(f"{head}```json\n{on.parts.text}\n```\n")
 
 
 _MARKDOWN = re.compile(r"^[^\S\n]*(?:#|\||```|~~~)", re.MULTILINE)
@@ -87,9 +70,9 @@ _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
 _WORDS = re.compile(r"(?<![\w*`-])[^\W\d_][^\W\d_'’]*(?: [^\W\d_][^\W\d_'’]*)?(?![\w*`'’-])")
 
 
-def _plan_markup(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _plan_markup(on: Occasion) -> Iterator[Change]:
     """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
-    names = {call.name for call in shown.item.prediction.calls if call.name}
+    names = {call.name for call in on.item.prediction.calls if call.name}
     listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
     def bold(text: str) -> str:
@@ -110,8 +93,8 @@ def _plan_markup(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
         numbers = ("" if has_numbers else f"{n}. " for n in range(1, len(lines) + 1))
         return "\n".join(number + bold(line) for number, line in zip(numbers, lines, strict=True))
 
-    if shown.parts:
-        yield Change(shown.parts.with_prose(edit))
+    if on.parts:
+        yield Change(on.parts.with_prose(edit))
 
 
 _LABEL = re.compile(r"\b(?:step|phase|stage|part|point|note|goal|plan)(?= \d|:)", re.IGNORECASE)
@@ -119,13 +102,13 @@ _FIRST = re.compile(r"((?:\(?\d{1,3}[.)]|[-*\u2022])\s+)?([^\W\d_]+)(?=[\s,;:.!?
 _IN_MIDDLE = re.compile(r"[\w,;:(\"'-] *[\"'(]?([A-Z][^\W\d_]*)")
 
 
-def _label_case(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _label_case(on: Occasion) -> Iterator[Change]:
     """First words of sentences in capitals, unless they are names or parts of values."""
-    item = shown.item
+    item = on.item
     calls = [[call.name, call.arguments] for call in item.prediction.calls]
     fixed = orjson.dumps([calls, sorted(item.tools.names) if item.tools else []]).decode()
     names = set(re.findall(r"[^\W\d_]+", fixed))
-    for text in (*shown.texts, orjson.dumps(item.trajectory).decode()):
+    for text in (*_prose(on), orjson.dumps(item.trajectory).decode()):
         names.update(_IN_MIDDLE.findall(text))  # capitalised amid a sentence
 
     def edit(passage: Passage) -> str:
@@ -142,8 +125,8 @@ def _label_case(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
                 at += len(upper) - len(first[2])
         return _LABEL.sub(lambda match: match[0].upper(), text)
 
-    if shown.parts:
-        yield Change(shown.parts.with_prose(edit))
+    if on.parts:
+        yield Change(on.parts.with_prose(edit))
 
 
 _PICTURE = re.compile(
@@ -157,42 +140,39 @@ _BY_PLACE = re.compile(
 )
 
 
-def _image_order(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
+def _image_order(on: Occasion) -> Iterator[Change]:
     """Only of pictures that nobody speaks of by their place; frames of a video have an order."""
-    item = shown.item
+    item = on.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):
         return
-    texts = [*shown.texts, *map(str, item.trajectory)]
+    texts = [*_prose(on), *map(str, item.trajectory)]
     if item.reference:
         texts += [item.reference.plan, *(step.thought for step in item.reference.steps)]
     spoken = [sentence for text in texts for sentence in sentences(text)]
     if not any(_PICTURE.search(sentence) and _BY_PLACE.search(sentence) for sentence in spoken):
-        yield Change(case={"files": shown.parent.row["files"][::-1]})
+        yield Change(case={"files": on.parent.row["files"][::-1]})
 
 
-def _line_breaks(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
-    if shown.parts:
-        yield Change(orjson.dumps(shown.parts.value).decode())
+def _line_breaks(on: Occasion) -> Iterator[Change]:
+    if on.parts:
+        yield Change(orjson.dumps(on.parts.value).decode())
 
 
-def _crlf(shown: _Shown, kind: Kind, rng: Random) -> Iterator[Change]:
-    if parts := shown.parts:
+def _crlf(on: Occasion) -> Iterator[Change]:
+    if parts := on.parts:
         apart = parts.with_prose(lambda passage: "\r\n\r\n".join(sentences(passage.text)))
         yield Change(apart.text.replace("\n", "\r\n"))
 
 
-_MAKERS: Mapping[str, Maker[_Shown]] = {
-    maker.__name__[1:].replace("_", "-"): maker
-    for maker in (
-        _tool_order,
-        _reference_wording,
-        _key_order,
-        _markdown,
-        _plan_markup,
-        _label_case,
-        _image_order,
-        _line_breaks,
-        _crlf,
-    )
-}
+_MAKERS: Makers = by_name(
+    _tool_order,
+    _reference_wording,
+    _key_order,
+    _markdown,
+    _plan_markup,
+    _label_case,
+    _image_order,
+    _line_breaks,
+    _crlf,
+)

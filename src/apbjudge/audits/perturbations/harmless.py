@@ -6,18 +6,26 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from random import Random
-from typing import Any, cast
 
 import orjson
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool
 from ..variants import Variant
 from .bases import Base
 from .faults import lookup_with_limit, renamed
-from .kinds import Change, Kind, Maker, kinds_of, leaves_as_is, reads_as_meant, variants
+from .kinds import (
+    Change,
+    Makers,
+    Occasion,
+    by_name,
+    kinds_of,
+    leaves_as_is,
+    reads_as_meant,
+    variants,
+)
 from .parts import rearranged, retold, scalars, with_reversed_keys
-from .words import is_lookup, name_words, possible_needs, properties, stems, vocabulary
+from .words import is_lookup, possible_needs, stems, vocabulary
 
 HARMLESS = kinds_of("harmless")
 """Every way of changing a plan without harm."""
@@ -29,10 +37,7 @@ def harmless(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> 
     A kind is left out where the base gives no occasion for it, or where code finds anything else
     in the variant than in the base. The seed decides between several places.
     """
-    parent = base.variant
-    changed = variants(
-        base, "harmless", "harmless", _MAKERS, base, parent=parent, seed=seed, kinds=kinds
-    )
+    changed = variants(base.variant, base, "harmless", _MAKERS, seed=seed, kinds=kinds)
     return tuple(
         variant
         for _, change, variant in changed
@@ -40,20 +45,20 @@ def harmless(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> 
     )
 
 
-def reword(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def reword(on: Occasion) -> Iterator[Change]:
     """Retells the prose of a plan from its calls; opens thoughts and refusals in another way."""
-    parts = base.parts
+    parts = on.base.parts
     if parts.form == "steps" or parts.refusal is not None:
-        changed = parts.with_prose(lambda passage: rng.choice(kind.texts) + passage.text)
+        changed = parts.with_prose(lambda passage: on.rng.choice(on.kind.texts) + passage.text)
         yield Change(changed)
     elif parts.plan:
-        plan = retold(parts.calls, base.item.tools)
-        yield from (Change(replace(parts, plan=f"{text}\n{plan}")) for text in kind.texts)
+        plan = retold(parts.calls, on.base.item.tools)
+        yield from (Change(replace(parts, plan=f"{text}\n{plan}")) for text in on.kind.texts)
 
 
-def key_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def key_order(on: Occasion) -> Iterator[Change]:
     """Reverses the keys of every object in the reply."""
-    yield Change(with_reversed_keys(base.parts))
+    yield Change(with_reversed_keys(on.base.parts))
 
 
 _ORDER = re.compile(
@@ -64,16 +69,16 @@ _ORDER = re.compile(
 )
 
 
-def valid_order(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def valid_order(on: Occasion) -> Iterator[Change]:
     """Swaps two neighbouring lookups that have nothing to do with each other."""
-    parts, tools = base.parts, base.item.tools
-    words = frozenset(re.findall(r"[^\W\d_]+", base.item.query.lower()))
+    parts, tools = on.base.parts, on.base.item.tools
+    words = frozenset(re.findall(r"[^\W\d_]+", on.base.item.query.lower()))
     # in another language, words that ask for an order would not be known
     is_english = not words or len(words & vocabulary("english")) >= min(2, 1 + len(words) // 6)
     step_of = [n for n, step in enumerate(parts.steps) for _ in step.calls]
     pairs = pairwise(step_of)
     near = [at for at, (n, m) in enumerate(pairs) if n == m or parts.form == "plan"]
-    near = [at for at in near if is_english and _may_move(base, at)]
+    near = [at for at in near if is_english and _may_move(on.base, at)]
     bound = possible_needs(parts, tools) if near else ()
     for at in (at for at in near if (at, at + 1) not in bound):
         what = f"{parts.place(at)} and {parts.place(at + 1)}, which are independent, change places"
@@ -106,9 +111,9 @@ _LIKENESS = 0.6
 """Share of words that descriptions of two tools must have in common to count as equal."""
 
 
-def equivalent_tool(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def equivalent_tool(on: Occasion) -> Iterator[Change]:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
-    parts, tools, barred = base.parts, base.item.tools, base.item.condition.distractors
+    parts, tools, barred = on.base.parts, on.base.item.tools, on.base.item.condition.distractors
     known: Mapping[str, Tool] = tools.checkable if tools else {}
     signatures = {name: _signature(tool) for name, tool in known.items()}
     for at, call in enumerate(parts.calls):
@@ -138,21 +143,17 @@ def _does_as(other: Tool, tool: Tool) -> bool:
 def _signature(tool: Tool) -> bytes:
     """Names and types of a tool's parameters, without their descriptions, in any order."""
     bare = {
-        name: {k: v for k, v in cast("dict[str, Any]", spec).items() if k != "description"}
+        name: {k: v for k, v in spec.items() if k != "description"}
         for name, spec in properties(tool).items()
-        if isinstance(spec, dict)
     }
     return orjson.dumps([bare, sorted(tool.required)], option=orjson.OPT_SORT_KEYS)
 
 
-def stated_limit(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def stated_limit(on: Occasion) -> Iterator[Change]:
     """States a limit in the query that the plan keeps."""
-    if limited := lookup_with_limit(base):
+    if limited := lookup_with_limit(on.base):
         _, limit, case = limited
-        yield Change(base.parts, f"the query also says {limit!r}, as is done", case)
+        yield Change(on.base.parts, f"the query also says {limit!r}, as is done", case)
 
 
-_MAKERS: Mapping[str, Maker[Base]] = {
-    maker.__name__.replace("_", "-"): maker
-    for maker in (reword, key_order, valid_order, equivalent_tool, stated_limit)
-}
+_MAKERS: Makers = by_name(reword, key_order, valid_order, equivalent_tool, stated_limit)

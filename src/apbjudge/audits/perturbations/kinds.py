@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from random import Random
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from ...records import ErrorCode, Form, Record
+from ...records import ErrorCode, Form, Item, Record
 from ...rubrics.rubric import Shape
 from ..variants import Role, Severity, Truth, Variant
 from .bases import Base
 from .parts import ReplyParts, one_of, seeded
 from .words import table
 
-_S = TypeVar("_S")
 CARRIED_ON = "carried-on"
 
 
@@ -69,8 +69,42 @@ class Kind(Record):
         return Truth(is_correct=False, codes=codes, also=self.also, category=self.category)
 
 
-Maker = Callable[[_S, Kind, Random], Iterable[Change]]
-"""Yields every change of a base (or what is shown) that it gives occasion for; one is drawn."""
+@dataclass(frozen=True, eq=False)  # no slots: item and parts are read once
+class Occasion:
+    """What a change is made of.
+
+    Attributes:
+        base: The plan taken as correct.
+        parent: The variant that is changed, such as the base's own.
+        kind: What is done.
+        rng: Draws places and values.
+    """
+
+    base: Base
+    parent: Variant
+    kind: Kind
+    rng: Random
+
+    @cached_property
+    def item(self) -> Item:
+        """The parent as an item."""
+        return self.base.read(self.parent)
+
+    @cached_property
+    def parts(self) -> ReplyParts | None:
+        """The parent's reply; None where it is no JSON."""
+        return self.base.parts_of(self.parent)
+
+
+Maker = Callable[[Occasion], Iterable[Change]]
+"""Yields every change that there is occasion for; one is drawn."""
+Makers = Mapping[str, Maker]
+"""By the name of the kind."""
+
+
+def by_name(*makers: Maker) -> Makers:
+    """Makers by the names of their functions, such as ``drop-call``."""
+    return {maker.__name__.strip("_").replace("_", "-"): maker for maker in makers}
 
 
 @cache
@@ -79,24 +113,29 @@ def kinds_of(name: Literal["faults", "harmless", "formats"]) -> tuple[Kind, ...]
     return tuple(Kind.model_validate(entry) for entry in table("perturbations")[name])
 
 
+_TABLES: Mapping[Role, Literal["faults", "harmless", "formats"]] = {
+    "fault": "faults",
+    "harmless": "harmless",
+    "shown": "formats",
+}
+
+
 def variants(
+    parent: Variant,
     base: Base,
     role: Role,
-    table_name: Literal["faults", "harmless", "formats"],
-    makers: Mapping[str, Maker[_S]],
-    source: _S,
+    makers: Makers,
     *,
-    parent: Variant,
     seed: int,
     kinds: Collection[str] | None,
 ) -> Iterator[tuple[Kind, Change, Variant]]:
-    """One variant of each kind that fits a base, as long as ``source`` gives occasion for it."""
+    """One variant of each kind that fits a base, as long as there is occasion for it."""
     stem = parent.name if role == "shown" else base.name
-    for kind in kinds_of(table_name):
+    for kind in kinds_of(_TABLES[role]):
         if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
             continue
         rng = seeded(seed, stem, kind.name)
-        change = one_of(rng, list(makers[kind.name](source, kind, rng)))
+        change = one_of(rng, list(makers[kind.name](Occasion(base, parent, kind, rng))))
         if change is not None:
             variant = base.derived(
                 role,

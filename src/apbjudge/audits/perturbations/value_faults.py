@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
@@ -10,9 +11,10 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from ...protocols.tool_words import name_words
 from ...records import Call
 from .bases import Base
-from .kinds import Change, Kind
+from .kinds import Change, Occasion
 from .parts import (
     Edit,
     as_word,
@@ -23,7 +25,7 @@ from .parts import (
     scalars,
     tool_of,
 )
-from .words import name_words, possible_needs, schema_of, table, vocabulary
+from .words import possible_needs, schema_of, table, vocabulary
 
 
 class Argument(NamedTuple):
@@ -61,11 +63,11 @@ def _values(base: Base) -> list[Any]:
     return [value for call in base.parts.calls for value in scalars(call.arguments)]
 
 
-def breach_value(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def breach_value(on: Occasion) -> Iterator[Change]:
     """Changes a date, a number or a choice that the query states, wherever the reply has it."""
-    sorts = [list(of_sort(base)) for of_sort in (_dates, _numbers, _choices)]
+    sorts = [list(of_sort(on.base)) for of_sort in (_dates, _numbers, _choices)]
     offered = [changes for changes in sorts if changes]
-    yield from rng.choice(offered) if offered else ()
+    yield from on.rng.choice(offered) if offered else ()
 
 
 _WEEKS = 4
@@ -80,29 +82,23 @@ _OPEN_END = re.compile(
 def _dates(base: Base) -> Iterator[Change]:
     """All dates of the reply moved by four weeks, where the query states each of them.
 
-    A query that names a later month may be met by the moved dates, and gives no occasion.
+    Only dates such as 2026-08-14 are known: a month in words, in query or reply, gives no occasion.
     """
     query, step = base.item.query, timedelta(weeks=_WEEKS)
-    texts = [
-        text for value in _values(base) if isinstance(value, str) for text in _ISO.findall(value)
-    ]
-    days = sorted({day for text in texts if (day := _day(text))})
-    if not days or days[-1] > _LATEST or not all(_is_stated(day, query) for day in days):
+    values = [value for value in _values(base) if isinstance(value, str)]
+    days = sorted({day for text in values for iso in _ISO.findall(text) if (day := _day(iso))})
+    if not days or days[-1] > _LATEST or (days[-1] + step).year > days[-1].year:
         return
-    limit = days[-1] + step
-    months = [n for n in range(1, 13) if f"{date(2000, n, 1):%B}" in query]
-    if limit.year > days[-1].year or any(month > limit.month for month in months):
+    if any(month in text for month in month_name[1:] for text in (query, base.parts.text)):
         return
-    moved = {
-        old: new
-        for day in days
-        for old, new in zip(_written(day), _written(day + step), strict=True)
-    }
-    pattern = re.compile("|".join(rf"(?<!\d){re.escape(old)}(?!\d)" for old in moved))
-    reply = everywhere(base.parts, in_text(pattern, lambda match: moved[match[0]]))
+    stated = {match[0]: query[: match.start()] for match in reversed([*_ISO.finditer(query)])}
+    if any(_OPEN_END.search(stated.get(f"{day}", "after ")) for day in days):
+        return
+    moved = {f"{day}": f"{day + step}" for day in days}
+    edit = in_text(_ISO, lambda match: moved.get(match[0], match[0]))
     example = f"{days[0] + step} for {days[0]}"
     what = f"every date is {_WEEKS} weeks later than the query has it, such as {example}"
-    yield Change(reply, what)
+    yield Change(everywhere(base.parts, edit), what)
 
 
 def _day(text: str) -> date | None:
@@ -110,17 +106,6 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _written(day: date) -> tuple[str, str, str]:
-    """The ways of writing a day that are recognised."""
-    return day.isoformat(), f"{day.day} {day:%B}", f"{day:%B} {day.day}"
-
-
-def _is_stated(day: date, query: str) -> bool:
-    """Whether the query has a day, and not as the start of an open span."""
-    at = [m.start() for text in _written(day) for m in as_word(text).finditer(query)]
-    return bool(at) and not _OPEN_END.search(query[: min(at)])
 
 
 _UNITS = (
@@ -195,23 +180,23 @@ _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
 """A number or a mix of letters and figures; the name of a file, by its ending, is none."""
 
 
-def change_goal(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def change_goal(on: Occasion) -> Iterator[Change]:
     """Puts another person, place or thing where the reply has the one that the query is about.
 
     Only what the first call that takes something from the query is about counts as the object
     of the task, and only in the first half of the calls.
     """
-    calls = base.parts.calls
+    calls = on.base.parts.calls
     for at, call in enumerate(calls[: (len(calls) + 1) // 2]):
         changes: list[Change] = []
         for name, value in (call.arguments or {}).items():
-            other = _other_object(base, call.name, name, value, rng)
+            other = _other_object(on.base, call.name, name, value, on.rng)
             if other is not None:
                 edit = _exchange(as_word(value), other, int(value) if value.isdecimal() else None)
                 what = f"the plan is about {other!r} instead of {value!r}"
-                changes.append(Change(everywhere(base.parts, edit), what))
+                changes.append(Change(everywhere(on.base.parts, edit), what))
         if changes:
-            yield from changes if _is_object(base, at) else ()
+            yield from changes if _is_object(on.base, at) else ()
             return
 
 
@@ -257,30 +242,30 @@ def _is_object(base: Base, at: int) -> bool:
     return 2 * len(about) >= len(calls)
 
 
-def unmade_result(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def unmade_result(on: Occasion) -> Iterator[Change]:
     """Takes a value from a message or result that there is not."""
-    parts, item = base.parts, base.item
+    parts, item = on.base.parts, on.base.item
     text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
     nowhere = table("words")["nowhere"]
     sources = [one["text"] for one in nowhere if not any(mark in text for mark in one["marks"])]
-    for one in arguments_of(base):
+    for one in arguments_of(on.base):
         if sources and is_described(one.value, item.query):
-            source = rng.choice(sources).format(name=one.name.replace("_", " "))
-            yield with_value(base, one, source, f"{source!r}, which does not exist")
+            source = on.rng.choice(sources).format(name=one.name.replace("_", " "))
+            yield with_value(on.base, one, source, f"{source!r}, which does not exist")
 
 
 _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*|\d{4,})")
 
 
-def invented_id(base: Base, kind: Kind, rng: Random) -> Iterator[Change]:
+def invented_id(on: Occasion) -> Iterator[Change]:
     """Changes an id that a result has given to one that stands nowhere."""
-    item = base.item
+    item = on.base.item
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
-    results, taken = orjson.dumps(answers).decode(), case_text(item) + base.parts.text
-    for one in arguments_of(base):
+    results, taken = orjson.dumps(answers).decode(), case_text(item) + on.base.parts.text
+    for one in arguments_of(on.base):
         is_id = isinstance(one.value, str) and _RESULT_ID.fullmatch(one.value)
         if is_id and one.value not in item.query and one.value in results:
-            other = new_number(one.value, rng, taken)
+            other = new_number(one.value, on.rng, taken)
             if other is not None:
-                yield with_value(base, one, other, f"{other!r}, which is in no result")
+                yield with_value(on.base, one, other, f"{other!r}, which is in no result")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, cast
 
 from ...protocols.checks.values import referenced_step, referenced_tool
+from ...protocols.tool_words import name_words, properties
 from ...records import Call, Tool, Toolset
+from ...records.loose_json import as_object
 from .parts import ReplyParts, scalars, tool_of
 
 
@@ -119,28 +121,15 @@ def _about(call: Call, tools: Toolset | None) -> frozenset[str]:
     return stems(" ".join((*name_words(call.name), values, about, call.reason)))
 
 
-def properties(tool: Tool) -> Mapping[str, Any]:
-    """A tool's parameters with their schemas; empty where there is no JSON Schema."""
-    if tool.parameter_kind != "json_schema":
-        return {}
-    return cast("dict[str, dict[str, Any]]", tool.parameters)["properties"]
-
-
 def schema_of(tool: Tool | None, parameter: str) -> dict[str, Any]:
     """The schema of one parameter; empty where there is none or it says nothing."""
-    spec = properties(tool).get(parameter) if tool else None
-    return cast("dict[str, Any]", spec) if isinstance(spec, dict) else {}
+    return properties(tool).get(parameter, {}) if tool else {}
 
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text of four letters or more, singular, cut to five, without the idlest."""
     words = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", text)} - vocabulary("stop")
     return frozenset(re.sub(r"(?<!s)s$", "", word)[:5] for word in words)
-
-
-def name_words(name: str) -> list[str]:
-    """The words of a tool's name, in lower case."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name).lower().split()
 
 
 def is_lookup(name: str, tools: Toolset | None) -> bool:
@@ -165,7 +154,7 @@ def guessed_arguments(tool: Tool) -> dict[str, Any]:
 
 
 def _guess(name: str, spec: Any) -> Any:
-    fields = cast("dict[str, Any]", spec) if isinstance(spec, dict) else {}
+    fields = as_object(spec) or {}
     allowed = fields.get("enum")
     if isinstance(allowed, list) and allowed:
         return cast("list[Any]", allowed)[0]

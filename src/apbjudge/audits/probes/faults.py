@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ...records import ERROR_CODES
@@ -120,8 +120,8 @@ def _figures(
             estimate = shift_of([r for r, _ in drops], [drop for _, drop in drops])
             yield ProbeMetric(name=f"grade drop, {name}", estimate=estimate, unit="plain")
     for code, of in by_code.items():
-        proven = [r.is_proven for r in of]
-        yield ProbeMetric(name=f"proven by code, {code}", estimate=share_of(of, proven))
+        estimate = share_of(of, [r.is_proven for r in of])
+        yield ProbeMetric(name=f"proven by code, {code}", estimate=estimate)
     for code, of in _by_code(r for r in faults if not r.is_proven).items():
         name = f"caught {code}, not proven by code"
         yield ProbeMetric(name=name, estimate=share_of(of, _caught(of)))
@@ -167,42 +167,49 @@ def _tables(
         drops = [value for _, value in _drops(audit, of)]
         return f"{sum(drops) / len(drops):+.2f}" if drops else "–"
 
-    cells: Mapping[str, Callable[[list[Response]], str]] = {
-        "code": lambda of: ", ".join(dict.fromkeys(code for r in of for code in _codes(r))),
-        "n": lambda of: str(len(of)),
-        "caught": lambda of: mean_text(_caught(of)),
-        "named": lambda of: mean_text([_is_named(r) for r in of if _has_name(r)]),
-        "proven by code": lambda of: mean_text([r.is_proven for r in of]),
-        "grade drop": drop,
-    }
-    yield ProbeTable(
-        title="Faults by kind",
-        columns=("kind", *cells),
-        rows=tuple(
-            (kind, *(cell(of) for cell in cells.values())) for kind, of in _by_kind(faults).items()
-        ),
+    def caught(of: Sequence[Response]) -> str:
+        return mean_text(_caught(of))
+
+    def named(of: Sequence[Response]) -> str:
+        return mean_text([_is_named(r) for r in of if _has_name(r)])
+
+    def n(of: Sequence[Response]) -> str:
+        return str(len(of))
+
+    def mean_passed(of: Sequence[Response]) -> str:
+        return mean_text(passed(of).tolist())
+
+    yield ProbeTable.of(
+        "Faults by kind",
+        "kind",
+        _by_kind(faults),
+        {
+            "code": lambda of: ", ".join(dict.fromkeys(code for r in of for code in _codes(r))),
+            "n": n,
+            "caught": caught,
+            "named": named,
+            "proven by code": lambda of: mean_text([r.is_proven for r in of]),
+            "grade drop": drop,
+        },
     )
-    yield ProbeTable(
-        title="Sound plans, by change",
-        columns=("kind", "n", "passed"),
-        rows=tuple(
-            (kind, str(len(of)), mean_text(passed(of).tolist()))
-            for kind, of in _by_kind(sound).items()
-        ),
-    )
-    wrong, right = _bands(faults), _bands(sound)
-    rows: list[tuple[str, ...]] = []
-    for name in _bands([*faults, *sound]):
-        of, good = wrong.get(name, []), right.get(name, [])
-        named = [_is_named(r) for r in of if _has_name(r)]
-        n_cases = len({r.variant.case_id for r in (*of, *good)})
-        counts = str(n_cases), str(len(of)), mean_text(_caught(of)), mean_text(named)
-        rows.append((name, *counts, str(len(good)), mean_text(passed(good).tolist())))
-    if len(rows) > 1:
-        yield ProbeTable(
-            title="By length of the list of tools",
-            columns=("listed", "cases", "faults", "caught", "named", "sound plans", "passed"),
-            rows=tuple(rows),
+    cells = {"n": n, "passed": mean_passed}
+    yield ProbeTable.of("Sound plans, by change", "kind", _by_kind(sound), cells)
+    bands = _bands([*faults, *sound])
+    if len(bands) > 1:
+        wrong, right = _bands(faults), _bands(sound)
+        split = {name: (wrong.get(name, []), right.get(name, [])) for name in bands}
+        yield ProbeTable.of(
+            "By length of the list of tools",
+            "listed",
+            split,
+            {
+                "cases": lambda of: str(len({r.variant.case_id for r in (*of[0], *of[1])})),
+                "faults": lambda of: n(of[0]),
+                "caught": lambda of: caught(of[0]),
+                "named": lambda of: named(of[0]),
+                "sound plans": lambda of: n(of[1]),
+                "passed": lambda of: mean_passed(of[1]),
+            },
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
 from ..responses import AuditResponses, Pair, Response
@@ -45,16 +45,17 @@ def probe(audit: AuditResponses) -> Probe:
         change(f"moved by {family}", of, "at most", MOVED_BY_FAMILY)
         for family, of in _by(pairs, "family").items()
     ]
-    payloads = [
-        (payload, str(len(of)), mean_text(changes_of(of), "points"))
-        for payload, of in _by(pairs, "payload").items()
-    ]
-    title = "Verdicts moved, by payload"
+    cells: Mapping[str, Callable[[Sequence[Pair]], str]] = {
+        "n": lambda of: str(len(of)),
+        "moved": lambda of: mean_text(changes_of(of), "points"),
+    }
     return SPEC.result(
         decide(specs),
         asked,
         figures=_figures(pairs),
-        tables=[ProbeTable(title=title, columns=("payload", "n", "moved"), rows=tuple(payloads))],
+        tables=[
+            ProbeTable.of("Verdicts moved, by payload", "payload", _by(pairs, "payload"), cells)
+        ],
         exhibits=(
             (r, _describe(r, twin)) for r, twin in pairs if r.is_correct and not twin.is_correct
         ),

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from ...construction.overlap import (
+from ...judge import JudgeTask
+from ...protocols.leak_patterns import PROMPT_LEAKS
+from ...protocols.overlap import (
     NEAR,
     Duplicates,
     hash_of,
     prose_of_prediction,
     prose_of_reference,
     run_hashes,
-    runs,
+    shared_runs,
     strings,
-    words,
 )
-from ...construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
-from ...judge import JudgeTask
+from ...protocols.prompt_leaks import leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
 from ...statistics.estimates import Estimate
 from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
@@ -156,9 +156,7 @@ class _Scan:
         if not reference:
             return
         self._looked(QUOTES, item)
-        quoted = [
-            run for text in predicted for run in runs(words(text), QUOTED) if hash(run) in reference
-        ]
+        quoted = list(shared_runs(predicted, QUOTED, reference))
         if not quoted:
             return
         # what the tested model was shown it may repeat

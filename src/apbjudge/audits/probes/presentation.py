@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
 from ..responses import AuditResponses, Response
@@ -45,7 +45,7 @@ def probe(audit: AuditResponses) -> Probe:
         decide(of.measure(kind, SHIFT) for kind, of in flips.items()),
         used,
         figures=kind_figures(pairs),
-        tables=[_table(flips)],
+        tables=[ProbeTable.of(_TITLE, "changed", flips, _CELLS)],
         exhibits=(
             (response, describe(response, parent, "before"))
             for of in flips.values()
@@ -62,19 +62,10 @@ def _used(audit: AuditResponses, asked: list[Response]) -> list[Response]:
     return [*asked, *known, *(again for parent in known for again in repeats_of(audit, parent))]
 
 
-def _table(flips: Mapping[str, FlipCounts]) -> ProbeTable:
-    rows = [
-        (
-            kind,
-            str(len(of.pairs)),
-            mean_text(of.flipped),
-            mean_text(of.own) if of.is_asked_again else "–",
-            mean_text(changes_of(of.pairs), "points"),
-        )
-        for kind, of in flips.items()
-    ]
-    return ProbeTable(
-        title="Verdicts that flip, by change of presentation",
-        columns=("changed", "n", "flipped", "flip when asked again", "change of passing"),
-        rows=tuple(rows),
-    )
+_TITLE = "Verdicts that flip, by change of presentation"
+_CELLS: Mapping[str, Callable[[FlipCounts], str]] = {
+    "n": lambda of: str(len(of.pairs)),
+    "flipped": lambda of: mean_text(of.flipped),
+    "flip when asked again": lambda of: mean_text(of.own) if of.is_asked_again else "–",
+    "change of passing": lambda of: mean_text(changes_of(of.pairs), "points"),
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
 from ..responses import BLIND, AuditResponses, Pair, Response, passed
@@ -88,15 +88,19 @@ def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> ProbeTable:
         if chosen := of_truth(blind, is_correct=truth):
             groups[f"no reference, {name} plans"] = chosen
 
-    def row(name: str, of: Sequence[Pair]) -> tuple[str, ...]:
-        after, before = (passed([pair[i] for pair in of]).tolist() for i in (0, 1))
-        change = mean_text(changes_of(of), "points")
-        return name, str(len(of)), mean_text(before), mean_text(after), change
+    def passing(at: int) -> Callable[[Sequence[Pair]], str]:
+        return lambda of: mean_text(passed([pair[at] for pair in of]).tolist())
 
-    return ProbeTable(
-        title="Pass rate by the reference shown",
-        columns=("reference", "n", "passed before", "passed with it", "change"),
-        rows=tuple(row(name, of) for name, of in groups.items()),
+    return ProbeTable.of(
+        "Pass rate by the reference shown",
+        "reference",
+        groups,
+        {
+            "n": lambda of: str(len(of)),
+            "passed before": passing(1),
+            "passed with it": passing(0),
+            "change": lambda of: mean_text(changes_of(of), "points"),
+        },
     )
 
 

@@ -6,8 +6,8 @@ faulty looks better in all of them than it is.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
 from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
 from ..responses import MAIN, AuditResponses, Response
@@ -81,13 +81,17 @@ def _tables(main: Sequence[Response]) -> Iterable[ProbeTable]:
     for response in main:
         groups[response.variant.role + words[response.variant.truth.is_correct]].append(response)
 
-    def row(name: str, of: Sequence[Response]) -> tuple[str, ...]:
-        counts = Counter(r.reason for r in of if not r.is_scored)
-        share = mean_text([not r.is_scored for r in of])
-        return name, str(len(of)), share, *(str(counts[reason]) for reason in reasons)
-
-    yield ProbeTable(
-        title="Judgements without a verdict, by kind of plan",
-        columns=("judged", "n", "without verdict", *reasons),
-        rows=tuple(row(name, of) for name, of in sorted(groups.items())),
+    yield ProbeTable.of(
+        "Judgements without a verdict, by kind of plan",
+        "judged",
+        dict(sorted(groups.items())),
+        {
+            "n": lambda of: str(len(of)),
+            "without verdict": lambda of: mean_text([not r.is_scored for r in of]),
+            **{reason: _counter(reason) for reason in reasons},
+        },
     )
+
+
+def _counter(reason: str) -> Callable[[Sequence[Response]], str]:
+    return lambda of: str(sum(r.reason == reason for r in of if not r.is_scored))

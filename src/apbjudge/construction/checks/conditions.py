@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import RowError, shorten
+from ...protocols.overlap import strings
+from ...protocols.tool_words import name_words, properties
 from ...records import Call, Item, Row, Tool
 from ...records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
-from ..likeness import LIKE, is_same, likeness, name_words, properties
-from ..overlap import strings
+from ..likeness import LIKE, is_same, likeness
+from ..literals import places_of
 from ..queries import is_english
 from ..turns import Message, calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE
@@ -262,21 +264,15 @@ def _types(spec: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
-    """Whether each wanted type finds a place of its own (augmenting paths; empty fits any)."""
-    taken: dict[int, int] = {}
+    """Whether each wanted type finds a place of its own; empty fits any."""
+    from scipy.sparse import csgraph, csr_array
 
-    def place(at: int, tried: set[int]) -> bool:
-        for n, types in enumerate(offered):
-            fits = not wanted[at] or not types or _compatible(wanted[at], types)
-            if n in tried or not fits:
-                continue
-            tried.add(n)
-            if n not in taken or place(taken[n], tried):
-                taken[n] = at
-                return True
-        return False
-
-    return all(place(at, set()) for at in range(len(wanted)))
+    if not wanted or not offered:
+        return not wanted
+    fits = [[not w or not o or _compatible(w, o) for o in offered] for w in wanted]
+    graph: Any = csgraph
+    places = graph.maximum_bipartite_matching(csr_array(fits), perm_type="column")
+    return bool((places >= 0).all())
 
 
 def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -342,18 +338,10 @@ def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
         "tools": [item.tools.text] if item.tools else [],
     }
     for field, listed in texts.items():
-        if any(states(text, value) for text in listed):
+        if any(places_of(value, text, any_case=True) for text in listed):
             yield case.finding(
                 "value-present", field, f"{shorten(value)}, which was removed, is stated"
             )
-
-
-def states(text: str, value: str) -> bool:
-    """Whether a text states a value, letter case apart; 3 is not stated in 35 or in 3.5."""
-    if value.casefold() not in text.casefold():
-        return False
-    pattern = rf"(?<![\w])(?<!\d[.,]){re.escape(value)}(?![\w])(?![.,]\d)"
-    return re.search(pattern, text, re.IGNORECASE) is not None
 
 
 def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:

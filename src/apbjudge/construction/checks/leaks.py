@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RowError, shorten
+from ...protocols.leak_patterns import TELLING
+from ...protocols.overlap import run_hashes, shared_runs, strings
+from ...protocols.prompt_leaks import leaks_in_prompt, mentions
+from ...protocols.tool_words import name_words
 from ...records import Item, Row, Toolset
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list, as_object, objects_of
 from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
-from ..likeness import name_words
-from ..overlap import run_hashes, runs, strings, words
-from ..prompt_leaks import leaks_in_prompt, mentions
 from ..turns import is_agents
 
 QUOTED = 13
@@ -25,20 +26,6 @@ _TASK_QUOTED = 9
 LEAST_CASES = 5
 P_VALUE = 0.001
 """Placement of tools is remarked upon where chance alone would bring it about less often."""
-
-_TELLING = {
-    "extraneous": frozenset(
-        "distractor distractors decoy irrelevant extraneous unrelated dummy fake".split()
-    ),
-    "broken": frozenset(
-        "broken faulty failing failed replacement substitute backup fallback alternative".split()
-    ),
-    "unsolvable": frozenset(
-        "unsolvable infeasible impossible contradictory contradiction contradictions missing "
-        "removed removal withheld".split()
-    ),
-}
-"""Words that say what a case is about, by its condition."""
 
 
 def condition_told(case: CheckedCase) -> Iterator[CaseFinding]:
@@ -66,7 +53,7 @@ def telling_names(case: CheckedCase) -> Iterator[CaseFinding]:
         tools = [] if kind == "unsolvable" else [("tools", name) for name in names]
         for check, named in (("telling-name", tools + files + calls), ("telling-id", ids)):
             for field, name in dict.fromkeys(named):
-                if found := _TELLING[kind].intersection(_words(name)):
+                if found := TELLING[kind].intersection(_words(name)):
                     message = f"{shorten(name)} has the word {min(found)}"
                     yield case.finding(check, field, message)
 
@@ -131,8 +118,7 @@ def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -
     """The first run of n words that is among some; empty where none is."""
     for texts in groups:
         if not run_hashes(texts, n).isdisjoint(hashes):
-            listed = (run for text in texts for run in runs(words(text), n))
-            return shorten(" ".join(next(run for run in listed if hash(run) in hashes)), 160)
+            return shorten(" ".join(next(shared_runs(texts, n, hashes))), 160)
     return ""
 
 
@@ -275,6 +261,8 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         n_in_order: Lists in order.
         lengths: Number of lists by their length, 2 or more.
     """
+    from scipy import optimize
+
     expected = sum(n / math.factorial(m) for m, n in lengths.items())
     if n_in_order <= expected:
         return 1.0
@@ -283,11 +271,9 @@ def chance_of_order(n_in_order: int, lengths: Mapping[int, int]) -> float:
         chances = ((n, 1 / math.factorial(m)) for m, n in lengths.items())
         return sum(n * math.log1p(c * math.expm1(tilt)) for n, c in chances) - tilt * n_in_order
 
-    low, high = 0.0, 700.0  # log_bound is convex
-    for _ in range(100):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, other) if log_bound(one) < log_bound(other) else (one, high)
-    return math.exp(min(0.0, log_bound(low)))
+    minimise: Any = optimize
+    least = minimise.minimize_scalar(log_bound, bounds=(0.0, 700.0), method="bounded")  # convex
+    return math.exp(min(0.0, least.fun))
 
 
 def _p(value: float) -> str:

@@ -8,11 +8,11 @@ from functools import lru_cache
 import orjson
 
 from ...errors import shorten
+from ...protocols.overlap import Duplicates
 from ...records import SPLITS, Item
 from ...records.keys import KeySet, short_key
 from ...records.loose_json import as_list
 from ..findings import CaseFinding, CasePlace, CheckedCase
-from ..overlap import Duplicates
 
 _READ = frozenset(
     "id item_id case_id split planning_regime query system_prompt files files_json ends tools "

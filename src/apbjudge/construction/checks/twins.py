@@ -7,10 +7,10 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from ...errors import shorten
+from ...protocols.overlap import words
 from ...records import Item
 from ...records.keys import KeySet, short_key
 from ..findings import CaseFinding, CasePlace, CheckedCase
-from ..overlap import words
 
 _FIELD = "construction.twin"
 

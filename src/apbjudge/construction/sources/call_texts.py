@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any, cast
 
 from ...errors import RowError
+from ...protocols.tool_words import properties
 from ...records import Toolset
-from ..likeness import properties
 
 _LONGEST = 100_000
 _EXPECTED = "a call of literal values, such as book(table=4)"

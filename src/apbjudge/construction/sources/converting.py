@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from ...protocols.tool_words import properties
 from ...records import Tool
 from ...records.loose_json import as_list, as_object, is_shallow
-from ..likeness import properties
 
 CONVERTED = "arguments converted to the schema's types"
 

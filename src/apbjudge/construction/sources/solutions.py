@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...errors import RowError
+from ...protocols.tool_words import properties
 from ...records import Tool
 from ...records.loose_json import as_object
 from ...records.trajectories import ToolResult, Trajectory, TrajectoryStep
-from ..likeness import properties
 from ..seeds import SeedCall
 from .evidence import CallResults, allowed_values, holds, normal, telling
 

@@ -11,11 +11,12 @@ from importlib import resources
 from random import Random
 from typing import Any
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool
 from ...records.trajectories import ToolResult
 from ...trajectories.steps import call_ids, messages_of
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import does_work, name_words, properties, stems, synonyms
+from ..likeness import does_work, in_style_of, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
 from ..sources.solutions import calls_made
 from .plans import NO_CALLS
@@ -132,7 +133,7 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
     others = _other_name(name_words(tool.name), telling, rng)
     if not others:
         return Reject(NAME, NO_OTHER_NAME, tool.name)
-    name = _in_style_of(tool.name, others)
+    name = in_style_of(tool.name, others)
     if any(set(others) == set(name_words(each)) for each in seed.toolset.names):
         return Reject(NAME, NO_OTHER_NAME, tool.name)
     schema = {
@@ -221,19 +222,9 @@ def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
         words, taken = name_words(name), {*known, *made.values()}
         changed = [rng.choice(other_words(word, is_first=False) or (word,)) for word in words]
         suffixes = rng.sample(_SUFFIXES, len(_SUFFIXES))
-        names = (_in_style_of(name, each) for each in (changed, *([*words, s] for s in suffixes)))
+        names = (in_style_of(name, each) for each in (changed, *([*words, s] for s in suffixes)))
         made[name] = next((each for each in names if each not in taken), name)
     return made
-
-
-def _in_style_of(name: str, words: list[str]) -> str:
-    """Words put together as those of a name are."""
-    titled = [word.title() for word in words]
-    mark = next((mark for mark in "_-." if mark in name), "")
-    if not mark and re.search(r"[a-z0-9][A-Z]", name):
-        return "".join(titled if name[0].isupper() else [words[0], *titled[1:]])
-    joined = (mark or "_").join(titled if name[0].isupper() else words)
-    return joined.upper() if name.isupper() else joined
 
 
 def _row(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...protocols.tool_words import name_words
 from ...records import Tool
 from ..cases import Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, is_same, likeness, may_serve, name_words, object_words
+from ..likeness import LIKE, does_work, is_same, likeness, may_serve, object_words
 from ..references import chain_of, plan_of
 from ..seeds import Seed, draw
 from .plans import NO_CALLS
-from .steps import cuts_of, next_steps, query_of_steps
+from .steps import cuts_of, fields_of, next_steps
 
 TOO_FEW = "too few distractors for a level"
 
@@ -39,7 +40,7 @@ def extraneous_steps(seed: Seed, context: Context) -> Iterator[Row | Reject]:
         yield Reject(name, NO_CALLS)
         return
     asked = [
-        (cut, k, steps)
+        (cut, steps)
         for cut in cuts_of(seed)
         for k in context.horizons
         if (steps := next_steps(seed, cut, k)) is not None
@@ -47,19 +48,13 @@ def extraneous_steps(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     if not asked:
         yield Reject(name, "too few steps")
         return
-    cut, k, steps = draw(context.seed, seed.seed_id, name).choice(asked)
+    cut, steps = draw(context.seed, seed.seed_id, name).choice(asked)
     yield from _levels(
         seed,
         context,
         split="step_wise_tool_extraneous",
         transform=name,
-        parts=(cut.stage, k),
-        query=query_of_steps(seed),
-        horizon=k,
-        stage=cut.stage,
-        prefix=cut.prefix,
-        steps=steps,
-        remaining=cut.steps[k:],
+        **fields_of(seed, cut, steps),
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Composite, Tool
 from ..cases import EFFICIENCY, Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, likeness, may_serve, name_words, properties, synonyms
+from ..likeness import LIKE, does_work, in_style_of, likeness, may_serve
 from ..references import chain_of, plan_of, purpose_of
 from ..seeds import Seed, draw
 
@@ -29,14 +30,12 @@ class _Bank:
         rng: Draws costs and tools.
         tools: Those that are in.
         taken: Their names, in lower case.
-        doubled: Names of those that an overpriced one was made of.
     """
 
     seed: Seed
     rng: Random
     tools: list[Tool] = field(default_factory=list[Tool])
     taken: set[str] = field(default_factory=set[str])
-    doubled: set[str] = field(default_factory=set[str])
 
     def cost(self, name: str) -> int:
         """Cost of a tool that is in."""
@@ -125,7 +124,7 @@ def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
     calls = bank.seed.calls[start : start + n]
     tools = [bank.seed.toolset.checkable[call.name] for call in calls]
     words = [word for tool in tools for word in ("and", *name_words(tool.name))][1:]
-    name = _styled(words, tools[0].name)
+    name = in_style_of(tools[0].name, words)
     if len({tool.name for tool in tools}) < n or not bank.is_free(name):
         return None
     if not all(does_work(tool.name, bank.seed.ends) and _is_plain(tool) for tool in tools):
@@ -149,11 +148,10 @@ def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
     schema: dict[str, Any] = {"type": "object", "properties": described, "required": required}
     if all(tool.parameters.get("additionalProperties") is False for tool in tools):
         schema["additionalProperties"] = False
-    first, *others = (purpose_of(tool.name, tool) for tool in tools)
-    later = "".join(f", then {_lowered(purpose)}" for purpose in others)
+    purposes = "; then: ".join(purpose_of(tool.name, tool) for tool in tools)
     passed = any(start <= at for call in calls for at in call.needs.values())
     handed = " Results that a later part needs are passed on." if passed else ""
-    description = f"In one call: {_lowered(first)}{later}.{handed}"
+    description = f"In one call: {purposes}.{handed}"
     return Tool(name=name, description=description, parameters=schema, parameter_kind="json_schema")
 
 
@@ -161,19 +159,6 @@ def _is_plain(tool: Tool) -> bool:
     """Whether parameters are described by themselves, so that they can be moved."""
     loose = {"$defs", "definitions", "allOf", "anyOf", "oneOf", "if", "dependentRequired"}
     return loose.isdisjoint(tool.parameters) and "$ref" not in str(tool.parameters)
-
-
-def _styled(words: Sequence[str], like: str) -> str:
-    """Words as a name: ``in_this_style`` or ``inThisOne``, as another name is."""
-    if "_" in like or not any(map(str.isupper, like)):
-        return "_".join(words)
-    head = words[0] if like[:1].islower() else words[0].capitalize()
-    return head + "".join(word.capitalize() for word in words[1:])
-
-
-def _lowered(sentence: str) -> str:
-    """A sentence's first letter in lower case, unless its first word is a name or shortened."""
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 # Traps --------------------------------------------------------------------------------------------
@@ -203,36 +188,21 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
 
 
 def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
-    """A tool that is needed, in other words and for more."""
-    named = [(tool, _reworded(tool.name)) for tool in _drawn_tools(bank)]
-    for tool, names in named:
-        names.append(_styled([*name_words(tool.name), "with", "report"], tool.name))
-    for tool, names in named:
-        free = [name for name in names if bank.is_free(name)]
-        if not free or tool.name in bank.doubled:
-            continue
-        bank.doubled.add(tool.name)
-        purpose = _lowered(purpose_of(tool.name, tool))
-        description = f"With a report on every step taken: {purpose}."
-        fields = {"name": free[0], "description": description, "other_names": ()}
-        return tool.model_copy(update=fields), bank.cost(tool.name) + bank.rng.randint(1, 3)
+    """A tool that is needed, with a report that nobody asked for, and for more."""
+    for tool in _drawn_tools(bank):
+        name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
+        if bank.is_free(name):
+            description = f"{purpose_of(tool.name, tool)}, with a report on every step taken."
+            fields = {"name": name, "description": description, "other_names": ()}
+            return tool.model_copy(update=fields), bank.cost(tool.name) + bank.rng.randint(1, 3)
     return None
-
-
-def _reworded(name: str) -> list[str]:
-    """Names with another verb that means the same."""
-    verb, *rest = name_words(name)
-    return [_styled([other, *rest], name) for other in synonyms(verb) if other != verb and rest]
 
 
 def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     """A tool that looks once more at what a call has returned."""
     stated = {call.name for call in bank.seed.calls if call.result is not None}
     for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
-        verb, *rest = name_words(tool.name)
-        name = _styled(
-            ["recheck", *(rest if rest and synonyms(verb) else [verb, *rest])], tool.name
-        )
+        name = in_style_of(tool.name, ["recheck", *name_words(tool.name)])
         if bank.is_free(name):
             result = {"type": "string", "description": f"What {tool.name} returned."}
             schema = {"type": "object", "properties": {"result": result}, "required": ["result"]}

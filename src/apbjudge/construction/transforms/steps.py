@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,17 +49,24 @@ def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
                 context,
                 split="step_wise_planning",
                 transform="step_wise",
-                parts=(cut.stage, k),
                 tools=seed.toolset.tools,
-                query=query_of_steps(seed),
-                horizon=k,
-                stage=cut.stage,
-                prefix=cut.prefix,
-                steps=steps,
-                remaining=cut.steps[k:],
+                **fields_of(seed, cut, steps),
             )
     if not n_made:
         yield Reject("step_wise", "too few steps")
+
+
+def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What ``case_row`` needs to know of next steps at a cut."""
+    return {
+        "parts": (cut.stage, len(steps)),
+        "query": query_of_steps(seed),
+        "horizon": len(steps),
+        "stage": cut.stage,
+        "prefix": cut.prefix,
+        "steps": steps,
+        "remaining": cut.steps[len(steps) :],
+    }
 
 
 def cuts_of(seed: Seed) -> list[Cut]:

@@ -9,21 +9,13 @@ from typing import Any
 
 import orjson
 
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool, UnsolvableType
 from ..cases import Context, Reject, Row, case_row, row_id
-from ..likeness import (
-    LIKE,
-    definition_of,
-    does_work,
-    likeness,
-    may_serve,
-    name_words,
-    object_words,
-    properties,
-    stems,
-)
+from ..likeness import LIKE, definition_of, does_work, likeness, may_serve, object_words, stems
 from ..limits import exclusive_bounds, is_amount
-from ..queries import is_english, is_stated, places_of, with_sentences, without_value
+from ..literals import is_worded, places_of
+from ..queries import is_english, with_sentences, without_sentence
 from ..references import purpose_of
 from ..seeds import Seed, SeedCall, draw, leaves
 
@@ -182,24 +174,6 @@ def contradictory_constraints(seed: Seed, context: Context) -> Iterator[Row | Re
 
 # Information --------------------------------------------------------------------------------------
 
-_DOUBTS = (
-    "the value may be guessed",
-    "the schema supplies the value",
-    "a result may state the value",
-    "the value is stated elsewhere",
-    "a tool may look the value up",
-    "another value may be taken in its place",
-)
-_REASONS = (
-    "no solution",
-    "the query is not English",
-    "no value of a required parameter",
-    "no value of a required parameter is in the query word for word",
-    *_DOUBTS,
-    "the value can't be taken out of its sentence",
-    "another value would be lost",
-)
-"""Why no value can be taken away; of several reasons the last one is told."""
 _GUESSED = frozenset(
     "cm current daily en english eur kg km latest metric none today us usa usd".split()
 )
@@ -211,36 +185,42 @@ _KINDS = (
     frozenset("date day end month period start time timeframe year".split()),
 )
 """Words in names of parameters that take values of one kind."""
+
 _NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
 
+_Literal = tuple[SeedCall, str, str, tuple[int, int]]
+"""A call, its parameter, the value, and where the query has it."""
+
 
 def information_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     """The task without a value that nothing but its query states."""
-    transform, query = "information_missing", seed.run.query
+    transform = "information_missing"
     literals = _literals(seed)
     draw(context.seed, seed.seed_id, transform).shuffle(literals)
-    reason = _REASONS[0 if not seed.calls else 1 if not is_english(query) else 2]
-    for call, parameter, text in literals if is_english(query) else ():
-        asked, doubt = _without(seed, call, parameter, text)
-        if doubt:
-            reason = max(reason, doubt, key=_REASONS.index)
-            continue
-        words = " ".join(name_words(parameter))
-        # The tool's description is shown to the tested model, so that it is not repeated here.
-        gap = f"the query gives no {words}, which {call.name} needs"
-        plan = f"The task can't be done as asked: {gap}."
-        yield _row(seed, context, transform, plan, query=asked, removed_value=text)
-        return
+    reason = "no value of a required parameter is in the query word for word"
+    if not seed.calls:
+        reason = "no solution"
+    elif not is_english(seed.run.query):
+        reason, literals = "the query is not English", []
+    for call, parameter, text, place in literals:
+        asked, reason = _without(seed, call, parameter, text, place)
+        if not reason:
+            words = " ".join(name_words(parameter))
+            # The tool's description is shown to the tested model, so that it is not repeated here.
+            gap = f"the query gives no {words}, which {call.name} needs"
+            plan = f"The task can't be done as asked: {gap}."
+            yield _row(seed, context, transform, plan, query=asked, removed_value=text)
+            return
     yield Reject(transform, reason)
 
 
 def private_reference(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     """The task with a reference to private knowledge in a value's place, as a model wrote it."""
     if seed.private is None:
-        yield Reject("private_reference", "no model wrote one")
+        yield Reject("private_reference", "no model wrote one; --model names it")
         return
     query, value = seed.private
     plan = "The task can't be done as asked: it rests on something that only the user knows."
@@ -252,52 +232,35 @@ def private_reference(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
     """Values that the query states and that nobody could know, look up or guess without it."""
-    values = (
-        text
-        for call, parameter, text in _literals(seed)
-        if (places := places_of(text, seed.run.query))
-        and not any(_objections(seed, call, parameter, text, places[0][0]))
-    )
+    values = (literal[2] for literal in _literals(seed) if not any(_doubts(seed, *literal)))
     return tuple(dict.fromkeys(values))
 
 
-def _literals(seed: Seed) -> list[tuple[SeedCall, str, str]]:
-    """Calls, required parameters, and the values that the task states for them."""
+def _literals(seed: Seed) -> list[_Literal]:
+    """What the query states word for word of the values of required parameters."""
     return [
-        (call, parameter, str(call.arguments[parameter]))
+        (call, name, str(value), places[0])
         for call in seed.calls
-        for parameter in _required(seed, call)
-    ]
-
-
-def _required(seed: Seed, call: SeedCall) -> list[str]:
-    """Parameters that the call can't do without and whose values, of one part, the task states."""
-    tool = seed.toolset.checkable.get(call.name)
-    stated = [name for name in call.arguments if tool and name in {*tool.required} - {*call.needs}]
-    values = [(name, call.arguments[name]) for name in stated]
-    return [
-        name
-        for name, value in values
-        if isinstance(value, str | int | float)
+        if (tool := seed.toolset.checkable.get(call.name))
+        for name, value in call.arguments.items()
+        if name in tool.required
+        and name not in call.needs
+        and isinstance(value, str | int | float)
         and not isinstance(value, bool)
-        and str(value).strip()
+        and (places := places_of(str(value), seed.run.query))
     ]
 
 
-def _without(seed: Seed, call: SeedCall, parameter: str, text: str) -> tuple[str, str]:
+def _without(
+    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
+) -> tuple[str, str]:
     """The query without a value, and what is doubtful about it; empty where nothing is."""
     query = seed.run.query
-    places = places_of(text, query) if text.strip() else []
-    if not places:
-        return query, _REASONS[3]
-    start, end = places[0]
-    objections = _objections(seed, call, parameter, text, start)
-    doubt = next((each for each, holds in zip(_DOUBTS, objections, strict=True) if holds), "")
-    if doubt:
+    if doubt := next(_doubts(seed, call, parameter, text, place), ""):
         return query, doubt
-    left = without_value(query, start, end)
-    if left is None or is_stated(text, left):
-        return query, _REASONS[-2]
+    left = without_sentence(query, *place)
+    if left is None or is_worded(text, left):
+        return query, "the value has no sentence of its own; --model rewrites such queries"
     others = {
         str(leaf)
         for each in seed.calls
@@ -305,21 +268,27 @@ def _without(seed: Seed, call: SeedCall, parameter: str, text: str) -> tuple[str
         if name not in each.needs
         for leaf in leaves(value)
     }
-    lost = any(is_stated(each, query) and not is_stated(each, left) for each in others - {text})
-    return left, _REASONS[-1] if lost else ""
+    lost = any(is_worded(each, query) and not is_worded(each, left) for each in others - {text})
+    return left, "another value would be lost" if lost else ""
 
 
-def _objections(
-    seed: Seed, call: SeedCall, parameter: str, text: str, start: int
-) -> Iterator[bool]:
-    """Whether each of the doubts holds, in their order."""
-    schema = properties(seed.toolset.checkable[call.name])[parameter]
-    yield not _is_telling(text, seed.run.query, start)
-    yield not {"default", "enum", "const"}.isdisjoint(schema)
-    yield any(is_stated(text, result) for result in _results_without(seed, text))
-    yield _is_elsewhere(seed, text, start)
-    yield _may_look_up(seed, call, parameter)
-    yield _has_rival(seed, parameter, text)
+def _doubts(
+    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
+) -> Iterator[str]:
+    """Why the task may be solved without a value."""
+    start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
+    if not _is_telling(text, seed.run.query, start):
+        yield "the value may be guessed"
+    if not {"default", "enum", "const"}.isdisjoint(schema):
+        yield "the schema supplies the value"
+    if any(is_worded(text, result) for result in _results_without(seed, text)):
+        yield "a result may state the value"
+    if _is_elsewhere(seed, text, start):
+        yield "the value is stated elsewhere"
+    if _may_look_up(seed, call, parameter):
+        yield "a tool may look the value up"
+    if _has_rival(seed, parameter, text):
+        yield "another value may be taken in its place"
 
 
 def _is_telling(text: str, query: str, start: int) -> bool:
@@ -352,7 +321,7 @@ def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
     rest = f"{run.query[:start]} | {run.query[start + len(text) :]}"
     shown = [rest, run.system_prompt, *(file.path for file in seed.files)]
     shown += [orjson.dumps(definition_of(tool)).decode() for tool in seed.toolset.tools]
-    if any(is_stated(text, part) for part in shown):
+    if any(is_worded(text, part) for part in shown):
         return True
     parts = [word for word in re.findall(r"[^\W_]{2,}", text) if not word.islower()]
     parts = [word for word in parts if stems(word) or not word.isalpha()]
@@ -379,7 +348,7 @@ def _has_rival(seed: Seed, parameter: str, text: str) -> bool:
     kind = next((kind for kind in _KINDS if words & kind), frozenset[str]())
     return any(
         str(value) != text
-        and is_stated(str(value), seed.run.query)
+        and is_worded(str(value), seed.run.query)
         and (name == parameter or not kind.isdisjoint(name_words(name)))
         for call in seed.calls
         for name, value in call.arguments.items()

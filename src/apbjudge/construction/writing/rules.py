@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import RowError
+from ...protocols.leak_patterns import TELLS_CASE, TELLS_TOOL
+from ...protocols.prompt_leaks import mentions
+from ...protocols.tool_words import name_words, properties
 from ...records import Tool, json_values
 from ...records.loose_json import as_list, as_object
 from ...records.tools import read_tool
-from ..likeness import LIKE, definition_of, is_same, likeness, name_words, properties
-from ..literals import is_worded, numbers_in, written_at
+from ..likeness import LIKE, definition_of, is_same, likeness
+from ..literals import is_worded, numbers_in, places_of
 from .config import Kind
 from .tasks import WritingTask
 
@@ -116,17 +119,17 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
     if _bare(text) == _bare(task.query):
         yield Complaint("same as before", "The query is the same as before.")
     for literal in literals:
-        if written_at(literal, text) is None:
+        if not places_of(literal, text):
             said = f"The query lacks the value {literal!r}, which must stand in it word for word."
             yield Complaint("literal lost", said)
     for number in numbers_in(text):
         if not is_worded(number, task.query):
             yield Complaint("value added", f"The query states {number!r}, as it did not before.")
     for name in task.offered:
-        if names_tool(name, text) and not names_tool(name, task.query):
+        if mentions(text, name) and not mentions(task.query, name):
             yield Complaint("tool named", f"The query names the tool {name!r}.")
     yield from _told(task, text, "The query")
-    if (found := _TELLS_CASE.search(text)) and not _TELLS_CASE.search(task.query):
+    if (found := TELLS_CASE.search(text)) and not TELLS_CASE.search(task.query):
         said = f"The query itself must not say what is special about it: {found.group()!r}."
         yield Complaint("condition told", said)
 
@@ -145,28 +148,9 @@ def _length(name: str, text: str, *, most: int) -> Iterator[Complaint]:
 
 def _told(task: WritingTask, text: str, what: str) -> Iterator[Complaint]:
     for result in task.results:
-        if written_at(result, text) is not None:
+        if places_of(result, text):
             said = f"{what} states {result!r}, which is known from a tool's result alone."
             yield Complaint("result told", said)
-
-
-_TELLS_CASE = re.compile(
-    r"unsolvable|unanswerable|infeasible|no solution|"
-    r"impossible to (?:solve|answer|do|complete|know|look up)|"
-    r"(?:can ?not|can't|can’t) be (?:solved|answered|done|known|found|looked up)|"
-    r"(?:private|missing|unavailable|withheld) (?:knowledge|information|value|data)|"
-    r"(?:nobody|no one|no tool) (?:else )?(?:can|could|knows|would know)",
-    re.IGNORECASE,
-)
-
-
-def names_tool(name: str, text: str) -> bool:
-    """Whether a text names a tool: by a name that is no word, or by a word that it calls a tool."""
-    quoted = re.escape(name)
-    if re.search(r"[_.\d]|[a-z][A-Z]", name):
-        return re.search(rf"(?<!\w){quoted}(?!\w)", text, re.IGNORECASE) is not None
-    called = rf"`{quoted}`|(?<!\w){quoted}\(|(?<!\w){quoted} (?:tool|function|api|endpoint)\b"
-    return re.search(called, text, re.IGNORECASE) is not None
 
 
 _IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w/@])")
@@ -178,7 +162,7 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
     if text.startswith(("{", "[")):
         yield Complaint("no prose", "The plan is JSON, not prose.")
     for name in sorted(task.used):
-        if written_at(name, text) is None:
+        if not places_of(name, text):
             yield Complaint("step missing", f"The plan does not name {name!r}, which is called.")
     given = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
     known = "\n".join(given)
@@ -288,7 +272,7 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
         said = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
         yield Complaint("too long", said)
     shown = " ".join((" ".join(name_words(name)), tool.description, *_texts(properties(tool))))
-    if found := _TELLS_TOOL.search(shown):
+    if found := TELLS_TOOL.search(shown):
         said = f"{name!r} says what it is here for: {found.group()!r}."
         yield Complaint("condition told", said)
     others = "\n".join(_texts(list(task.tools)))
@@ -298,17 +282,6 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
     if _describe_all(offered) and not _describe_all([tool]):
         said = f"A parameter of {name!r} has no description, unlike those of the other tools."
         yield Complaint("parameter not described", said)
-
-
-_TELLS_TOOL = re.compile(
-    r"distract|decoy|red herring|irrelevant|unrelated|useless|unused|unneeded|unnecessary|"
-    r"extraneous|"
-    r"(?:not|never) (?:be )?(?:needed|required|relevant|used|called|helpful)|"
-    r"(?:do not|don't|don’t|never|must not) (?:use|call)|"
-    r"\b(?:dummy|fictional|fictitious|invented|made[- ]up|placeholder)\b|"
-    r"\bthis (?:task|query|case|request|scenario)\b|cannot (?:serve|help|solve)",
-    re.IGNORECASE,
-)
 
 
 def _describe_all(tools: Sequence[Tool]) -> bool:

@@ -78,6 +78,12 @@ def run_hashes(texts: tuple[str, ...], n: int) -> frozenset[int]:
     return frozenset(hash(run) for text in texts for run in runs(words(text), n))
 
 
+def shared_runs(texts: Iterable[str], n: int, hashes: frozenset[int]) -> Iterator[tuple[str, ...]]:
+    """The runs of n words within some texts that are among others, by their hashes."""
+    for text in texts:
+        yield from (run for run in runs(words(text), n) if hash(run) in hashes)
+
+
 class Twin(NamedTuple):
     """The earlier case that a case repeats, and the similarity of their queries, NEAR to 1."""
 

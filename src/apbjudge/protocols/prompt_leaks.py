@@ -9,67 +9,23 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from ..records import Item
+from .leak_patterns import (
+    BROKEN,
+    CONDITIONAL,
+    DISTRACTORS,
+    HINTS,
+    PROMPT_LEAKS,
+    REPLACEMENT,
+    SAYS_UNSOLVABLE,
+    STEMS,
+    THIS_TASK,
+    TYPE_WORDS,
+    UNSOLVABLE,
+)
 from .overlap import strings
-
-DISTRACTORS = "distractors named"
-UNSOLVABLE = "unsolvable type told"
-BROKEN = "broken tool named"
-REPLACEMENT = "replacement named"
-PROMPT_LEAKS = (DISTRACTORS, UNSOLVABLE, BROKEN, REPLACEMENT)
-
-_HINTS = {
-    DISTRACTORS: re.compile(
-        r"distract|extraneous|irrelevant|unrelated|useless|unnecessary|decoy|red herring|"
-        r"not (?:be )?(?:needed|relevant|helpful|used|called)|no (?:help|use)\b|"
-        r"(?:do not|don't|don’t|never|must not|not to) (?:use|call|choose)|avoid|ignore",
-        re.IGNORECASE,
-    ),
-    BROKEN: re.compile(
-        r"broken|out of order|unavailable|fault[yi]|is down|disabled|"
-        r"(?:will|always|is going to) fail|fails|failing|(?:does not|doesn't|doesn’t|not) work",
-        re.IGNORECASE,
-    ),
-    REPLACEMENT: re.compile(
-        r"replace|substitut|instead|alternative|fallback|fall back|rather than", re.IGNORECASE
-    ),
-}
-"""Words that say of a tool what it is in this case."""
 
 _LIST_ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
 _FLAT_LIST = re.compile(r"\[[^\[\]{}]*\]")
-_CONDITIONAL = re.compile(
-    r"\b(?:if|when|whenever|whether|in case|should|unless|where|may|might|could|some|sometimes|"
-    r"any)\b",
-    re.IGNORECASE,
-)
-_THIS_TASK = re.compile(
-    r"\bthis (?:task|case|query|request|question|problem|instance)\b|"
-    r"\bthe (?:task|case|query|request|question|problem|instance) "
-    r"(?:is|has|was|contains|lacks|can)",
-    re.IGNORECASE,
-)
-_UNSOLVABLE = re.compile(
-    r"unsolvable|unanswerable|infeasible|(?:can ?not|can't|can’t) be (?:solved|answered|done)|"
-    r"impossible to (?:solve|answer|complete)|has no solution|must be (?:refused|rejected)",
-    re.IGNORECASE,
-)
-_TYPES = {
-    "contradictory_constraints": r"contradict\w*|conflicting (?:constraints|requirements)",
-    "information_missing": (
-        r"(?:missing|withheld|lacking) information|information \w* ?(?:missing|withheld)"
-    ),
-    "tool_removal": r"tool\w* (?:\w+ ){0,3}(?:removed|missing|taken away)|(?:removed|missing) tool",
-    "visual_missing": (
-        r"(?:image|picture|video|visual|file)\w* (?:\w+ ){0,3}(?:missing|removed|withheld)|"
-        r"(?:missing|removed) (?:image|picture|video|visual|file)"
-    ),
-}
-_STEMS = (
-    "unsolvable unanswerable infeasible solved answered done impossible solution refused "
-    "rejected contradict conflict missing withheld lacking removed taken"
-).split()
-"""One of them is in whatever the patterns above find."""
-_TYPE_WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in _TYPES.items()}
 _NOT_FROM_US = ("assistant", "tool", "function")
 _LEAST_CUT = 12
 _SENTENCE = re.compile(r"\n|(?<=[.!?;])\s")
@@ -181,7 +137,7 @@ def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
     listed = field == "prompt" or (bool(others) and all(mentions(text, n) for n in others))
     if not listed:
         return f"names {_quoted(named)}"
-    for line in _lines(text, _HINTS[kind], named):
+    for line in _lines(text, HINTS[kind], named):
         here = [name for name in named if mentions(line, name)]
         if here:
             return f"says what {_quoted(here)} is: {_short(line)}"
@@ -210,15 +166,15 @@ def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator
 def _type_leak(item: Item, field: str, text: str) -> str:
     """A sentence that says that, or why, this case can't be solved; empty where there is none."""
     secret = item.condition.unsolvable_type or ""
-    if secret in text and not any(name in text for name in _TYPES if name != secret):
+    if secret in text and not any(name in text for name in TYPE_WORDS if name != secret):
         return f"holds the type `{secret}`"
-    patterns = (_UNSOLVABLE,) if field == "query" else (_UNSOLVABLE, _TYPE_WORDS[secret])
+    patterns = [SAYS_UNSOLVABLE, *([TYPE_WORDS[secret]] if field != "query" else [])]
     lowered = text.casefold()
-    if not any(stem in lowered for stem in _STEMS):
+    if not any(stem in lowered for stem in STEMS):
         return ""
     for sentence in sentences(text):
-        says_so = any(p.search(sentence) for p in patterns) and _THIS_TASK.search(sentence)
-        if says_so and not _CONDITIONAL.search(sentence):
+        says_so = any(p.search(sentence) for p in patterns) and THIS_TASK.search(sentence)
+        if says_so and not CONDITIONAL.search(sentence):
             return f"says that it can't be solved: {_short(sentence)}"
     return ""
 
