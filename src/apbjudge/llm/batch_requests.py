@@ -31,6 +31,7 @@ from ..errors import (
 )
 from ..jsonl import MAX_LINE_BYTES, object_of, read_line_at, read_lines
 from ..records import Usage
+from ..records.loose_json import as_object
 from .base import FORMATS, Client, Completion, Format, Request, cache_key
 from .cache import ReplyCache
 from .chat_format import chat_body, completion_of, shape_arguments
@@ -95,7 +96,7 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
         RowError: If it answers no request.
     """
     key, form, is_plain = _request_of(line)
-    response, error = _object(line.get("response")), line.get("error")
+    response, error = as_object(line.get("response")) or {}, line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
     if not response and error is None:
@@ -123,16 +124,12 @@ def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
 
 def _failure(status: object, content: object) -> JudgeError:
     """What an error line means; one without any status may pass, as an expired batch does."""
-    error = _object(content)
-    error = _object(error.get("error")) or error
+    error = as_object(content) or {}
+    error = as_object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
     code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
     shown = error if isinstance(error.get("message"), str) else {"message": str(content)}
     return failure_of(code, orjson.dumps({"error": shown}, default=str).decode(), {})
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def read_answers(path: Path) -> Iterator[Answer | InputError]:
@@ -213,7 +210,7 @@ class BatchResults:
             if isinstance(answer, Answer):
                 self._add(answer, answers, turn, form)
         for line in read_lines(requests):
-            key, *_ = _request_of(_object(line.values))
+            key, *_ = _request_of(as_object(line.values) or {})
             self._add(Answer(key, error=missing), None, turn, form)
 
     def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
