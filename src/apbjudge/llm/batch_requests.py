@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -147,6 +146,17 @@ def read_answers(path: Path) -> Iterator[Answer | InputError]:
             yield InputError(f"{path}:{line.number}: {error}")
 
 
+def keys_of(requests: Path) -> Iterator[str]:
+    """Yields the keys of the requests in a file that ``BatchWriter`` wrote.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    for line in read_lines(requests):
+        key, *_ = _request_of(as_object(line.values) or {})
+        yield key
+
+
 @dataclass(slots=True)
 class _AnswerResult:
     """What has become of a request.
@@ -161,15 +171,6 @@ class _AnswerResult:
     at: tuple[Path, int] | None = None
     is_final: bool = False
 
-    def gives_up(self, retries: int, since: int) -> bool:
-        """Whether the request, which failed, is not written again."""
-        if self.is_final:
-            return True
-        counted = [error for turn, error in self.failed if turn >= since]
-        if counted and isinstance(counted[-1], AccessError):
-            return True
-        return sum(not isinstance(error, FormatUnsupportedError) for error in counted) > retries
-
 
 @dataclass(slots=True)
 class BatchResults:
@@ -177,43 +178,27 @@ class BatchResults:
 
     Attributes:
         price: Price of a reply, None where not known.
+        retries: How often a request that failed in a way that may pass is written again.
+        since: The first round whose failures count against ``retries``.
+        is_last: Whether requests that failed too often are given up; before the last pass they
+            are left pending.
     """
 
     price: Callable[[Usage], float | None]
+    retries: int
+    since: int
+    is_last: bool = False
     _results: dict[int, _AnswerResult] = field(default_factory=dict[int, _AnswerResult])
 
-    def add_batch(
-        self,
-        requests: Path,
-        answers: Path | None,
-        *,
-        turn: int,
-        form: Format,
-        missing: JudgeError,
-        each: Callable[[Answer | InputError], None] = lambda answer: None,
-    ) -> None:
-        """Adds the answers of a batch that has ended, in the order of the batches.
+    def add(self, answer: Answer, file: Path | None, *, turn: int, form: Format) -> None:
+        """Adds an answer, in the order of the batches; those that a batch left out come last.
 
         Args:
-            requests: The file of its requests.
-            answers: The file of its answers; None where there is none.
-            turn: Number of the round in which they were written.
-            form: The reply format that they ask for.
-            missing: The failure of those that have no answer.
-            each: Receives every answer, and the complaint about every line that is none.
-
-        Raises:
-            InputError: If a file can't be read.
+            answer: The answer, or the failure of a request that has none.
+            file: The file that it stands in.
+            turn: Number of the round in which its request was written.
+            form: The reply format that the round asks for.
         """
-        for answer in read_answers(answers) if answers is not None else ():
-            each(answer)
-            if isinstance(answer, Answer):
-                self._add(answer, answers, turn, form)
-        for line in read_lines(requests):
-            key, *_ = _request_of(as_object(line.values) or {})
-            self._add(Answer(key, error=missing), None, turn, form)
-
-    def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
         result = self._results.setdefault(_short(answer.key), _AnswerResult())
         if result.at is not None:
             return
@@ -241,25 +226,23 @@ class BatchResults:
         usage = reply.usage.model_copy(update={"calls": 1 + len(result.failed)})
         return reply.model_copy(update={"usage": usage, "cost_usd": self.price(reply.usage)})
 
-    def failure(self, key: str, *, retries: int, since: int) -> JudgeError | None:
-        """The failure of a request that is given up; None where it is to be written (again).
+    def failure(self, key: str) -> JudgeError | None:
+        """The failure that a request ended in; None where it is to be written (again).
 
-        Args:
-            key: Key of the request.
-            retries: How often one that failed in a way that may pass is written again.
-            since: The first round whose failures count.
+        Returns:
+            PendingError where it failed too often, and others are still waited for.
         """
         result = self._results.get(_short(key))
-        if result is None or not result.failed or not result.gives_up(retries, since):
+        if result is None or not result.failed:
             return None
         error = copy.copy(result.failed[-1][1])
         error.calls = len(result.failed)
-        return error
-
-    def is_final(self, key: str) -> bool:
-        """Whether a request that failed is not worth waiting for others."""
-        result = self._results[_short(key)]
-        return result.is_final or isinstance(result.failed[-1][1], AccessError)
+        counted = [failure for turn, failure in result.failed if turn >= self.since]
+        if result.is_final or (counted and isinstance(error, AccessError)):
+            return error
+        if sum(not isinstance(each, FormatUnsupportedError) for each in counted) <= self.retries:
+            return None
+        return error if self.is_last else PendingError("the reply comes with a batch")
 
 
 def _short(key: str) -> int:
@@ -271,12 +254,11 @@ def _short(key: str) -> int:
 
 @dataclass(slots=True)
 class BatchFile:
-    """One batch file as written: where it is, its requests, bytes and SHA-256."""
+    """One batch file as written: where it is, its requests and bytes."""
 
     path: Path
     lines: int = 0
     size: int = 0
-    digest: Any = field(default_factory=sha256)
 
 
 class BatchFiles:
@@ -316,7 +298,6 @@ class BatchFiles:
         last = self.written[-1]
         last.lines += 1
         last.size += len(line)
-        last.digest.update(line)
 
     def _is_full(self, last: BatchFile, more: int) -> bool:
         lines, size = self._limits
@@ -347,10 +328,6 @@ class BatchWriter(Client):
         results: This run's results; None when there can be none.
         cache: Replies of other runs, or None.
         form: How the endpoint is asked to keep to the reply's schema.
-        retries: How often a request without answer is written again.
-        since: The first round whose failures count against ``retries``.
-        is_last: Whether requests that failed too often are given up; before the last pass they
-            are left pending.
         count: Requests written.
     """
 
@@ -360,9 +337,6 @@ class BatchWriter(Client):
     results: BatchResults | None = None
     cache: ReplyCache | None = None
     form: Format = FORMATS[0]
-    retries: int = 0
-    since: int = 1
-    is_last: bool = False
     count: int = 0
     _written: set[int] = field(default_factory=set[int])
 
@@ -380,11 +354,9 @@ class BatchWriter(Client):
         data = self.cache.get(cache_key(key, form)) if self.cache else None
         if data is not None and (reply := load_completion(data)) is not None:
             return reply
-        failure = results.failure(key, retries=self.retries, since=self.since) if results else None
-        if failure is None:
-            self._write(key, request)
-        elif results is not None and (self.is_last or results.is_final(key)):
+        if results is not None and (failure := results.failure(key)) is not None:
             raise failure
+        self._write(key, request)
         raise PendingError("the reply comes with a batch")
 
     def _write(self, key: str, request: Request) -> None:

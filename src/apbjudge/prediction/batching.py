@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +29,10 @@ def predict_batched(session: PredictionSession, *, poll_s: float = 30.0) -> Pred
     spec = _only_model(session, "--batch")
     session.source.keep_rows()  # each round reads them
 
+    ask = _asking(session, spec)
+
     def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
-        run = _carry_out(session, spec, client)
+        run = ask(client)
         return run, run.progress
 
     batched = BatchedRun(
@@ -87,9 +90,10 @@ def export_predictions(
         session = session_of(cases, config, Resources(), QUIET)
         session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
         spec = _only_model(session, "batch export")
+        ask = _asking(session, spec)
 
         def run(client: BatchWriter) -> Progress:
-            return _carry_out(session, spec, client).progress
+            return ask(client).progress
 
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
@@ -101,6 +105,14 @@ def _only_model(session: PredictionSession, what: str) -> PlannerSpec:
     return spec
 
 
-def _carry_out(session: PredictionSession, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
-    worker = predict_worker(session, [Planner(spec, client, can_see(spec), session.events.note)])
-    return carry_out(session, worker, [client])
+def _asking(
+    session: PredictionSession, spec: PlannerSpec
+) -> Callable[[BatchWriter], PredictionRun]:
+    """Carries a session out with a client; a name that the endpoint reports is noted once."""
+    served = Counter[str]()
+
+    def ask(client: BatchWriter) -> PredictionRun:
+        planner = Planner(spec, client, can_see(spec), session.events.note, served=served)
+        return carry_out(session, predict_worker(session, [planner]), [client])
+
+    return ask
