@@ -50,6 +50,10 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
         {"type": "array", "items": {"allOf": [{"maximum": n} for n in range(1000, 2000)]}},
         [[7]] * 200,
     ),
+    "a schema of too many parts": (
+        {"type": "object", "properties": {f"n{n}": INTEGER for n in range(MAX_STEPS)}},
+        {},
+    ),
     "a long list of values, each a structure": (
         {"enum": [[n] for n in range(MAX_STEPS + 1)]},
         [-1],

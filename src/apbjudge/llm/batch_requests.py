@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -284,7 +285,7 @@ class BatchFiles:
         Raises:
             InputError: If the file can't be written.
         """
-        try:
+        with self._writing():
             if not self.written or self._is_full(self.written[-1], len(line)):
                 self.close()
                 number = len(self.written) + 1
@@ -293,8 +294,6 @@ class BatchFiles:
                 self._file = path.open("wb", buffering=1 << 20)
                 self.written.append(BatchFile(path))
             self._file.write(line)
-        except OSError as error:
-            raise self._complaint(error) from None
         last = self.written[-1]
         last.lines += 1
         last.size += len(line)
@@ -307,14 +306,16 @@ class BatchFiles:
     def close(self) -> None:
         """Writes what is buffered; closing twice is harmless."""
         file, self._file = self._file, None
-        try:
-            if file is not None:
+        if file is not None:
+            with self._writing():
                 file.close()
-        except OSError as error:
-            raise self._complaint(error) from None
 
-    def _complaint(self, error: OSError) -> InputError:
-        return InputError(f"{self._path}: can't be written: {error.strerror}")
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,6 +31,8 @@ from .values import LONGEST_MARK, is_placeholder
 
 MAX_STEPS = 20_000
 """Steps for the arguments of one call: half a second or so; usual calls take dozens."""
+LARGEST_KEPT = 1 << 16
+"""Bytes of a schema that is kept rewritten for the next call."""
 MAX_DEPTH = 120
 """Levels of nesting, references included, so that no recursion gets near Python's limit."""
 _TOO_DEEP = (
@@ -105,9 +107,11 @@ def violations(
     if steps is not None:
         steps.take(0)  # none are left: not even one more call is looked at
     try:
-        validator = _validator(orjson.dumps(schema))
+        text = orjson.dumps(schema)
     except orjson.JSONEncodeError:  # such as a number of more than 64 bits
-        validator = _Validator(_provable(schema))
+        text = b""
+    is_kept = 0 < len(text) <= LARGEST_KEPT
+    validator = _validator(text) if is_kept else _Validator(_provable(schema))
     taken = Steps(MAX_STEPS, "one call")
     token = _steps.set(taken)
     try:
@@ -127,7 +131,7 @@ _SOURCE = "x-source"
 """Where a part that was rewritten has the original, for messages."""
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def _validator(schema: bytes) -> Any:
     return _Validator(_provable(orjson.loads(schema)))
 
@@ -169,9 +173,10 @@ def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
             left.append((spec, parts[id(spec)]))
         return parts[id(spec)]
 
-    whole = part(root)
+    whole, steps = part(root), Steps(MAX_STEPS, "one schema")
     while left:
         spec, made = left.pop()
+        steps.take(1 + len(spec))
         for keyword, wanted in spec.items():
             if _is_well_formed(keyword, wanted):
                 made[keyword] = wanted
@@ -280,10 +285,6 @@ def _is_open(value: object) -> bool:
     return any(each is _UNKNOWN for each in as_list(value) or ())
 
 
-def _reference(validator: Any, part: Any, value: Any, schema: Any) -> _Errors:
-    return validator.descend(value, part)
-
-
 def _additional(validator: Any, part: Any, value: Any, schema: Any) -> _Errors:
     known = schema.get("properties", ())
     names = [name for name in as_object(value) or () if name not in known]
@@ -321,7 +322,7 @@ def _spellings(value: object) -> Iterator[object]:
 
 _KEYWORDS: Mapping[str, _Keyword] = Draft202012Validator.VALIDATORS
 _OWN: Mapping[str, _Keyword] = {
-    "$ref": _reference,
+    "$ref": lambda validator, part, value, schema: validator.descend(value, part),
     "additionalProperties": _additional,
     "required": _required,
     "type": _type,
