@@ -64,7 +64,7 @@ def test_output_and_errors_come_in_one_file(server: BatchServer, tmp_path: Path)
 
 def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path) -> None:
     provider = api(server)
-    names = [do(provider.submit(file, f"tag-{n}")) for n in range(5)]
+    names = [do(provider.create(do(provider.upload(file)), f"tag-{n}")) for n in range(5)]
     assert [do(provider.find(f"tag-{n}")) for n in range(5)] == names
     assert do(provider.find("tag")) is None
     assert do(provider.find("none", server.batches[1].file)) == names[1]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,7 @@ from ..errors import (
 )
 from ..jsonl import MAX_LINE_BYTES, object_of, read_line_at, read_lines
 from ..records import Usage
+from ..records.loose_json import as_object
 from .base import FORMATS, Client, Completion, Format, Request, cache_key
 from .cache import ReplyCache
 from .chat_format import chat_body, completion_of, shape_arguments
@@ -95,7 +96,7 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
         RowError: If it answers no request.
     """
     key, form, is_plain = _request_of(line)
-    response, error = _object(line.get("response")), line.get("error")
+    response, error = as_object(line.get("response")) or {}, line.get("error")
     body = response.get("body")
     status = response.get("status_code", 200 if isinstance(body, dict) else None)
     if not response and error is None:
@@ -123,16 +124,12 @@ def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
 
 def _failure(status: object, content: object) -> JudgeError:
     """What an error line means; one without any status may pass, as an expired batch does."""
-    error = _object(content)
-    error = _object(error.get("error")) or error
+    error = as_object(content) or {}
+    error = as_object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
     code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
     shown = error if isinstance(error.get("message"), str) else {"message": str(content)}
     return failure_of(code, orjson.dumps({"error": shown}, default=str).decode(), {})
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def read_answers(path: Path) -> Iterator[Answer | InputError]:
@@ -150,6 +147,17 @@ def read_answers(path: Path) -> Iterator[Answer | InputError]:
             yield InputError(f"{path}:{line.number}: {error}")
 
 
+def keys_of(requests: Path) -> Iterator[str]:
+    """Yields the keys of the requests in a file that ``BatchWriter`` wrote.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    for line in read_lines(requests):
+        key, *_ = _request_of(as_object(line.values) or {})
+        yield key
+
+
 @dataclass(slots=True)
 class _AnswerResult:
     """What has become of a request.
@@ -164,15 +172,6 @@ class _AnswerResult:
     at: tuple[Path, int] | None = None
     is_final: bool = False
 
-    def gives_up(self, retries: int, since: int) -> bool:
-        """Whether the request, which failed, is not written again."""
-        if self.is_final:
-            return True
-        counted = [error for turn, error in self.failed if turn >= since]
-        if counted and isinstance(counted[-1], AccessError):
-            return True
-        return sum(not isinstance(error, FormatUnsupportedError) for error in counted) > retries
-
 
 @dataclass(slots=True)
 class BatchResults:
@@ -180,43 +179,27 @@ class BatchResults:
 
     Attributes:
         price: Price of a reply, None where not known.
+        retries: How often a request that failed in a way that may pass is written again.
+        since: The first round whose failures count against ``retries``.
+        is_last: Whether requests that failed too often are given up; before the last pass they
+            are left pending.
     """
 
     price: Callable[[Usage], float | None]
+    retries: int
+    since: int
+    is_last: bool = False
     _results: dict[int, _AnswerResult] = field(default_factory=dict[int, _AnswerResult])
 
-    def add_batch(
-        self,
-        requests: Path,
-        answers: Path | None,
-        *,
-        turn: int,
-        form: Format,
-        missing: JudgeError,
-        each: Callable[[Answer | InputError], None] = lambda answer: None,
-    ) -> None:
-        """Adds the answers of a batch that has ended, in the order of the batches.
+    def add(self, answer: Answer, file: Path | None, *, turn: int, form: Format) -> None:
+        """Adds an answer, in the order of the batches; those that a batch left out come last.
 
         Args:
-            requests: The file of its requests.
-            answers: The file of its answers; None where there is none.
-            turn: Number of the round in which they were written.
-            form: The reply format that they ask for.
-            missing: The failure of those that have no answer.
-            each: Receives every answer, and the complaint about every line that is none.
-
-        Raises:
-            InputError: If a file can't be read.
+            answer: The answer, or the failure of a request that has none.
+            file: The file that it stands in.
+            turn: Number of the round in which its request was written.
+            form: The reply format that the round asks for.
         """
-        for answer in read_answers(answers) if answers is not None else ():
-            each(answer)
-            if isinstance(answer, Answer):
-                self._add(answer, answers, turn, form)
-        for line in read_lines(requests):
-            key, *_ = _request_of(_object(line.values))
-            self._add(Answer(key, error=missing), None, turn, form)
-
-    def _add(self, answer: Answer, file: Path | None, turn: int, form: Format) -> None:
         result = self._results.setdefault(_short(answer.key), _AnswerResult())
         if result.at is not None:
             return
@@ -244,25 +227,23 @@ class BatchResults:
         usage = reply.usage.model_copy(update={"calls": 1 + len(result.failed)})
         return reply.model_copy(update={"usage": usage, "cost_usd": self.price(reply.usage)})
 
-    def failure(self, key: str, *, retries: int, since: int) -> JudgeError | None:
-        """The failure of a request that is given up; None where it is to be written (again).
+    def failure(self, key: str) -> JudgeError | None:
+        """The failure that a request ended in; None where it is to be written (again).
 
-        Args:
-            key: Key of the request.
-            retries: How often one that failed in a way that may pass is written again.
-            since: The first round whose failures count.
+        Returns:
+            PendingError where it failed too often, and others are still waited for.
         """
         result = self._results.get(_short(key))
-        if result is None or not result.failed or not result.gives_up(retries, since):
+        if result is None or not result.failed:
             return None
         error = copy.copy(result.failed[-1][1])
         error.calls = len(result.failed)
-        return error
-
-    def is_final(self, key: str) -> bool:
-        """Whether a request that failed is not worth waiting for others."""
-        result = self._results[_short(key)]
-        return result.is_final or isinstance(result.failed[-1][1], AccessError)
+        counted = [failure for turn, failure in result.failed if turn >= self.since]
+        if result.is_final or (counted and isinstance(error, AccessError)):
+            return error
+        if sum(not isinstance(each, FormatUnsupportedError) for each in counted) <= self.retries:
+            return None
+        return error if self.is_last else PendingError("the reply comes with a batch")
 
 
 def _short(key: str) -> int:
@@ -274,12 +255,11 @@ def _short(key: str) -> int:
 
 @dataclass(slots=True)
 class BatchFile:
-    """One batch file as written: where it is, its requests, bytes and SHA-256."""
+    """One batch file as written: where it is, its requests and bytes."""
 
     path: Path
     lines: int = 0
     size: int = 0
-    digest: Any = field(default_factory=sha256)
 
 
 class BatchFiles:
@@ -305,7 +285,7 @@ class BatchFiles:
         Raises:
             InputError: If the file can't be written.
         """
-        try:
+        with self._writing():
             if not self.written or self._is_full(self.written[-1], len(line)):
                 self.close()
                 number = len(self.written) + 1
@@ -314,12 +294,9 @@ class BatchFiles:
                 self._file = path.open("wb", buffering=1 << 20)
                 self.written.append(BatchFile(path))
             self._file.write(line)
-        except OSError as error:
-            raise self._complaint(error) from None
         last = self.written[-1]
         last.lines += 1
         last.size += len(line)
-        last.digest.update(line)
 
     def _is_full(self, last: BatchFile, more: int) -> bool:
         lines, size = self._limits
@@ -329,14 +306,16 @@ class BatchFiles:
     def close(self) -> None:
         """Writes what is buffered; closing twice is harmless."""
         file, self._file = self._file, None
-        try:
-            if file is not None:
+        if file is not None:
+            with self._writing():
                 file.close()
-        except OSError as error:
-            raise self._complaint(error) from None
 
-    def _complaint(self, error: OSError) -> InputError:
-        return InputError(f"{self._path}: can't be written: {error.strerror}")
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self._path}: can't be written: {error.strerror}") from None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -350,10 +329,6 @@ class BatchWriter(Client):
         results: This run's results; None when there can be none.
         cache: Replies of other runs, or None.
         form: How the endpoint is asked to keep to the reply's schema.
-        retries: How often a request without answer is written again.
-        since: The first round whose failures count against ``retries``.
-        is_last: Whether requests that failed too often are given up; before the last pass they
-            are left pending.
         count: Requests written.
     """
 
@@ -363,9 +338,6 @@ class BatchWriter(Client):
     results: BatchResults | None = None
     cache: ReplyCache | None = None
     form: Format = FORMATS[0]
-    retries: int = 0
-    since: int = 1
-    is_last: bool = False
     count: int = 0
     _written: set[int] = field(default_factory=set[int])
 
@@ -383,11 +355,9 @@ class BatchWriter(Client):
         data = self.cache.get(cache_key(key, form)) if self.cache else None
         if data is not None and (reply := load_completion(data)) is not None:
             return reply
-        failure = results.failure(key, retries=self.retries, since=self.since) if results else None
-        if failure is None:
-            self._write(key, request)
-        elif results is not None and (self.is_last or results.is_final(key)):
+        if results is not None and (failure := results.failure(key)) is not None:
             raise failure
+        self._write(key, request)
         raise PendingError("the reply comes with a batch")
 
     def _write(self, key: str, request: Request) -> None:

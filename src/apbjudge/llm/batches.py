@@ -178,10 +178,6 @@ class BatchApi:
 
         return await self._repeat(send, self.retries if self.lists else 0)
 
-    async def submit(self, path: Path, tag: str) -> str:
-        """Uploads a file and creates its batch; returns the batch's id."""
-        return await self.create(await self.upload(path), tag)
-
     async def find(self, tag: str, file: str | None = None) -> str | None:
         """Looks for a batch that was created with a tag, or of an uploaded file.
 

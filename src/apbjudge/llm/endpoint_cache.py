@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from ..errors import InputError
 from ..jsonl import write_atomically
+from ..records.loose_json import as_object
 
 FILE = "endpoints.json"
 
@@ -27,7 +28,7 @@ class EndpointCache:
 
     def get(self, model: str, address: str | None) -> dict[str, Any]:
         """The properties of a model at an address; empty when there are none."""
-        return _object(self._read().get(_name(model, address)))
+        return as_object(self._read().get(_name(model, address))) or {}
 
     def update(self, model: str, address: str | None, properties: Mapping[str, Any]) -> None:
         """Adds to the properties of a model at an address."""
@@ -49,14 +50,10 @@ class EndpointCache:
 
     def _read(self) -> dict[str, Any]:
         try:
-            return _object(orjson.loads(self._path.read_bytes())) if self._path else {}
+            return (self._path and as_object(orjson.loads(self._path.read_bytes()))) or {}
         except (OSError, orjson.JSONDecodeError):
             return {}
 
 
 def _name(model: str, address: str | None) -> str:
     return f"{model} {address or ''}".strip()
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

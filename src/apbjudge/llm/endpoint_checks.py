@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import CallTimeoutError, JudgeError, RateLimitedError, TransportError
 from ..records import Record
-from ..records.loose_json import THINKING_TAG
+from ..records.loose_json import THINKING_TAG, as_object, objects_of
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
 from .direct import get_json
@@ -298,9 +298,7 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
     name = target.spec.model.partition("/")[2]
     models: list[dict[str, Any]] = []
     if target.address and target.network:
-        data = (await _get(target, "/models")).get("data")
-        entries = cast("list[Any]", data) if isinstance(data, list) else []
-        models = [entry for entry in map(_dict, entries) if entry]
+        models = objects_of((await _get(target, "/models")).get("data"))
     names = tuple(str(entry["id"]) for entry in models if "id" in entry)
     served: int | None = None
     candidates = [entry for entry in models if entry.get("id") == name] or models
@@ -308,9 +306,9 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
         (entry,) = candidates
         served = next((n for key in _CONTEXT_KEYS if (n := count_of(entry.get(key)))), None)
         if not served:  # llama.cpp: the context of one of its slots, or that of the training
-            slots = _dict((await _get(target, "/props")).get("default_generation_settings"))
-            trained = count_of(_dict(entry.get("meta")).get("n_ctx_train"))
-            served = count_of(slots.get("n_ctx")) or trained or None
+            slots = as_object((await _get(target, "/props")).get("default_generation_settings"))
+            trained = count_of((as_object(entry.get("meta")) or {}).get("n_ctx_train"))
+            served = count_of((slots or {}).get("n_ctx")) or trained or None
     tokens = served or context_tokens(target.spec.model)
     return tokens, served is not None, () if name in names else names[:MAX_NAMES]
 
@@ -320,10 +318,6 @@ async def _get(target: Target, path: str) -> dict[str, Any]:
     base = (target.address or "").rstrip("/")
     url = f"{base.removesuffix('/v1') if path == '/props' else base}{path}"
     return await get_json(url, target.spec.model.partition("/")[0], _timeout_s(target)) or {}
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 async def _ask(

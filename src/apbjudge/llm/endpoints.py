@@ -77,31 +77,26 @@ class Endpoint:
         """Seconds over which it was seen to fail and never to answer, 0 while it is well."""
         return 0.0 if self._down_since is None else self._failed_at - self._down_since
 
-    def begin(self, now: float) -> LoadSample | None:
+    def begin(self, now: float) -> LoadSample:
         """Counts a call that is made now; returns the sample to report its end with."""
         return self.window.begin(self.in_flight, now)
 
-    def succeeded(
-        self, sample: LoadSample | None, begun: float, now: float, wait_s: float | None
-    ) -> None:
+    def succeeded(self, sample: LoadSample, begun: float, now: float, wait_s: float | None) -> None:
         """Counts an answer."""
         self._recover()
         self.window.answered(sample, now, now - begun)
         if wait_s is not None:
             self._paused_until = max(self._paused_until, now + wait_s)
 
-    def failed(
-        self, sample: LoadSample | None, error: BaseException, begun: float, now: float
-    ) -> None:
+    def failed(self, sample: LoadSample, error: BaseException, begun: float, now: float) -> None:
         """Counts a failure, or a call that was given up."""
         if isinstance(error, RateLimitedError):
             self._recover()
-            pause_s = error.retry_after_s or 0.0
             if self.window.heeds_pauses:
-                self._paused_until = max(self._paused_until, now + pause_s)
-            self.window.refused(sample, now, now - begun, pause_s)
+                self._paused_until = max(self._paused_until, now + (error.retry_after_s or 0.0))
+            self.window.refused(sample, now)
             return
-        self.window.failed(sample, now)
+        self.window.ended(sample, now)
         if isinstance(error, AccessError):
             self.closed = error
         elif isinstance(error, TransportError):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from ..errors import (
     AccessError,
@@ -23,14 +24,12 @@ from ..errors import (
     RateLimitedError,
     TransportError,
 )
-from ..records import Usage
 from .base import (
     FORMATS,
     Clock,
     Completion,
     Format,
     MonotonicClock,
-    NativeCall,
     Request,
     cache_key,
 )
@@ -39,14 +38,11 @@ from .cache import ReplyCache
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint, Router
 from .failures import explained
-from .logprobs import TokenChoice
 from .model_spec import ModelSpec
 from .model_table import Prices
 from .rate_limit import PICTURE_CHARACTERS, RateLimit
 from .retry import with_retries
 from .served import learn_served, place_of
-
-_REUSED = Usage(reused=1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -261,37 +257,28 @@ def is_cacheable(completion: Completion) -> bool:
 
 def dump_completion(completion: Completion) -> bytes:
     """A completion as it is cached: JSON, with what the call took."""
-    logprobs = [[c.token, c.logprob, c.top] for c in completion.logprobs]
-    calls = [[call.name, call.arguments, call.id] for call in completion.tool_calls]
-    values = [completion.text, completion.finish_reason, logprobs, completion.served_model, calls]
-    tokens = tokens_of(completion.usage) + completion.assumed_tokens
-    usd = completion.assumed_usd if completion.cost_usd is None else completion.cost_usd
-    reasoning = "" if completion.reply_text else completion.reasoning
-    return orjson.dumps([*values, completion.refusal, tokens, usd, reasoning])
+    cost = completion.cost_usd
+    values = {
+        "text": completion.text,
+        "finish_reason": completion.finish_reason,
+        "reasoning": "" if completion.reply_text else completion.reasoning,
+        "tool_calls": [call.model_dump() for call in completion.tool_calls],
+        "refusal": completion.refusal,
+        "served_model": completion.served_model,
+        "usage": {"reused": 1},
+        "cost_usd": 0.0,
+        "logprobs": [[*choice] for choice in completion.logprobs],
+        "assumed_tokens": tokens_of(completion.usage) + completion.assumed_tokens,
+        "assumed_usd": completion.assumed_usd if cost is None else cost,
+    }
+    return orjson.dumps(values)
 
 
 def load_completion(data: bytes) -> Completion | None:
     """A completion from the cache; None when the entry is not one of ours."""
     try:
-        values: Any = orjson.loads(data)
-        text, reason, logprobs, served, calls, refusal, tokens, usd, reasoning = values
-        return Completion(
-            text=text,
-            reasoning=reasoning,
-            finish_reason=reason,
-            refusal=refusal,
-            served_model=served,
-            tool_calls=tuple(NativeCall(name=n, arguments=a, id=i) for n, a, i in calls),
-            usage=_REUSED,
-            cost_usd=0.0,
-            assumed_tokens=tokens,
-            assumed_usd=usd,
-            logprobs=tuple(
-                TokenChoice(token, logprob, tuple((t, p) for t, p in top))
-                for token, logprob, top in logprobs
-            ),
-        )
-    except (ValueError, TypeError):
+        return Completion.model_validate_json(data)
+    except ValidationError:
         return None
 
 

@@ -28,47 +28,28 @@ from .rate_limit_headers import retry_after, used_up_for
 
 Meaning = type[JudgeError]
 
-MEANINGS: Mapping[str, Meaning] = {
+_NAMES: Mapping[Meaning, str] = {
     # repeated
-    "Timeout": CallTimeoutError,
-    "RateLimitError": RateLimitedError,
-    "CallerCredentialRateLimitError": RateLimitedError,
-    "InternalServerError": TransportError,
-    "ServiceUnavailableError": TransportError,
-    "BadGatewayError": TransportError,
-    "APIConnectionError": TransportError,
-    "APIError": TransportError,
-    "APIResponseValidationError": TransportError,
-    "OpenAIError": TransportError,
-    "MidStreamFallbackError": TransportError,
-    "MockException": TransportError,
+    CallTimeoutError: "Timeout",
+    RateLimitedError: "RateLimitError CallerCredentialRateLimitError",
+    TransportError: "InternalServerError ServiceUnavailableError BadGatewayError "
+    "APIConnectionError APIError APIResponseValidationError OpenAIError MidStreamFallbackError "
+    "MockException",
     # of this run no call can succeed
-    "AuthenticationError": AccessError,
-    "CallerCredentialAuthenticationError": AccessError,
-    "PermissionDeniedError": AccessError,
-    "NotFoundError": AccessError,
-    "PaymentRequiredError": AccessError,
-    "BudgetExceededError": AccessError,
-    "LiteLLMUnknownProvider": AccessError,
-    "ModelNotMappedError": AccessError,
-    "UnsupportedEndpointError": AccessError,
-    "EndpointNotSupportedByModelError": AccessError,
+    AccessError: "AuthenticationError CallerCredentialAuthenticationError PermissionDeniedError "
+    "NotFoundError PaymentRequiredError BudgetExceededError LiteLLMUnknownProvider "
+    "ModelNotMappedError UnsupportedEndpointError EndpointNotSupportedByModelError",
     # this item can't be judged
-    "ContextWindowExceededError": TruncatedError,
-    "ContentPolicyViolationError": RefusalError,
-    "RejectedRequestError": RefusalError,
-    "BlockedPiiEntityError": RefusalError,
-    "GuardrailRaisedException": RefusalError,
-    "ModifyResponseException": RefusalError,
-    "SensitiveDataRouteException": RefusalError,
-    "ImageFetchError": JudgeError,
-    "VectorStoreSearchError": JudgeError,
-    "BadRequestError": JudgeError,
-    "InvalidRequestError": JudgeError,
-    "MalformedRequestFieldError": JudgeError,
-    "UnprocessableEntityError": JudgeError,
-    "UnsupportedParamsError": FormatUnsupportedError,
-    "JSONSchemaValidationError": ReplyError,
+    TruncatedError: "ContextWindowExceededError",
+    RefusalError: "ContentPolicyViolationError RejectedRequestError BlockedPiiEntityError "
+    "GuardrailRaisedException ModifyResponseException SensitiveDataRouteException",
+    JudgeError: "ImageFetchError VectorStoreSearchError BadRequestError InvalidRequestError "
+    "MalformedRequestFieldError UnprocessableEntityError",
+    FormatUnsupportedError: "UnsupportedParamsError",
+    ReplyError: "JSONSchemaValidationError",
+}
+MEANINGS: Mapping[str, Meaning] = {
+    name: meaning for meaning, names in _NAMES.items() for name in names.split()
 }
 """Name of a litellm exception to what it means; a test holds it against the installed litellm.
 
@@ -78,13 +59,9 @@ the item unscored.
 """
 
 _BY_STATUS: Mapping[int, Meaning] = {
-    401: AccessError,
-    402: AccessError,
-    403: AccessError,
-    404: AccessError,
-    408: CallTimeoutError,
+    **dict.fromkeys((401, 402, 403, 404), AccessError),
+    **dict.fromkeys((408, 504), CallTimeoutError),
     429: RateLimitedError,
-    504: CallTimeoutError,
 }
 _CLIENT_ERRORS = (400, 413, 422)
 _MAY_PASS = frozenset({"transport", "timeout", "budget", "infrastructure", "error"})
@@ -346,26 +323,21 @@ def _meaning(error: Exception, text: str) -> Meaning:
         return _unless_money(_BY_STATUS[status], text)
     if status in _CLIENT_ERRORS:
         return _of_client_error(text, named)
-    if named is TransportError and not _headers(error):
-        return _of_missing(text)
+    is_missing = _NO_PACKAGE.search(text) or _NO_KEY.search(text)
+    if named is TransportError and is_missing and not _headers(error):
+        return AccessError  # a key or a package, which litellm reports as a server's error
     return named
 
 
-def _of_missing(text: str) -> Meaning:
-    """Keys and packages that are not there, which litellm reports as a server's error."""
-    is_missing = _NO_PACKAGE.search(text) or _NO_KEY.search(text)
-    return AccessError if is_missing else TransportError
-
-
 def _of_client_error(text: str, named: Meaning) -> Meaning:
-    if _ABOUT_ACCESS.search(text):
-        return AccessError
-    if _ABOUT_LENGTH.search(text):
-        return TruncatedError
-    if _ABOUT_CONTENT.search(text):
-        return RefusalError
-    if _ABOUT_FORMAT.search(text):
-        return FormatUnsupportedError
+    for pattern, meaning in (
+        (_ABOUT_ACCESS, AccessError),
+        (_ABOUT_LENGTH, TruncatedError),
+        (_ABOUT_CONTENT, RefusalError),
+        (_ABOUT_FORMAT, FormatUnsupportedError),
+    ):
+        if pattern.search(text):
+            return meaning
     return JudgeError if issubclass(named, TransportError) else named
 
 

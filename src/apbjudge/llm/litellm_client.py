@@ -171,18 +171,13 @@ def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
         Their names in order, ``max_tokens`` among them; None where litellm does not say.
     """
     settings = {"max_tokens": spec.max_reply_tokens, **spec.sampling()}
-    messages = [{"role": "user", "content": "x"}]
-    whole = body_of(spec.model, {"messages": messages, **settings})
-    if whole is None:
-        return None
-    return tuple(
-        name
-        for name in settings
-        if body_of(
-            spec.model, {"messages": messages, **{n: v for n, v in settings.items() if n != name}}
-        )
-        == whole
-    )
+
+    def body(without: str = "") -> dict[str, Any] | None:
+        sent = {name: value for name, value in settings.items() if name != without}
+        return body_of(spec.model, {"messages": [{"role": "user", "content": "x"}], **sent})
+
+    whole = body()
+    return None if whole is None else tuple(name for name in settings if body(name) == whole)
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

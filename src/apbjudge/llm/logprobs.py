@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import exp, fsum, isnan
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+
+from ..records.loose_json import as_list, as_object, objects_of
 
 NEGLIGIBLE = 0.005
 """Probability that may stay unexplained in an answer."""
@@ -36,13 +38,13 @@ def read_logprobs(content: object) -> tuple[TokenChoice, ...]:
     """Reads ``choices[0].logprobs.content`` of a chat completion.
 
     Args:
-        content: A list of mappings or objects with ``token``, ``logprob``, ``top_logprobs``.
+        content: A list of mappings with ``token``, ``logprob``, ``top_logprobs``.
 
     Returns:
         The tokens in order. Empty when anything but an alternative is unreadable: with a token
         missing, the text would no longer be the reply's. An unreadable alternative is left out.
     """
-    choices = [_choice(entry) for entry in _listed(content)]
+    choices = [_choice(entry) for entry in as_list(content) or ()]
     known = tuple(choice for choice in choices if choice is not None)
     return known if len(known) == len(choices) else ()
 
@@ -124,15 +126,16 @@ _RAW_BLANKS = str.maketrans("Ġ▁Ċĉ", "  \n\t")  # how vocabularies write bla
 
 
 def _choice(entry: object) -> TokenChoice | None:
-    read = _token(entry)
+    fields = as_object(entry) or {}
+    read = _token(fields)
     if read is None:
         return None
-    alternatives = map(_token, _listed(_part(entry, "top_logprobs")))
+    alternatives = map(_token, objects_of(fields.get("top_logprobs")))
     return TokenChoice(*read, tuple(token for token in alternatives if token is not None))
 
 
-def _token(entry: object) -> tuple[str, float] | None:
-    text, logprob = _text(entry), _part(entry, "logprob")
+def _token(fields: Mapping[str, Any]) -> tuple[str, float] | None:
+    text, logprob = _text(fields), fields.get("logprob")
     if text is None or isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return None
     if isnan(logprob) or logprob > 1e-6:  # no probability, whatever else it is
@@ -140,23 +143,13 @@ def _token(entry: object) -> tuple[str, float] | None:
     return text, min(float(logprob), 0.0)
 
 
-def _text(entry: object) -> str | None:
+def _text(fields: Mapping[str, Any]) -> str | None:
     """The token's text; its bytes are preferred, as half a character has no text of its own."""
-    raw = _listed(_part(entry, "bytes"))
+    raw = as_list(fields.get("bytes"))
     if raw and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
-        return bytes(cast("Sequence[int]", raw)).decode(errors="replace")
-    text = _part(entry, "token")
+        return bytes(raw).decode(errors="replace")
+    text = fields.get("token")
     return text.translate(_RAW_BLANKS) if isinstance(text, str) else None
-
-
-def _part(entry: object, name: str) -> Any:
-    if isinstance(entry, Mapping):
-        return cast("Mapping[str, Any]", entry).get(name)
-    return getattr(entry, name, None)
-
-
-def _listed(value: object) -> Sequence[object]:
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 # Finding ------------------------------------------------------------------------------------------

@@ -78,6 +78,9 @@ _RESERVED = frozenset(
 )
 
 
+_MAY_BE_DEFAULT = "temperature seed rpm tpm price_input price_output price_cached".split()
+
+
 class ModelSpec(Config):
     """A model and how it is asked; a field's description is the help text of the setting."""
 
@@ -172,16 +175,7 @@ class ModelSpec(Config):
         "without it price_input counts.",
     )
 
-    @field_validator(
-        "temperature",
-        "seed",
-        "rpm",
-        "tpm",
-        "price_input",
-        "price_output",
-        "price_cached",
-        mode="before",
-    )
+    @field_validator(*_MAY_BE_DEFAULT, mode="before")
     @classmethod
     def _default_is_none(cls, value: Any) -> Any:
         return None if value == "default" else value

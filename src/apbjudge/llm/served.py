@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from ..errors import AccessError, visible
+from ..records.loose_json import objects_of
 from .direct import get_json
 from .endpoint_cache import EndpointCache
 from .model_spec import KEYS
@@ -67,9 +68,7 @@ async def learn_served(model: str, addresses: Sequence[str | None], known: Endpo
 
 def _facts(listed: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """What the list says of a model; None unless it says which weights it has."""
-    entries = listed.get("data")
-    for entry in cast("list[Any]", entries) if isinstance(entries, list) else ():
-        of = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    for of in objects_of(listed.get("data")):
         if of.get("id") == name and of.get("root"):
             return {fact: of[fact] for fact in _FACTS if of.get(fact) is not None}
     return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,8 +33,10 @@ def predict_batched(
     spec = _only_model(session, "--batch")
     session.source.keep_rows()  # each round reads them
 
+    ask = _asking(session, spec)
+
     def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
-        run = _carry_out(session, client)
+        run = ask(client)
         return run, run.progress
 
     batched = BatchedRun(
@@ -91,9 +94,10 @@ def export_predictions(
         session = session_of(cases, config, Resources(), QUIET)
         session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
         spec = _only_model(session, "batch export")
+        ask = _asking(session, spec)
 
         def run(client: BatchWriter) -> Progress:
-            return _carry_out(session, client).progress
+            return ask(client).progress
 
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
@@ -105,8 +109,14 @@ def _only_model(session: AskingSession[PredictionRun], what: str) -> PlannerSpec
     return spec
 
 
-def _carry_out(session: AskingSession[PredictionRun], client: BatchWriter) -> PredictionRun:
-    def planner(spec: PlannerSpec) -> Planner:
-        return Planner(spec, client, can_see(spec), session.events.note)
+def _asking(
+    session: AskingSession[PredictionRun], spec: PlannerSpec
+) -> Callable[[BatchWriter], PredictionRun]:
+    """Carries a session out with a client; a name that the endpoint reports is noted once."""
+    served = Counter[str]()
 
-    return carry_out([replace(session, planner=planner)])[0]
+    def ask(client: BatchWriter) -> PredictionRun:
+        planner = Planner(spec, client, can_see(spec), session.events.note, served=served)
+        return carry_out([replace(session, planner=lambda _: planner)])[0]
+
+    return ask

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar
+from typing import Annotated, Generic, Literal, NoReturn, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, ValidationError
@@ -38,6 +38,7 @@ from ..llm.batch_requests import (
     BatchResults,
     BatchWriter,
     body_maker,
+    keys_of,
     read_answers,
 )
 from ..llm.batches import BatchApi, BatchState
@@ -74,9 +75,8 @@ class Batch(BaseModel):
         tag: Given to the provider, so that the batch can be found again.
         form: The reply format that the requests ask for.
         step: How far it got. ``ordering``: it is being created; after a kill there, the provider
-            has to be asked whether it was. ``fetched``: its answers, if any, are on disk
-            (``entered`` in lists of earlier versions). ``dropped``: it is not waited for; its
-            requests are written anew.
+            has to be asked whether it was. ``fetched``: its answers, if any, are on disk.
+            ``dropped``: it is not waited for; its requests are written anew.
         file: The provider's id of the uploaded file.
         id: The provider's id of the batch.
         state: Its last state at the provider.
@@ -88,7 +88,7 @@ class Batch(BaseModel):
     lines: int
     tag: str
     form: Format
-    step: Literal["written", "ordering", "ordered", "fetched", "entered", "dropped"] = "written"
+    step: Literal["written", "ordering", "ordered", "fetched", "dropped"] = "written"
     file: str | None = None
     id: str | None = None
     state: str | None = None
@@ -147,8 +147,7 @@ class BatchList(BaseModel):
         turn = self.turn + 1
         for file in files:
             name = file.path.name
-            content = f"{self.nonce} {turn} {name} {file.digest.hexdigest()}"
-            tag = sha256(content.encode()).hexdigest()
+            tag = sha256(f"{self.nonce} {turn} {name}".encode()).hexdigest()
             self.batches.append(
                 Batch(turn=turn, requests=name, lines=file.lines, tag=tag, form=self.form)
             )
@@ -256,16 +255,19 @@ class _Rounds(Generic[T]):
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
         form = known_format(spec, spec.addresses[0], resources.cache)
         self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
-        self.results = BatchResults(prices_of(spec, batched=True).cost_usd)
+        turns = (batch.turn for batch in self.batches.pending)
+        self.results = BatchResults(
+            price=prices_of(spec, batched=True).cost_usd,
+            retries=spec.retries,
+            since=min(turns, default=self.batches.turn + 1),
+        )
         for batch in self.batches.batches:
-            if batch.step in ("fetched", "entered"):
+            if batch.step == "fetched":
                 self._read(batch)
 
     def run(self) -> tuple[T, Progress]:
         """Carries everything out; see ``run_batched``."""
-        since = min((batch.turn for batch in self.batches.pending), default=self.batches.turn + 1)
         passes: list[Progress] = []
-        is_last = False
         while True:
             self._finish_batches()
             name = f"requests-{self.batches.turn + 1}.jsonl"
@@ -275,9 +277,6 @@ class _Rounds(Generic[T]):
                 BatchFiles(self.batches.folder / name),
                 self.batches.form,
                 results=self.results,
-                retries=self.config.spec.retries,
-                since=since,
-                is_last=is_last,
             )
             try:
                 run, progress = self.config.carry_out(client)
@@ -288,7 +287,7 @@ class _Rounds(Generic[T]):
             if client.count:
                 self.batches.add(client.files.written)
             else:
-                is_last = True  # nothing but requests that failed too often is left
+                self.results.is_last = True  # nothing but requests that failed too often is left
 
     def _finish_batches(self) -> None:
         """Brings every batch of the list to its end."""
@@ -363,7 +362,12 @@ class _Rounds(Generic[T]):
             batch.step = "dropped"
             self.batches.save()
             raise OptionError(f"{self.config.name}: batch {batch.id} failed: {state.complaint}")
-        self._take(batch)
+        cache = self.config.resources.open_cache()
+        try:
+            self._read(batch, cache, is_new=True)
+        finally:
+            if cache is not None:
+                cache.close()
         batch.step = "fetched"
         self.batches.save()
 
@@ -376,11 +380,14 @@ class _Rounds(Generic[T]):
             self.notes[batch.tag] = text
             self.config.events.note(f"batch {batch.id}: {text}")
 
-    def _take(self, batch: Batch) -> None:
-        """Takes the answers of a batch: for this run, and for others those worth keeping."""
-        cache = self.config.resources.open_cache()
-
-        def each(answer: Answer | InputError) -> None:
+    def _read(self, batch: Batch, cache: ReplyCache | None = None, *, is_new: bool = False) -> None:
+        """Reads what a batch brought; new replies worth keeping go into the cache for others."""
+        path = self.batches.folder / batch.results if batch.results is not None else None
+        for answer in read_answers(path) if path is not None else ():
+            if isinstance(answer, Answer):
+                self.results.add(answer, path, turn=batch.turn, form=batch.form)
+            if not is_new:
+                continue
             if isinstance(answer, InputError):
                 self.config.events.note(str(answer))
             elif isinstance(answer.error, FormatUnsupportedError):
@@ -389,25 +396,10 @@ class _Rounds(Generic[T]):
             elif cache is not None:
                 # ids without a format are of the round's, or of the strictest
                 put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
-
-        try:
-            self._read(batch, each)
-        finally:
-            if cache is not None:
-                cache.close()
-
-    def _read(
-        self, batch: Batch, each: Callable[[Answer | InputError], None] = lambda answer: None
-    ) -> None:
-        folder = self.batches.folder
-        self.results.add_batch(
-            folder / batch.requests,
-            folder / batch.results if batch.results is not None else None,
-            turn=batch.turn,
-            form=batch.form,
-            missing=TransportError(f"batch {batch.id} ({batch.state}) gave no answer to it"),
-            each=each,
-        )
+        missing = TransportError(f"batch {batch.id} ({batch.state}) gave no answer to it")
+        for key in keys_of(self.batches.folder / batch.requests):
+            unanswered = Answer(key, error=missing)
+            self.results.add(unanswered, None, turn=batch.turn, form=batch.form)
 
 
 def _together(passes: Sequence[Progress]) -> Progress:
@@ -430,7 +422,8 @@ def batch_writer(
     files: BatchFiles,
     form: Format,
     served: Served | None = None,
-    **more: Any,
+    *,
+    results: BatchResults | None = None,
 ) -> BatchWriter:
     """The client of a run that takes replies from the cache and writes the other requests.
 
@@ -442,7 +435,7 @@ def batch_writer(
         body=body_maker(spec.model),
         cache=resources.open_cache(),
         form=form,
-        **more,
+        results=results,
     )
 
 

@@ -50,7 +50,7 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
             yield from _values(call, tool, steps, placeholders=position > 0)
 
 
-STEPS_PER_REPLY = 2_000_000
+STEPS_PER_REPLY = 200_000
 """Steps for all calls of a reply together: a few seconds."""
 
 

@@ -1,9 +1,9 @@
 """JSON Schema, as far as a breach of it proves a wrong call, with bounded work.
 
-A schema is foreign input: a few references that double at each level can ask for more steps than
-anybody can wait for. Each part of a schema is therefore held only once against each value, every
-step is counted, and a check that takes too many ends with ``UncheckedError``. A general validator
-offers neither, nor values that are not known yet (``placeholders``).
+The keywords are those of jsonschema. A schema is foreign input, so it is rewritten first: what is
+left has well-formed keywords only, names no other document and no dialect. Steps and levels are
+counted, since a few references that double at each level, or lead back to themselves, can ask for
+more than anybody can wait for; a check that takes too many ends with ``UncheckedError``.
 
 Left out on purpose: ``pattern`` and ``format`` (dialects differ, and a hostile pattern can hang),
 ``not`` and conditionals (rarely written as meant), ``$dynamicRef``. ``oneOf`` is read as
@@ -13,23 +13,31 @@ malformed proves nothing.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
 import orjson
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import ValidationError
 
 from ...errors import shorten
 from ...records.loose_json import as_list, as_object
 from ...records.parameters import COERCIBLE
 from .values import LONGEST_MARK, is_placeholder
 
-MAX_STEPS = 100_000
-"""Steps for the arguments of one call: a tenth of a second or so; usual calls take dozens."""
+MAX_STEPS = 20_000
+"""Steps for the arguments of one call: half a second or so; usual calls take dozens."""
+LARGEST_KEPT = 1 << 16
+"""Bytes of a schema that is kept rewritten for the next call."""
 MAX_DEPTH = 120
 """Levels of nesting, references included, so that no recursion gets near Python's limit."""
-_TOO_DEEP = f"they and the schema are nested more than {MAX_DEPTH} levels"
+_TOO_DEEP = (
+    f"they and the schema are nested more than {MAX_DEPTH} levels, or a reference leads to itself"
+)
 
 
 class Violation(NamedTuple):
@@ -64,6 +72,7 @@ class Steps:
         self._limit = limit
         self._what = what
         self.taken = 0
+        self.depth = 0
 
     def take(self, count: int) -> None:
         """Counts steps.
@@ -97,300 +106,241 @@ def violations(
     """
     if steps is not None:
         steps.take(0)  # none are left: not even one more call is looked at
-    check = _Check(schema, placeholders=placeholders)
     try:
-        check.collect(schema, arguments, "", 0)
+        text = orjson.dumps(schema)
+    except orjson.JSONEncodeError:  # such as a number of more than 64 bits
+        text = b""
+    is_kept = 0 < len(text) <= LARGEST_KEPT
+    validator = _validator(text) if is_kept else _Validator(_provable(schema))
+    taken = Steps(MAX_STEPS, "one call")
+    token = _steps.set(taken)
+    try:
+        errors = [*validator.iter_errors(_resolvable(arguments) if placeholders else arguments)]
     except RecursionError:
         raise UncheckedError(_TOO_DEEP) from None
     finally:
+        _steps.reset(token)
         if steps is not None:
-            steps.take(check.steps.taken)
-    return tuple(check.breaches)
+            steps.take(taken.taken)
+    return tuple({(each.path, each.message): each for each in _told(errors, arguments)}.values())
 
 
-class _Check:
-    """One call's arguments against one schema."""
+# The schema ---------------------------------------------------------------------------------------
 
-    def __init__(self, root: Mapping[str, Any], *, placeholders: bool) -> None:
-        self._root = root
-        self._placeholders = placeholders
-        self._visited: set[tuple[int, str]] = set()
-        self._fits: dict[tuple[int, int], bool] = {}
-        self._unknown: dict[int, bool] = {}
-        self.steps = Steps(MAX_STEPS, "one call")
-        self.breaches: list[Violation] = []
+_SOURCE = "x-source"
+"""Where a part that was rewritten has the original, for messages."""
 
-    def collect(self, schema: Any, value: Any, path: str, depth: int) -> None:
-        """Adds the breaches of a value; of the same part at the same place, only once."""
-        if (id(schema), path) in self._visited or self._is_unknown(value):
-            return
-        self._visited.add((id(schema), path))
-        spec = self._enter(schema, value, path, depth)
-        for keyword, wanted in spec.items():
-            if (inside := _INSIDE.get(keyword)) is not None:
-                for part, child, step in inside(self, wanted, value, spec):
-                    self.collect(part, child, path + step, depth + 1)
-            if (holds := _HOLDS.get(keyword)) and not holds(self, wanted, value, spec, depth):
-                self.breaches.append(_violation(keyword, wanted, value, path))
 
-    def fits(self, schema: Any, value: Any, depth: int) -> bool:
-        """Whether a value makes no breach."""
-        if self._is_unknown(value):
+@lru_cache(maxsize=256)
+def _validator(schema: bytes) -> Any:
+    return _Validator(_provable(orjson.loads(schema)))
+
+
+_KINDS = ("string", "integer", "number", "boolean", "array", "object", "null")
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_COUNTS = ("minItems", "maxItems")
+_LENGTHS = ("minLength", "maxLength", *_COUNTS)
+_is_type = Draft202012Validator.TYPE_CHECKER.is_type
+
+
+def _is_well_formed(keyword: str, wanted: Any) -> bool:
+    """Whether a keyword without parts is one that we know, and its value one of its values."""
+    match keyword:
+        case "type" | "required":
+            texts = as_list(wanted) or [wanted]
+            is_known = all(isinstance(each, str) for each in texts)
+            return is_known and all(each in _KINDS for each in texts if keyword == "type")
+        case "enum":
+            return isinstance(wanted, list)
+        case "const":
             return True
-        key = id(schema), id(value)
-        if key not in self._fits:
-            self._fits[key] = True  # of a schema that refers to itself with nothing in between
-            self._fits[key] = self._judge(schema, value, depth)
-        return self._fits[key]
+        case _:
+            is_number = keyword in (*_NUMBERS, *_LENGTHS) and _is_type(wanted, "number")
+            return is_number and (wanted >= 0 or keyword in _NUMBERS)
 
-    def _judge(self, schema: Any, value: Any, depth: int) -> bool:
-        spec = self._enter(schema, value, "", depth)
-        for keyword, wanted in spec.items():
-            if (inside := _INSIDE.get(keyword)) is not None:
-                for part, child, _ in inside(self, wanted, value, spec):
-                    if not self.fits(part, child, depth + 1):
-                        return False
-            if (holds := _HOLDS.get(keyword)) and not holds(self, wanted, value, spec, depth):
-                return False
-        return True
 
-    def _enter(self, schema: Any, value: Any, path: str, depth: int) -> Mapping[str, Any]:
-        """The keywords of a part of the schema; none where it says nothing that can be proven."""
-        spec = _NOTHING if schema is False else as_object(schema)
-        if spec is None:
+def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without all that proves nothing; a reference holds the part that it leads to."""
+    parts: dict[int, dict[str, Any]] = {}
+    left: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
+
+    def part(node: object) -> dict[str, Any]:
+        spec: Any = {"enum": []} if node is False else as_object(node)
+        if spec is None or ("$id" in spec and spec is not root):
             return {}
-        if depth > MAX_DEPTH:
+        if id(spec) not in parts:
+            parts[id(spec)] = {_SOURCE: spec}  # which keeps the id taken
+            left.append((spec, parts[id(spec)]))
+        return parts[id(spec)]
+
+    whole, steps = part(root), Steps(MAX_STEPS, "one schema")
+    while left:
+        spec, made = left.pop()
+        steps.take(1 + len(spec))
+        for keyword, wanted in spec.items():
+            if _is_well_formed(keyword, wanted):
+                made[keyword] = wanted
+            elif (inner := _rewritten(keyword, spec, root, part)) is not None:
+                made[keyword] = inner
+    return whole
+
+
+def _rewritten(
+    keyword: str, spec: Mapping[str, Any], root: Mapping[str, Any], part: Callable[[object], Any]
+) -> Any:
+    """A keyword with parts as it can be proven; None where it can't."""
+    wanted = spec[keyword]
+    fields, listed = as_object(wanted), as_list(wanted)
+    match keyword:
+        case "$ref":
+            return part(_target(root, wanted))
+        case "properties" if fields is not None:
+            return {name: part(each) for name, each in fields.items()}
+        case "allOf" | "anyOf" | "oneOf" | "prefixItems" if listed is not None:
+            return [*map(part, listed)]
+        case "items" if listed is None and isinstance(spec.get("prefixItems", []), list):
+            return part(wanted)
+        case "additionalProperties" if _names_are_known(spec):
+            return wanted is not False and part(wanted)
+        case _:
+            return None
+
+
+def _names_are_known(spec: Mapping[str, Any]) -> bool:
+    """Whether names are additional beyond doubt: patterns never run."""
+    return "patternProperties" not in spec and isinstance(spec.get("properties", {}), dict)
+
+
+def _target(root: Mapping[str, Any], reference: object) -> object:
+    """What a reference leads to; None where it leads nowhere, or into another document."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return None
+    node: Any = root
+    for name in unquote(reference).split("/")[1:]:
+        name = name.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901
+        fields, listed = as_object(node), as_list(node)
+        if listed is not None and name.isdecimal() and len(name) < 7:
+            node = listed[int(name)] if int(name) < len(listed) else None
+        else:
+            node = fields.get(name) if fields is not None else None
+        if "$id" in (as_object(node) or ()):
+            return None
+    return node
+
+
+# The keywords -------------------------------------------------------------------------------------
+
+
+class _Unknown:
+    """A value still to come, which equals every other."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_UNKNOWN = _Unknown()
+
+
+def _resolvable(value: Any) -> Any:
+    """A value with ``_UNKNOWN`` in place of what may stand for a result."""
+    if is_placeholder(value):
+        return _UNKNOWN
+    if (fields := as_object(value)) is not None:
+        return {name: _resolvable(each) for name, each in fields.items()}
+    listed = as_list(value)
+    return value if listed is None else [_resolvable(each) for each in listed]
+
+
+_steps: ContextVar[Steps] = ContextVar("steps")
+_Errors = Iterator[ValidationError]
+_Keyword = Callable[[Any, Any, Any, Any], _Errors]
+
+
+def _bounded(name: str, keyword: _Keyword) -> _Keyword:
+    """A keyword that counts what it takes, and that a value still to come does not break."""
+
+    def check(validator: Any, wanted: Any, value: Any, schema: Any) -> _Errors:
+        if value is _UNKNOWN or (name in _COUNTS and _is_open(value)):
+            return iter(())
+        steps = _steps.get()
+        size = len(as_list(wanted) or as_object(wanted) or ())
+        size += len(as_list(value) or as_object(value) or ())
+        is_text = name == "enum" and isinstance(value, str)
+        steps.take(1 + (size // 64 if is_text else size))  # texts are compared at once
+        if steps.depth >= MAX_DEPTH:
             raise UncheckedError(_TOO_DEEP)
-        # Path and values are charged for as well: they are copied, hashed and compared.
-        self.steps.take(1 + len(spec) + len(path) // 64)
-        return {} if "$id" in spec and spec is not self._root else spec
+        steps.depth += 1
+        try:
+            return iter([*keyword(validator, wanted, value, schema)])
+        finally:
+            steps.depth -= 1
 
-    def _is_unknown(self, value: object) -> bool:
-        if not self._placeholders:
-            return False
-        key = id(value)
-        if key not in self._unknown:
-            self._unknown[key] = is_placeholder(value)
-        return self._unknown[key]
-
-    def target(self, reference: Any) -> Any:
-        """What a reference leads to; True, which allows everything, where it leads nowhere."""
-        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            return True
-        node: Any = self._root
-        for name in unquote(reference).split("/")[1:]:
-            self.steps.take(1)
-            name = name.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901
-            fields, listed = as_object(node), as_list(node)
-            if fields is not None and name in fields:
-                node = fields[name]
-            elif listed is not None and name.isdecimal() and len(name) < 7:
-                node = listed[int(name)] if int(name) < len(listed) else True
-            else:
-                return True
-            if "$id" in (as_object(node) or ()):
-                return True
-        return node
-
-    def equal(self, wanted: Any, value: Any) -> bool:
-        """Whether two JSON values are the same, or may be once placeholders are resolved."""
-        self.steps.take(1)
-        if self._is_unknown(value):
-            return True
-        if (first := as_object(wanted)) is not None and (second := as_object(value)) is not None:
-            return first.keys() == second.keys() and all(
-                self.equal(first[name], second[name]) for name in first
-            )
-        if (those := as_list(wanted)) is not None and (these := as_list(value)) is not None:
-            return len(those) == len(these) and all(map(self.equal, those, these))
-        is_bool = isinstance(wanted, bool) or isinstance(value, bool)
-        return wanted is value if is_bool else wanted == value
-
-    def holds_placeholder(self, value: list[Any]) -> bool:
-        """Whether a list has an entry that may stand for any number of them."""
-        self.steps.take(len(value))
-        return any(map(self._is_unknown, value))
+    return check
 
 
-_NOTHING: dict[str, Any] = {"enum": []}
-"""The schema ``false``."""
-
-_Inside = Callable[[_Check, Any, Any, Mapping[str, Any]], "Sequence[tuple[Any, Any, str]]"]
-_Holds = Callable[[_Check, Any, Any, Mapping[str, Any], int], bool]
+def _is_open(value: object) -> bool:
+    """Whether a list has an entry that may stand for any number of them."""
+    return any(each is _UNKNOWN for each in as_list(value) or ())
 
 
-def _all_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    listed = as_list(parts) or []
-    check.steps.take(len(listed))
-    return [(part, value, "") for part in listed]
+def _additional(validator: Any, part: Any, value: Any, schema: Any) -> _Errors:
+    known = schema.get("properties", ())
+    names = [name for name in as_object(value) or () if name not in known]
+    if part is False and names:
+        yield ValidationError("has unknown fields")
+    elif part is not False:
+        for name in names:
+            yield from validator.descend(value[name], part, path=name)
 
 
-def _reference(check: _Check, address: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    return ((check.target(address), value, ""),)
+def _required(validator: Any, names: Any, value: Any, schema: Any) -> _Errors:
+    if isinstance(value, dict) and (missing := [name for name in names if name not in value]):
+        yield ValidationError(f"lacks {', '.join(missing)}")
 
 
-def _properties(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    known, fields = as_object(parts), as_object(value)
-    if known is None or fields is None:
-        return ()
-    check.steps.take(len(fields))
-    return [(known[name], fields[name], f".{name}") for name in fields if name in known]
+def _type(validator: Any, kinds: Any, value: Any, schema: Any) -> _Errors:
+    source = schema[_SOURCE]
+    wanted = [kinds] if isinstance(kinds, str) else kinds
+    spelled = _spellings(value) if source.get(COERCIBLE) is True else ()
+    may_be_null = value is None and source.get("nullable") is True
+    if not may_be_null and not any(
+        _is_type(each, kind) for each in (value, *spelled) for kind in wanted
+    ):
+        yield ValidationError("")
 
 
-def _additional_parts(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    names = _additional_names(check, value, spec) if isinstance(part, dict) else ()
-    return [(part, value[name], f".{name}") for name in names]
+def _spellings(value: object) -> Iterator[object]:
+    """What a value may become: a text what it spells, a number or a truth its text."""
+    if isinstance(value, int | float):
+        yield ""
+    elif isinstance(value, str) and len(value) <= LONGEST_MARK:
+        with suppress(orjson.JSONDecodeError):
+            yield orjson.loads(value.lower())
 
 
-def _additional_names(check: _Check, value: Any, spec: Mapping[str, Any]) -> Sequence[str]:
-    """Names without a property; none beside ``patternProperties``, whose patterns never run."""
-    known, fields = as_object(spec.get("properties", {})), as_object(value)
-    if fields is None or known is None or "patternProperties" in spec:
-        return ()
-    check.steps.take(len(fields))
-    return [name for name in fields if name not in known]
-
-
-def _prefix_items(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    pairs = list(zip(as_list(parts) or (), as_list(value) or (), strict=False))
-    check.steps.take(len(pairs))
-    return [(part, child, f"[{i}]") for i, (part, child) in enumerate(pairs)]
-
-
-def _items(check: _Check, part: Any, value: Any, spec: Mapping[str, Any]) -> Any:
-    listed, prefix = as_list(value), as_list(spec.get("prefixItems", []))
-    if listed is None or not isinstance(part, dict | bool):
-        return ()
-    check.steps.take(len(listed))
-    start = len(listed) if prefix is None else len(prefix)
-    return [(part, listed[i], f"[{i}]") for i in range(start, len(listed))]
-
-
-_INSIDE: Mapping[str, _Inside] = {
-    "$ref": _reference,
-    "allOf": _all_of,
-    "properties": _properties,
-    "additionalProperties": _additional_parts,
-    "prefixItems": _prefix_items,
-    "items": _items,
-}
-"""Keywords that hold further schemas: pairs of such a part and a value it is meant for."""
-
-
-def _any_of(check: _Check, parts: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if (listed := as_list(parts)) is None:
-        return True
-    check.steps.take(len(listed))
-    return any(check.fits(part, value, depth + 1) for part in listed)
-
-
-def _is_type(check: _Check, types: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if value is None and spec.get("nullable") is True:
-        return True
-    wanted = [types] if isinstance(types, str) else as_list(types)
-    if wanted is None or not all(isinstance(kind, str) and kind in _TYPES for kind in wanted):
-        return True
-    if any(_TYPES[kind](value) for kind in wanted):
-        return True
-    return spec.get(COERCIBLE) is True and _may_become(value, wanted)
-
-
-def _may_become(value: Any, wanted: list[Any]) -> bool:
-    """Whether a text spells a value of a type that is wanted, or a text is, and this has one."""
-    if not isinstance(value, str):
-        return "string" in wanted and (_is_number(value) or isinstance(value, bool))
-    try:
-        spelled = orjson.loads(value.lower()) if len(value) <= LONGEST_MARK else None
-    except orjson.JSONDecodeError:
-        return False
-    return any(_TYPES[kind](spelled) for kind in wanted)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
-    "number": _is_number,
-    "boolean": lambda value: isinstance(value, bool),
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
-    "null": lambda value: value is None,
-}
-
-
-def _in_enum(check: _Check, allowed: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    if (listed := as_list(allowed)) is None:
-        return True
-    if isinstance(value, str):
-        check.steps.take(1 + len(listed) // 64)
-        return value in listed
-    return any(check.equal(each, value) for each in listed)
-
-
-def _is_const(check: _Check, wanted: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    return check.equal(wanted, value)
-
-
-def _required(check: _Check, names: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    listed = as_list(names)
-    if listed is None or not isinstance(value, dict):
-        return True
-    check.steps.take(len(listed))
-    return not all(isinstance(name, str) for name in listed) or all(n in value for n in listed)
-
-
-def _closed(check: _Check, allowed: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-    return allowed is not False or not _additional_names(check, value, spec)
-
-
-def _bound(measure: Callable[[Any], Any], breaks: Callable[[Any, Any], bool]) -> _Holds:
-    """A limit on something measured, which is None where the limit does not apply."""
-
-    def holds(check: _Check, limit: Any, value: Any, spec: Mapping[str, Any], depth: int) -> bool:
-        measured = measure(value)
-        if measured is None or not _is_number(limit) or (limit < 0 and not _is_number(value)):
-            return True
-        if (listed := as_list(value)) is not None and check.holds_placeholder(listed):
-            return True
-        return not breaks(measured, limit)
-
-    return holds
-
-
-def _length(value: Any) -> int | None:
-    return len(value) if isinstance(value, str) else None
-
-
-def _count(value: Any) -> int | None:
-    return None if (listed := as_list(value)) is None else len(listed)
-
-
-def _number(value: Any) -> Any:
-    return value if _is_number(value) else None
-
-
-_HOLDS: Mapping[str, _Holds] = {
-    "anyOf": _any_of,
-    "oneOf": _any_of,
-    "type": _is_type,
-    "enum": _in_enum,
-    "const": _is_const,
+_KEYWORDS: Mapping[str, _Keyword] = Draft202012Validator.VALIDATORS
+_OWN: Mapping[str, _Keyword] = {
+    "$ref": lambda validator, part, value, schema: validator.descend(value, part),
+    "additionalProperties": _additional,
     "required": _required,
-    "additionalProperties": _closed,
-    "minimum": _bound(_number, operator.lt),
-    "maximum": _bound(_number, operator.gt),
-    "exclusiveMinimum": _bound(_number, operator.le),
-    "exclusiveMaximum": _bound(_number, operator.ge),
-    "minLength": _bound(_length, operator.lt),
-    "maxLength": _bound(_length, operator.gt),
-    "minItems": _bound(_count, operator.lt),
-    "maxItems": _bound(_count, operator.gt),
+    "type": _type,
+    "oneOf": _KEYWORDS["anyOf"],
 }
-"""Keywords that a value as a whole keeps or breaks."""
+_NAMES = (
+    *("enum const properties items prefixItems allOf anyOf".split()),
+    *_NUMBERS,
+    *_LENGTHS,
+    *_OWN,
+)
+_Validator = cast("Any", validators).create(
+    meta_schema={},
+    validators={name: _bounded(name, _OWN.get(name) or _KEYWORDS[name]) for name in _NAMES},
+    type_checker=Draft202012Validator.TYPE_CHECKER,
+)
 
+# Breaches -----------------------------------------------------------------------------------------
 
 _RULES = {
     "type": "wrong-type",
@@ -401,11 +351,15 @@ _RULES = {
 }
 
 
-def _violation(keyword: str, wanted: Any, value: Any, path: str) -> Violation:
-    if keyword == "required":
-        message = f"lacks {', '.join(name for name in wanted if name not in value)}"
-    elif keyword == "additionalProperties":
-        message = "has unknown fields"
-    else:
-        message = f"{shorten(value, 60)} breaks {keyword} {shorten(wanted, 60)}"
-    return Violation(path, _RULES.get(keyword, "schema-violation"), message, value)
+def _told(errors: Iterable[Any], arguments: Mapping[str, Any]) -> Iterator[Violation]:
+    for error in errors:
+        value: Any = arguments
+        path = ""
+        for step in error.absolute_path:
+            value = value[step]
+            path += f"[{step}]" if isinstance(step, int) else f".{step}"
+        keyword, message = error.validator, error.message
+        if keyword not in ("required", "additionalProperties"):
+            wanted = error.schema[_SOURCE][keyword]
+            message = f"{shorten(value, 60)} breaks {keyword} {shorten(wanted, 60)}"
+        yield Violation(path, _RULES.get(keyword, "schema-violation"), message, value)
