@@ -205,7 +205,6 @@ class ReplyError(JudgeError):
 
 
 _INSTALLED_BY = {
-    "crowdkit": ("crowd-kit", '"apbjudge[panel]"'),
     "pyarrow": ("pyarrow", '"apbjudge[parquet]"'),
     "yaml": ("pyyaml", "pyyaml"),
     "sklearn": ("scikit-learn", "scikit-learn"),

@@ -87,7 +87,6 @@ from apbjudge.cli.main import main
 main()
 """
 _ROWS = str(example("holistic"))
-_THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,6 @@ _THREE = [part for name in "xyz" for part in ("--judge", f"openai/{name}")]
         ("matplotlib", ["report", "run", "--figures", "figures"], "matplotlib"),
         ("litellm", ["grade", _ROWS, "--judge", "openai/x", "--no-cache"], "litellm"),
         ("jsonschema", ["check", _ROWS], "jsonschema"),
-        ("crowdkit", ["grade", _ROWS, *_THREE, "--panel", "dawid-skene"], '"apbjudge[panel]"'),
     ],
 )
 @pytest.mark.slow

@@ -34,7 +34,7 @@ from .cascade import (
 )
 from .config import CascadeConfig, JudgeSpec
 from .llm_judge import make_judge
-from .panel import disagreement, load_dawid_skene, panel_dawid_skene, panel_judgement
+from .panel import disagreement, panel_dawid_skene, panel_judgement, refuse_too_few
 from .session import Log, Run, RunConfig, claim, run_in, run_judges, run_together
 from .static import StaticJudge
 from .worker import UNASKED, Judgement
@@ -55,7 +55,7 @@ def run_panel(
 ) -> Run:
     """Lets several judges judge every row, and votes."""
     if rule == "dawid-skene":
-        load_dawid_skene(len(specs))
+        refuse_too_few(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     whole = _whole(config, "panel", specs, name, {"panel": rule})
     with state_of_work_below(whole.folder):

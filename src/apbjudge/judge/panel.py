@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +10,12 @@ from math import inf
 from statistics import fmean
 from typing import Any, Literal
 
-from ..errors import OptionError, needs
+import numpy as np
+
+from ..errors import OptionError
 from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
+from ..statistics.dawid_skene import dawid_skene as fitted
 from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
 from .uncertainty import (
     combine,
@@ -189,38 +191,23 @@ def dawid_skene(votes: Sequence[Mapping[str, bool]]) -> list[float | None]:
     """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
 
     Judges, of whom one may be missing on an item, are weighed by how well they agree with the
-    others. Expectation-maximisation from the library crowd-kit, started from the majority. It
-    assumes that judges err independently given the truth: models of one family seldom do, so the
-    probabilities are too sure of themselves. It knows no human label and can't see a fault
-    that most judges share.
+    others. It assumes that judges err independently given the truth: models of one family seldom
+    do, so the probabilities are too sure of themselves. It knows no human label and can't see a
+    fault that most judges share.
     """
     judges = sorted({judge for item in votes for judge in item})
-    aggregation = load_dawid_skene(len(judges))
-    import pandas
-
-    rows = [(i, judges.index(j), int(v)) for i, item in enumerate(votes) for j, v in item.items()]
-    with warnings.catch_warnings():
-        # crowd-kit's calls of pandas warn of what later versions will drop
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        data = pandas.DataFrame(rows, columns=["task", "worker", "label"])
-        model = aggregation.DawidSkene(n_iter=100, tol=1e-5).fit(data)
-    probabilities: dict[int, float] = model.probas_[1].to_dict() if 1 in model.probas_ else {}
-    return [min(1.0, probabilities.get(i, 0.0)) if item else None for i, item in enumerate(votes)]
+    refuse_too_few(len(judges))
+    answers = np.array([[int(item.get(judge, -1)) for judge in judges] for item in votes])
+    return [None if np.isnan(p) else float(p) for p in fitted(answers)]
 
 
-def load_dawid_skene(n_judges: int) -> Any:
-    """The library's module; refuses what can't be fitted."""
+def refuse_too_few(n_judges: int) -> None:
+    """Refuses a panel of fewer judges than Dawid and Skene's model can be fitted to."""
     if n_judges < MIN_JUDGES:
         raise OptionError(
             f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n_judges}: "
             "when two differ, nothing tells which of them errs"
         )
-    try:
-        import crowdkit.aggregation
-    except ImportError:
-        raise OptionError(needs("panel: dawid-skene", "crowdkit")) from None
-    return crowdkit.aggregation
 
 
 # Disagreement -------------------------------------------------------------------------------------
