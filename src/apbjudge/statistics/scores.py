@@ -23,8 +23,8 @@ from .kinds import (
     SPEARMAN,
 )
 from .metric import Metric, MetricKind, Metrics, by_name
-from .proportions import bounded, share
-from .sample import IntervalSettings, Sample, unit_sums
+from .proportions import bounded, share_of
+from .sample import BY_FORMULA, IntervalSettings, Sample, unit_sums
 
 MAX_PAIRS = 3000
 """Different pairs of scores up to which Spearman's coefficient has an interval: each is left out
@@ -55,13 +55,13 @@ def score_means(
     if not len(a):
         kinds = (SCORE_AGREEMENT, SCORE_MAE, SCORE_BIAS, JUDGE_SCORE, HUMAN_SCORE)
         return by_name(kind.of(nothing(level, note=_NONE)) for kind in kinds)
-    same, every = np.abs(a - b) < 1e-9 * width, np.ones(len(a), dtype=bool)
+    same = np.abs(a - b) < 1e-9 * width
     ends = (0.0, width)
     errors = bounded(np.abs(a - b), sample, bounds=ends, level=level)
     bias = bounded(a - b, sample, bounds=(-width, width), level=level)
     return by_name(
         [
-            SCORE_AGREEMENT.of(share(same, every, sample, level=level)),
+            SCORE_AGREEMENT.of(share_of(same, sample, level=level)),
             SCORE_MAE.of(errors),
             SCORE_BIAS.of(bias),
             JUDGE_SCORE.of(bounded(a, sample, bounds=ends, level=level)),
@@ -71,7 +71,7 @@ def score_means(
 
 
 def score_coefficients(
-    judge: Array, human: Array, sample: Sample, settings: IntervalSettings | None = None
+    judge: Array, human: Array, sample: Sample, settings: IntervalSettings = BY_FORMULA
 ) -> Metrics:
     """Coefficients of agreement and of correlation of two raters' scores.
 
@@ -89,7 +89,6 @@ def score_coefficients(
     When not to use it: where one of the two gives nearly always the same score. All four then
     depend on the few items that have another.
     """
-    settings = settings or IntervalSettings()
     rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(human)))
     a, b, sample = judge[rows], human[rows], sample.take(rows)
     measures: Mapping[MetricKind, Measure] = {ICC: _icc, SCORE_ALPHA: _alpha, PEARSON: _pearson}
@@ -104,13 +103,12 @@ def score_coefficients(
 
 
 def pearson(
-    first: Array, second: Array, sample: Sample, settings: IntervalSettings | None = None
+    first: Array, second: Array, sample: Sample, settings: IntervalSettings = BY_FORMULA
 ) -> Estimate:
     """Pearson's correlation of values without gaps, shape (n,) each; see ``score_coefficients``.
 
     It is the point-biserial correlation where one of the two is 0 or 1.
     """
-    settings = settings or IntervalSettings()
     if len(first) < 2:
         return nothing(settings.level, n_items=len(first), note="fewer than two rows")
     a, b = first - first.mean(), second - second.mean()
