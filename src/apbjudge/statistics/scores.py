@@ -34,17 +34,14 @@ MAX_CELLS = 5_000_000
 _NONE = "no item that both scored"
 
 
-def score_means(
-    judge: Array, human: Array, sample: Sample, *, level: float, width: float = 1.0
-) -> Metrics:
+def score_means(judge: Array, human: Array, sample: Sample, *, level: float) -> Metrics:
     """Mean scores and errors of a judge, over the items that both scored.
 
     Args:
-        judge: Shape (n,), from 0 to ``width``; NaN where there is no score.
+        judge: Shape (n,), from 0 to 1; NaN where there is no score.
         human: Shape (n,), the same.
         sample: How the items were sampled.
         level: Confidence level of intervals.
-        width: Greatest score less the least.
 
     Returns:
         ``score agreement`` (share of equal scores), ``score MAE``, ``score bias`` (judge less
@@ -55,17 +52,14 @@ def score_means(
     if not len(a):
         kinds = (SCORE_AGREEMENT, SCORE_MAE, SCORE_BIAS, JUDGE_SCORE, HUMAN_SCORE)
         return by_name(kind.of(nothing(level, note=_NONE)) for kind in kinds)
-    same = np.abs(a - b) < 1e-9 * width
-    ends = (0.0, width)
-    errors = bounded(np.abs(a - b), sample, bounds=ends, level=level)
-    bias = bounded(a - b, sample, bounds=(-width, width), level=level)
+    bias = bounded(a - b, sample, bounds=(-1.0, 1.0), level=level)
     return by_name(
         [
-            SCORE_AGREEMENT.of(share_of(same, sample, level=level)),
-            SCORE_MAE.of(errors),
+            SCORE_AGREEMENT.of(share_of(np.abs(a - b) < 1e-9, sample, level=level)),
+            SCORE_MAE.of(bounded(np.abs(a - b), sample, level=level)),
             SCORE_BIAS.of(bias),
-            JUDGE_SCORE.of(bounded(a, sample, bounds=ends, level=level)),
-            HUMAN_SCORE.of(bounded(b, sample, bounds=ends, level=level)),
+            JUDGE_SCORE.of(bounded(a, sample, level=level)),
+            HUMAN_SCORE.of(bounded(b, sample, level=level)),
         ]
     )
 
