@@ -8,7 +8,6 @@ from dataclasses import astuple
 from math import inf, nextafter
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,30 +143,28 @@ def crowd(accuracy: Mapping[str, float], seed: int = 1) -> list[dict[str, bool]]
     ]
 
 
-def own_fit(votes: list[dict[str, bool]], n: int) -> list[float]:
-    """The same model written down plainly."""
-    p = np.array([sum(item.values()) / len(item) for item in votes])
-    said = np.array([[item[judge] for judge in sorted(item)] for item in votes], dtype=float)
-    for _ in range(n):
-        right, wrong = p @ said / p.sum(), (1 - p) @ said / (1 - p).sum()
-        yes = p.mean() * np.prod(np.where(said, right, 1 - right), axis=1)
-        no = (1 - p.mean()) * np.prod(np.where(said, wrong, 1 - wrong), axis=1)
-        p = yes / (yes + no)
-    return p.tolist()
+REPLIES = """
+1111 1111 0011 1101 1111 1101 1100 11-1 0000 0010 1111 011- -111 0001 0010 1111 1000 0000 00-0 0010
+1011 1001 1110 1111 1-1- 1111 011- 1111 1001 0011 1111 1001 111- 0010 1111 1111 0110 0000 0000 1001
+1111 1110 1111 1111 0101 0111 000- 1011 00-0 0010 0111 1011 0011 1100 0011 111- 1111 0101 -000 1011
+"""
 
 
-def test_the_fit_is_that_of_the_model_written_down_plainly() -> None:
-    cast = crowd({"a": 0.9, "b": 0.8, "c": 0.7}, seed=3)
-    assert dawid_skene(cast) == pytest.approx(own_fit(cast, 100), abs=0.02)
+def test_the_fit_is_that_of_crowd_kit() -> None:
+    cast = [
+        {judge: bit == "1" for judge, bit in zip("abcd", bits, strict=True) if bit != "-"}
+        for bits in REPLIES.split()
+    ]
+    fit = dict(zip(REPLIES.split(), dawid_skene(cast), strict=True))
+    published = {"0011": 0.597329, "0000": 0.016306, "0010": 0.051437, "0001": 0.311987}
+    published |= {"1000": 0.551141, "00-0": 0.033355, "1011": 0.990982, "1001": 0.97109}
+    published |= {"1-1-": 0.98801, "000-": 0.083141, "-000": 0.063639, "1111": 1.0}
+    # crowd-kit 1.4.2, DawidSkene(n_iter=600, tol=-1)
+    assert {bits: fit[bits] for bits in published} == pytest.approx(published, abs=2e-6)
     for vote in (True, False):
-        assert dawid_skene([dict.fromkeys("abc", vote)] * 4) == [float(vote)] * 4
-
-
-def test_the_fit_is_that_of_crowd_kit_where_votes_are_missing() -> None:
-    cast = crowd({"a": 0.8, "b": 0.85, "c": 0.75, "d": 0.9, "e": 0.6}, seed=9)
-    some = [dict([*item.items()][: 2 + i % 3]) if i % 7 else {} for i, item in enumerate(cast)]
-    theirs = [None, 0.331, 0.0003, 0.0248, 0.0126, 0.0003, 0.9545, None]  # of its version 1.4.2
-    assert dawid_skene(some)[:8] == [each and pytest.approx(each, abs=0.01) for each in theirs]
+        assert dawid_skene([dict.fromkeys("abc", vote)] * 4) == pytest.approx(
+            [float(vote)] * 4, abs=1e-9
+        )
 
 
 def test_two_judges_are_not_enough() -> None:

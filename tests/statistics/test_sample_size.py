@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil, sqrt
 from statistics import NormalDist
 
@@ -19,7 +18,6 @@ from apbjudge.statistics.sample_size import (
     n_for_difference,
     n_for_rate,
     needed,
-    plan,
 )
 
 RATES = st.floats(0, 1)
@@ -80,19 +78,6 @@ def test_all_differing_items_may_differ_one_way(share: float) -> None:
     wanted = NormalDist().inv_cdf(0.975) * sqrt(share)
     wanted += NormalDist().inv_cdf(0.8) * sqrt(share - share**2)
     assert n_for_difference(share, discordant=share) == ceil((wanted / share) ** 2)
-
-
-def test_a_plan_has_a_row_for_each_measure() -> None:
-    estimates = {"agreement": counted(80, 100), "F1": replace(nothing(), note="no positives")}
-    agreement, f1 = plan(estimates, 0.05, 120)
-    assert (agreement.measure, agreement.n_now, agreement.note) == ("agreement", 120, "")
-    assert agreement.half_width_now == pytest.approx(half_width_of_rate(0.8, 100))
-    assert agreement.n_needed == ceil(120 * (agreement.half_width_now / 0.05) ** 2)
-    error = agreement.half_width_now / 1.959964
-    assert agreement.detectable == pytest.approx(2.801585 * 2**0.5 * error, rel=1e-6)
-    assert (f1.half_width_now, f1.n_needed, f1.detectable) == (None, None, None)
-    assert f1.note == "no positives"
-    assert plan(estimates, 0.05)[0].n_now == 100
 
 
 def test_clusters_multiply_the_number() -> None:

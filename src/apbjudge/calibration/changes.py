@@ -159,10 +159,6 @@ def find_changes(
     at, on = pair_rows((before, after), rows, by_model=not by_item, by_protocol=True)
     codes = all_codes((before, after))
     a, b = (of.scores_at(rows).with_codes(codes) for of, rows in ((before, at), (after, on)))
-    differ = (a.correct != b.correct) | (a.category != b.category) | (a.flags != b.flags)
-    differ |= (a.known != b.known) | ~(
-        (a.grade == b.grade) | (np.isnan(a.grade) & np.isnan(b.grade))
-    )
     human = np.full(len(at), -1)
     if labels is not None and answers is not None and not by_item:
         entry = labels.consensus.find(before.item[at], before.key[at], answers)
@@ -176,7 +172,7 @@ def find_changes(
             ItemScore.of(after, on[i]),
             human=None if human[i] < 0 else bool(human[i]),
         )
-        for i in np.flatnonzero(differ).tolist()
+        for i in np.flatnonzero(a.differs_from(b)).tolist()
     )
     return Changes(
         before=names[0],

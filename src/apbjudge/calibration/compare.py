@@ -263,12 +263,6 @@ class _Comparing:
             yield np.where(missing, 0, table.correct[at])
 
     @cached_property
-    def clusters(self) -> tuple[Vector | None, Vector | None]:
-        first, second = self.pairs.runs
-        ids = first.clusters(self.cluster)
-        return ids, ids if second is first else second.clusters(self.cluster)
-
-    @cached_property
     def scored(self) -> tuple[Vector, Vector]:
         """Where each has a verdict."""
         return self.ratings[0].correct >= 0, self.ratings[1].correct >= 0
@@ -276,7 +270,9 @@ class _Comparing:
     @cached_property
     def sample(self) -> Sample:
         """How the pairs were sampled."""
-        return self.settings.of(_sample(self.clusters[0], self.pairs.partners[0]))
+        clusters = self.pairs.runs[0].clusters(self.cluster)
+        at = self.pairs.partners[0]
+        return self.settings.of(Sample(clusters=None if clusters is None else clusters[at]))
 
     @property
     def n_clusters(self) -> int:
@@ -431,10 +427,6 @@ class _Comparing:
                 "figures against labels (agreement to Err-Type) describe the population of "
                 "interest only if the labelled items are a random sample of it"
             )
-
-
-def _sample(clusters: Vector | None, rows: Vector) -> Sample:
-    return Sample(clusters=None if clusters is None else clusters[rows])
 
 
 def _in_families(differences: Sequence[Difference], primary: Sequence[str]) -> list[Difference]:

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ..statistics.measures import PAPER
-from ..statistics.sample_size import half_width_of_rate, n_for_rate, plan
+from ..statistics.sample_size import half_width_of, half_width_of_rate, n_for_rate, needed
 from .results import LabelNeed
 
 CORRECTED = "corrected CR"
@@ -67,19 +67,18 @@ def needs(
 def _measured(
     name: str, estimate: Estimate, half_width: float, n_now: int, n_then: int
 ) -> LabelNeed:
-    planned = plan({name: estimate}, half_width, n_now)[0]
-    now = planned.half_width_now or 0.0
+    now = half_width_of(estimate) or 0.0
     then = now * sqrt(n_now / n_then)
     few = f"from {n_now} labels, fewer than {FEW_LABELS}: a rough guess"
     return LabelNeed(
         measure=name,
         basis="labels",
         half_width_now=now,
-        detectable_now=planned.detectable,
+        detectable_now=_detectable(now),
         half_width_then=then,
         detectable_then=_detectable(then),
-        n_needed=planned.n_needed,
-        note=few if n_now < FEW_LABELS else planned.note,
+        n_needed=needed(estimate, half_width, n_now=n_now),
+        note=few if n_now < FEW_LABELS else estimate.note,
     )
 
 

@@ -22,6 +22,7 @@ from ..document.numbers import DASH, count, level_text, number, size
 from ..statistics.analyses import Diversity
 from ..statistics.confusion import Confusion
 from ..statistics.differences import Contrast
+from ..statistics.estimates import Estimate
 from ..statistics.kinds import AGREEMENT, CR_BIAS, GRADE_BIAS, GRADE_MAE
 from ..statistics.measures import Calibration
 from ..statistics.metric import Metric, Unit, by_name
@@ -114,6 +115,11 @@ def _cell(name: str, figures: Figures, place: str) -> Cell:
     return figure if isinstance(figure, str) else MetricCell.showing(figure, place)
 
 
+def _estimate(of: Estimate, unit: Unit, name: str = "", *place: str) -> MetricCell:
+    """A cell with an estimate that is no metric; without a name it is in no note."""
+    return MetricCell(estimate=of, unit=unit, name=name, place=_joined(*place))
+
+
 def _joined(*texts: str) -> str:
     return " ".join(filter(None, texts))
 
@@ -186,10 +192,7 @@ def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, 
         return
     if result.position:
         rows: list[list[Cell]] = [
-            [
-                title,
-                MetricCell(estimate=result.position[name], unit="percent", name=name, place=whose),
-            ]
+            [title, _estimate(result.position[name], "percent", name, whose)]
             for name, title in _POSITION.items()
             if name in result.position
         ]
@@ -198,14 +201,9 @@ def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, 
         rows = [
             [
                 of.system,
-                MetricCell(estimate=of.judge, unit="percent"),
-                MetricCell(estimate=of.human, unit="percent"),
-                MetricCell(
-                    estimate=of.difference.estimate,
-                    unit="points",
-                    name="difference",
-                    place=_joined(whose, of.system),
-                ),
+                _estimate(of.judge, "percent"),
+                _estimate(of.human, "percent"),
+                _estimate(of.difference.estimate, "points", "difference", whose, of.system),
             ]
             for of in result.wins
         ]
@@ -230,15 +228,7 @@ def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[
     if not codes:
         return [whole]
     kappas: list[list[Cell]] = [
-        [
-            code,
-            *(
-                MetricCell.showing(pair.codes[code], _joined(whose, who, code))
-                if code in pair.codes
-                else ""
-                for who, pair in pairs.items()
-            ),
-        ]
+        [code, *(_cell(code, pair.codes, _joined(whose, who, code)) for who, pair in pairs.items())]
         for code in codes
     ]
     return [whole, Table.of(["kappa of a code", *pairs], kappas)]
@@ -252,8 +242,8 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
         [
             raters[annotator.index],
             str(annotator.n_items),
-            MetricCell(estimate=annotator.rho_judge, unit="percent"),
-            MetricCell(estimate=annotator.rho_human, unit="percent"),
+            _estimate(annotator.rho_judge, "percent"),
+            _estimate(annotator.rho_human, "percent"),
             Number(annotator.p_value, "p"),
             "yes" if annotator.rejected else "no",
         ]
@@ -262,7 +252,7 @@ def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
     head = (
         f"{answer}: wins against {number(test.winning_rate, 'percent')} % of raters "
         f"(half are needed) with an allowance of {test.epsilon:g}; advantage probability "
-        f"{MetricCell(estimate=test.advantage_probability, unit='grade')}"
+        f"{_estimate(test.advantage_probability, 'grade')}"
     )
     titles = ("", "items", "judge as close", "rater as close", "p", "judge wins")
     return [Notes((head,)), Table.of(titles, rows), Notes(tuple(filter(None, [test.reason])))]
@@ -291,9 +281,9 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
             model.tested_model + (" (itself)" if model.tested_model == result.own else ""),
             Number(model.human_rate.value, "percent"),
             Number(model.judge_rate.value, "percent"),
-            MetricCell.showing(CR_BIAS.of(model.rate.estimate), _joined(whose, model.tested_model)),
-            MetricCell.showing(
-                GRADE_BIAS.of(model.grade.estimate), _joined(whose, model.tested_model)
+            *(
+                MetricCell.showing(kind.of(test.estimate), _joined(whose, model.tested_model))
+                for kind, test in ((CR_BIAS, model.rate), (GRADE_BIAS, model.grade))
             ),
         ]
         for model in result.models
@@ -322,8 +312,7 @@ def _contrasts(
             continue
         estimate, detectable = contrast.estimate, contrast.detectable
         unit: Unit = "grade difference" if name.startswith("grade") else "points"
-        place = _joined(whose, title)
-        row.append(MetricCell(estimate=estimate, unit=unit, name=name, place=place))
+        row.append(_estimate(estimate, unit, name, whose, title))
         low, high = estimate.low, estimate.high
         if low is not None and high is not None and low <= 0 <= high and detectable is not None:
             lines.append(
@@ -348,18 +337,9 @@ def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
         unit: Unit = "grade" if part.figure in {"Grade", "Score"} else "percent"
         result = part.result
         place = part.value or "not stated" if part.field else ""
-        corrected, labelled = (
-            MetricCell(
-                estimate=estimate,
-                unit=unit,
-                name=f"{part.figure} {kind}",
-                place=_joined(whose, part.field, place or "all"),
-            )
-            for estimate, kind in (
-                (result.rectified, "corrected"),
-                (result.labelled_only, "by labels alone"),
-            )
-        )
+        at = whose, part.field, place or "all"
+        corrected = _estimate(result.rectified, unit, f"{part.figure} corrected", *at)
+        labelled = _estimate(result.labelled_only, unit, f"{part.figure} by labels alone", *at)
         name = ", ".join(filter(None, (part.figure, place)))
         added = DASH if result.added is None else f"{count(round(result.added))} labels"
         if result.added == 0:

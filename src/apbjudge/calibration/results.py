@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..document.display import Shown
 from ..document.model import Document
 from ..errors import OptionError
 from ..statistics.analyses import Diversity, SelfEvaluation
 from ..statistics.confusion import Nominal
-from ..statistics.estimates import Estimate
 from ..statistics.gates import At, GateCondition, GateResult, check, check_metric
 from ..statistics.measures import Calibration
 from ..statistics.metric import Metric, MetricKind, Metrics, to_frame
@@ -19,8 +19,6 @@ from ..statistics.prediction_powered import Rectified
 from ..statistics.raters import AltTest, BetweenRaters
 from ..statistics.stratified_sampling import Stratum
 from .scaled import Preferences
-
-E = TypeVar("E", bound=Estimate)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -202,36 +200,33 @@ def _by_name(calibration: Calibration) -> Metrics:
     return calibration.measures | of_codes
 
 
-def judged_by_code(calibration: Calibration) -> Calibration:
-    """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
-    bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
-
-    def marked(of: Metrics) -> Metrics:
-        return {name: replace(m, bound=bounds.get(name, m.bound)) for name, m in of.items()}
-
+def _each(calibration: Calibration, change: Callable[[Metrics], Metrics]) -> Calibration:
+    """The calibration with its measures, and those of each code, changed."""
     return replace(
         calibration,
-        measures=marked(calibration.measures),
-        codes={code: marked(of) for code, of in calibration.codes.items()},
+        measures=change(calibration.measures),
+        codes={code: change(of) for code, of in calibration.codes.items()},
     )
 
 
-def described_only(estimate: E) -> E:
-    """The figure without interval, for items that nobody drew."""
-    return replace(estimate, low=None, high=None, method="hand-picked", n_resamples=0, seed=None)
+def judged_by_code(calibration: Calibration) -> Calibration:
+    """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
+    bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
+    return _each(
+        calibration,
+        lambda of: {name: replace(m, bound=bounds.get(name, m.bound)) for name, m in of.items()},
+    )
 
 
 def _bare(metrics: Metrics) -> Metrics:
-    return {name: described_only(metric) for name, metric in metrics.items()}
+    """The metrics without interval, for items that nobody drew."""
+    nothing = {"low": None, "high": None, "method": "hand-picked", "n_resamples": 0, "seed": None}
+    return {name: replace(metric, **nothing) for name, metric in metrics.items()}
 
 
 def without_intervals(calibration: Calibration) -> Calibration:
     """The calibration of hand-picked items."""
-    return replace(
-        calibration,
-        measures=_bare(calibration.measures),
-        codes={code: _bare(of) for code, of in calibration.codes.items()},
-    )
+    return _each(calibration, _bare)
 
 
 def bare_raters(raters: BetweenRaters) -> BetweenRaters:

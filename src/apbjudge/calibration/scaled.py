@@ -37,7 +37,7 @@ from ..statistics.kinds import (
 from ..statistics.measures import Calibration, Policy
 from ..statistics.measures import calibrate as calibrate_ratings
 from ..statistics.metric import Metric, Metrics, by_name
-from ..statistics.proportions import bounded, share
+from ..statistics.proportions import bounded, share, share_of
 from ..statistics.raters import (
     AltTest,
     BetweenRaters,
@@ -360,11 +360,8 @@ def preferences(
         _, at, on = np.intersect1d(of_item[rows[0]], of_item[rows[1]], return_indices=True)
         if len(at):
             one, other = rows[0][at], rows[1][on]
-            position["same in both orders"] = share(
-                judge[one] == judge[other],
-                np.ones(len(one), dtype=bool),
-                sample.take(one),
-                level=level,
+            position["same in both orders"] = share_of(
+                judge[one] == judge[other], sample.take(one), level=level
             )
     wins: list[SystemWins] = []
     for i, name in enumerate(names):

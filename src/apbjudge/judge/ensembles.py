@@ -34,7 +34,7 @@ from .cascade import (
     uncertainty_score,
 )
 from .config import CascadeConfig, JudgeSpec
-from .panel import check_judges, disagreement, panel_dawid_skene, panel_judgement
+from .panel import disagreement, panel_dawid_skene, panel_judgement, refuse_too_few
 from .session import Log, Run, RunConfig, judges_of, run_in, run_judges
 from .worker import UNASKED, Judgement, NamedJudge
 
@@ -54,7 +54,7 @@ def run_panel(
 ) -> Run:
     """Lets several judges judge every row, and votes."""
     if rule == "dawid-skene":
-        check_judges(len(specs))
+        refuse_too_few(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
     whole = _whole(config, "panel", specs, name, {"panel": rule})
     with state_of_work_below(whole.folder):

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import OptionError
 from ..records import Override, Unscored, Verdict
 from ..rubrics import Rubric
+from ..statistics.dawid_skene import dawid_skene as fitted
 from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
 from .uncertainty import (
     combine,
@@ -28,10 +29,6 @@ from .worker import UNASKED, Judgement
 _Decision = tuple[ParsedVerdict, tuple[Override, ...]]
 MIN_JUDGES = 3
 """Fewest judges for Dawid and Skene's model."""
-_MOST_STEPS, _STEP = 100, 1e-6
-"""When its fit ends: after so many steps, or once no probability changes by more."""
-_LEAST = 1e-10
-"""Probabilities are never nearer to 0 and 1, so that no single vote decides for certain."""
 
 
 def panel_judgement(
@@ -194,36 +191,21 @@ def dawid_skene(votes: Sequence[Mapping[str, bool]]) -> list[float | None]:
     """The probability that each item is correct (doi:10.2307/2346806); None where nobody voted.
 
     Judges, of whom one may be missing on an item, are weighed by how well they agree with the
-    others. Expectation-maximisation, started from the majority. It assumes that judges err
-    independently given the truth: models of one family seldom do, so the probabilities are too
-    sure of themselves. It knows no human label and can't see a fault that most judges share.
+    others. It assumes that judges err independently given the truth: models of one family seldom
+    do, so the probabilities are too sure of themselves. It knows no human label and can't see a
+    fault that most judges share.
     """
     judges = sorted({judge for item in votes for judge in item})
-    check_judges(len(judges))
-    said = np.array([[item.get(judge, np.nan) for judge in judges] for item in votes], dtype=float)
-    yes, no = (said == 1).astype(float), (said == 0).astype(float)
-    voted = (yes + no).any(axis=1)
-    yes, no = yes[voted], no[voted]
-    shares = np.stack([yes, no]).sum(axis=2) / (yes + no).sum(axis=1)  # correct and not, by item
-    for _ in range(_MOST_STEPS):
-        before, n_yes, n_no = shares, shares @ yes, shares @ no
-        says_yes = np.clip(n_yes / np.maximum(n_yes + n_no, _LEAST), _LEAST, 1 - _LEAST)
-        with np.errstate(divide="ignore"):  # where all agree, nothing else is possible
-            prior = np.log(shares.mean(axis=1, keepdims=True))
-        likelihood = prior + np.log(says_yes) @ yes.T + np.log(1 - says_yes) @ no.T
-        shares = np.exp(likelihood - likelihood.max(axis=0))
-        shares /= shares.sum(axis=0)
-        if np.abs(shares - before).max() < _STEP:
-            break
-    fitted = iter(shares[0].tolist())
-    return [next(fitted) if is_voted else None for is_voted in voted]
+    refuse_too_few(len(judges))
+    answers = np.array([[int(item.get(judge, -1)) for judge in judges] for item in votes])
+    return [None if np.isnan(p) else float(p) for p in fitted(answers)]
 
 
-def check_judges(n: int) -> None:
-    """Refuses judges that Dawid and Skene's model can't be fitted to."""
-    if n < MIN_JUDGES:
+def refuse_too_few(n_judges: int) -> None:
+    """Refuses a panel of fewer judges than Dawid and Skene's model can be fitted to."""
+    if n_judges < MIN_JUDGES:
         raise OptionError(
-            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n}: "
+            f"panel: expected at least {MIN_JUDGES} judges for dawid-skene, got {n_judges}: "
             "when two differ, nothing tells which of them errs"
         )
 

@@ -22,7 +22,7 @@ import orjson
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import Appender, cut_torn_line, parse_object, take_lock
 from ..records import ERROR_CODES, HumanLabel
-from ..records.labels import TABLE_SUFFIXES, check_scales, label_of, label_rows
+from ..records.labels import TABLE_SUFFIXES, read_label_rows
 from ..records.scales import ScaleCheck
 from .clicks import answers, is_silent
 
@@ -272,15 +272,8 @@ class LabelLog:
 
     def _read(self, bad: Callable[[str], None]) -> None:
         scales, complaints, n_labels = ScaleCheck(self.path), list[str](), 0
-        for number, values in label_rows(self.path, self._codes):
-            try:
-                if isinstance(values, RowError):
-                    raise values
-                check_scales(scales, values, number, self._codes)
-                label = label_of(values, self._codes)
-            except RowError as error:
-                complaints.append(f"{self.path}:{number}: {error}")
-                continue
+        rows = read_label_rows(self.path, bad=complaints.append, scales=scales, codes=self._codes)
+        for values, label in rows:
             n_labels += 1
             self._take(values, label)
         scales.close()

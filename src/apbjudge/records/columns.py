@@ -268,6 +268,15 @@ class Scores:
         stated = (self.correct >= 0) | ~np.isnan(self.grade) | (self.known > 0)
         return ~(stated | (self.category > 0))
 
+    def differs_from(self, other: Scores) -> Vector:
+        """Shape (n,): whether other scores of the same items and codes say something else."""
+        same = (self.correct == other.correct) & (self.category == other.category)
+        same &= (self.known == other.known) & (
+            (self.flags & self.known) == (other.flags & other.known)
+        )
+        same &= (self.grade == other.grade) | (np.isnan(self.grade) & np.isnan(other.grade))
+        return ~same
+
     def scores_at(self, rows: Vector) -> Scores:
         """The scores of some rows; the row -1 stands for one of which nothing is stated."""
         columns = {name: getattr(self, name) for name in _NOTHING}

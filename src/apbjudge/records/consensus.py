@@ -237,6 +237,7 @@ def resolve(
         for code, name in enumerate(table.raters)
         if code != final
     }
+    earlier, later = (table.scores_at(of[same]) for of in (order[:-1], order[1:]))
     adjudicated = np.zeros(len(first), dtype=bool)
     adjudicated[counted[rows[table.rater[rows] == final]]] = True
     return ConsensusTable(
@@ -248,7 +249,7 @@ def resolve(
         by_rater={name: of_rater[name] for name in sorted(of_rater) if len(of_rater[name])},
         entry=counted,
         n_repeated=int(same.sum()),
-        n_changed=_n_changed(table, order[:-1][same], order[1:][same]),
+        n_changed=int(earlier.differs_from(later).sum()),
         n_silent=int(table.is_silent.sum()),
         n_unsure=n_unsure,
     )
@@ -268,15 +269,6 @@ def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
     found = resolve(labels)
     decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
     return {found.key_at(at): bool(found.correct[at]) for at in decided}
-
-
-def _n_changed(table: LabelTable, earlier: Vector, later: Vector) -> int:
-    a, b = table.scores_at(earlier), table.scores_at(later)
-    same = (a.correct == b.correct) & (a.category == b.category) & (a.known == b.known)
-    same &= ((a.flags & a.known) == (b.flags & b.known)) & (
-        (a.grade == b.grade) | (np.isnan(a.grade) & np.isnan(b.grade))
-    )
-    return int((~same).sum())
 
 
 def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Scores, Vector]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from .columns import (
 from .foreign import TABLES, read_rows
 from .judgements import ERROR_CODES
 from .keys import model_key
-from .labels import HumanLabel, check_scales, label_of, label_rows
+from .labels import HumanLabel, check_scales, label_of, label_rows, read_name, read_note
 from .scales import ScaleCheck
 
 
@@ -126,98 +126,92 @@ def label_table(labels: Iterable[HumanLabel]) -> LabelTable:
     stated = (code for label in listed for code in label.errors or ())
     reader = _LabelReader(tuple(dict.fromkeys((*ERROR_CODES, *stated))))
     for label in listed:
-        reader.rows.add(_values_of(label))
+        reader.rows.add((label.item_id, label.note, *_answer_of(label)))
     return reader.table()
 
 
-_NAMES = (
-    *("item_id", "tested_model", "rater", "is_correct", "grade", "category", "errors", "note"),
-    *("unsure", "faulty_steps", "is_plain"),
+_ANSWER = (
+    *("tested_model", "rater", "is_correct", "grade", "category", "errors"),
+    *("unsure", "faulty_steps"),
 )
-_KINDS: Mapping[str, frozenset[type]] = {
-    "item_id": frozenset({str}),
-    "tested_model": frozenset({str, type(None)}),
-    "rater": frozenset({str, type(None)}),
-    "is_correct": frozenset({bool, type(None)}),
-    "grade": frozenset({float, int, type(None)}),
-    "category": frozenset({int, type(None)}),
-    "errors": frozenset({dict, type(None)}),
-    "note": frozenset({str, type(None)}),
-    "unsure": frozenset({bool, type(None)}),
-    "faulty_steps": frozenset({type(None)}),
-}
-"""Kinds of values that stand for themselves; others have to be read, such as ``"yes"``."""
+"""Fields whose values many labels share."""
+_answer_of = attrgetter(*_ANSWER)
+_KNOWN_ANSWERS = 4096
 
-_NOTHING = frozenset({type(None)})
-_RATER = "human"
+
+@dataclass(slots=True)
+class _Answer:
+    """Rows that say the same of different items.
+
+    Attributes:
+        row: The first of them.
+        line: Its line.
+        values: The values of ``_ANSWER``, or what is wrong with one.
+        n: How many rows there are.
+    """
+
+    row: Mapping[str, Any]
+    line: int
+    values: tuple[Any, ...] | RowError
+    n: int = 0
 
 
 class _LabelReader:
     """Takes in labels of files."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self._codes, self._code_set = tuple(codes), frozenset(codes)
-        self._all = (*_KINDS, *codes)
+        self._codes = tuple(codes)
         self._models, self._raters = Codes(), Codes()
-        self._plain: set[tuple[type, ...]] = set()
-        self.rows = ColumnBuilder(_NAMES, self._columns_of)
-        self._counts: dict[str, Vector] = {}
+        self.rows = ColumnBuilder(("item_id", "note", *_ANSWER), self._columns_of)
 
     def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
         """Takes in the labels of a file."""
-        scales, self._counts = ScaleCheck(path), {}
+        scales, answers = ScaleCheck(path), dict[str, _Answer]()
         is_table = bool(columns) and path.suffix.lower() in TABLES
         rows = read_rows(path)[1] if is_table else label_rows(path, self._codes)
         names = {column: name for name, column in columns.items()}
+        fields = (*_ANSWER, *self._codes)
         for number, stated in rows:
             row = stated
             if columns and not isinstance(row, RowError):
                 theirs = {name: of for name, of in row.items() if name not in columns}
                 row = {names.get(name, name): of for name, of in theirs.items()}
-            if not isinstance(row, RowError):
-                values = tuple(map(row.get, self._all))
-                if self._is_plain(values):
-                    self.rows.add((*values[: len(_NAMES) - 1], True))
-                    continue
-                check_scales(scales, row, number, self._codes)
             try:
-                label = label_of(row, self._codes)
+                if isinstance(row, RowError):
+                    raise row
+                key = repr(tuple(map(row.get, fields)))  # tells True from 1 and from "1"
+                answer = answers.get(key)
+                if answer is None:
+                    if len(answers) == _KNOWN_ANSWERS:
+                        self._check(scales, answers)
+                    answer = answers[key] = _Answer(row, number, self._values_of(row))
+                answer.n += 1
+                item_id = read_name(row.get("item_id"), "item_id")
+                if isinstance(answer.values, RowError):
+                    raise answer.values
             except RowError as error:
                 problems.append(f"{path}:{number}: {error}")
             else:
-                self.rows.add(_values_of(label))
-        self.rows.flush()
-        for name, counts in self._counts.items():
-            for who, (n_sure, n_stated) in zip(self._raters.names, counts.tolist(), strict=False):
-                scales.count(who, name, n_sure, n_stated - n_sure)
+                self.rows.add((item_id, read_note(row.get("note")), *answer.values))
+        self._check(scales, answers)
         scales.close()
 
-    def _is_plain(self, values: tuple[Any, ...]) -> bool:
-        """Whether every field of a row stands for itself and is on its scale."""
-        kinds = tuple(map(type, values))
-        if kinds not in self._plain:
-            named = zip(self._all, kinds, strict=True)
-            if not all(kind in _KINDS.get(name, _NOTHING) for name, kind in named):
-                return False
-            self._plain.add(kinds)
-        item_id, tested_model, rater, _, grade, category, errors, *_ = values
-        return (
-            not item_id.isspace()
-            and item_id != ""
-            and (tested_model is None or bool(tested_model.strip()))
-            and (rater is None or bool(rater.strip()))
-            and (grade is None or 0 <= grade <= 1)
-            and (category is None or 1 <= category <= 5)
-            and (
-                not errors
-                or (errors.keys() <= self._code_set and {*map(type, errors.values())} == {bool})
-            )
-        )
+    def _values_of(self, row: Mapping[str, Any]) -> tuple[Any, ...] | RowError:
+        try:
+            return _answer_of(label_of({**row, "item_id": "any"}, self._codes))
+        except RowError as error:
+            return error
+
+    def _check(self, scales: ScaleCheck, answers: dict[str, _Answer]) -> None:
+        """Counts the numbers of answers by where they lie on their scales, and forgets them."""
+        for answer in answers.values():
+            check_scales(scales, answer.row, answer.line, self._codes, answer.n)
+        answers.clear()
 
     def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         items = encoded(of["item_id"])
         flags, known = flag_bits(of["errors"], self._codes)
-        columns: dict[str, Any] = {
+        return {
             "correct": tristate(of["is_correct"]),
             "grade": numbers(of["grade"]),
             "flags": flags,
@@ -226,34 +220,13 @@ class _LabelReader:
             "item_id": texts_of(items),
             "item": keys_of(items),
             "model": self._models.of(of["tested_model"]),
-            "rater": self._raters.of([_RATER if name is None else name for name in of["rater"]]),
+            "rater": self._raters.of(of["rater"]),
             "note": texts_of(encoded(value or None for value in of["note"])),
-            "unsure": np.array([value is True for value in of["unsure"]], dtype=bool),
+            "unsure": np.array(of["unsure"], dtype=bool),
             "faulty_steps": texts_of(
-                encoded(",".join(map(str, steps or ())) or None for steps in of["faulty_steps"])
+                encoded(",".join(map(str, steps)) or None for steps in of["faulty_steps"])
             ),
         }
-        self._count(columns, np.array(of["is_plain"], dtype=bool))
-        return columns
-
-    def _count(self, of: Mapping[str, Any], is_plain: Vector) -> None:
-        """Counts the numbers of plain rows by rater: those sure to be on our scale, and all."""
-        correct, grade, known = of["correct"], of["grade"], of["known"]
-        graded = ~np.isnan(grade)
-        sure = graded & (((grade > 0) & (grade < 1)) | ((correct >= 0) & (grade == correct)))
-        fields: dict[str, tuple[Vector, Vector]] = {
-            "is_correct": (correct >= 0, correct >= 0),
-            "grade": (sure, graded),
-        }
-        fields["category"] = (np.zeros(len(correct), dtype=bool), of["category"] > 0)
-        for i, code in enumerate(self._codes):
-            stated = (known >> i & 1) > 0
-            fields[f"errors.{code}"] = (stated, stated)
-        n = len(self._raters.names)
-        for name, marks in fields.items():
-            counts = np.stack([np.bincount(of["rater"][is_plain & m], minlength=n) for m in marks])
-            before = self._counts.get(name, np.zeros((0, 2), dtype=np.int64))
-            self._counts[name] = counts.T + np.pad(before, ((0, n - len(before)), (0, 0)))
 
     def table(self) -> LabelTable:
         """The table of all labels that were taken in."""
@@ -264,7 +237,3 @@ class _LabelReader:
             error_codes=self._codes,
             **columns,
         )
-
-
-def _values_of(label: HumanLabel) -> tuple[Any, ...]:
-    return (*itemgetter(*_NAMES[:-1])(label.__dict__), False)

@@ -105,10 +105,24 @@ def read_labels(
     Raises:
         InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
     """
+    for _, label in read_label_rows(path, bad=bad, scales=scales, codes=codes):
+        yield label
+
+
+def read_label_rows(
+    path: Path,
+    *,
+    bad: Callable[[str], None] | None,
+    scales: ScaleCheck | None,
+    codes: Sequence[str],
+) -> Iterator[tuple[Mapping[str, Any], HumanLabel]]:
+    """Yields the labels of a file, each with all that its row holds; see ``read_labels``."""
     for number, values in label_rows(path, codes):
-        if scales is not None and not isinstance(values, RowError):
-            check_scales(scales, values, number, codes)
         try:
+            if isinstance(values, RowError):
+                raise values
+            if scales is not None:
+                check_scales(scales, values, number, codes)
             label = label_of(values, codes)
         except RowError as error:
             text = f"{path}:{number}: {error}"
@@ -116,7 +130,7 @@ def read_labels(
                 raise InputError(text) from None
             bad(text)
         else:
-            yield label
+            yield values, label
 
 
 _NOT_IN_TABLES = ("note", "decided_from")
@@ -146,16 +160,12 @@ def label_rows(
 _OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}
 
 
-def label_of(
-    values: Mapping[str, Any] | RowError, codes: Sequence[str] = ERROR_CODES
-) -> HumanLabel:
+def label_of(values: Mapping[str, Any], codes: Sequence[str] = ERROR_CODES) -> HumanLabel:
     """The label that a row holds; ``codes`` are the error codes that there are.
 
     Raises:
         RowError: If a field is unusable.
     """
-    if isinstance(values, RowError):
-        raise values
     stated: dict[str, Any] = {
         name: read(values.get(name), name)
         for name, read in _READERS.items()
@@ -172,7 +182,8 @@ GRADE = "a number from 0 to 1"
 CATEGORY = "a whole number from 1 to 5"
 
 
-def _name(value: object, field: str) -> str:
+def read_name(value: object, field: str) -> str:
+    """A name or an id; raises RowError where it is none."""
     if not isinstance(value, str) or not value.strip():
         raise RowError(field, "a non-empty string", value)
     return value
@@ -212,7 +223,8 @@ def _category(value: object, field: str) -> int:
     return int(number)
 
 
-def _remark(value: object, field: str) -> str:
+def read_note(value: object, field: str = "note") -> str:
+    """A note; what is no text is none."""
     return value if isinstance(value, str) else ""
 
 
@@ -250,9 +262,9 @@ def _sources(value: object, field: str) -> tuple[dict[str, Any], ...]:
 
 
 def check_scales(
-    scales: ScaleCheck, values: Mapping[str, Any], line: int, codes: Sequence[str]
+    scales: ScaleCheck, values: Mapping[str, Any], line: int, codes: Sequence[str], n: int = 1
 ) -> None:
-    """Counts a row's numbers by where they lie on the scale of their field."""
+    """Counts the numbers of a row, or of n equal ones, by where they lie on their field's scale."""
     rater = values.get("rater")
     who = rater if isinstance(rater, str) else "human"
     errors = values.get("errors")
@@ -264,12 +276,12 @@ def check_scales(
     }
     for field, value in truths.items():
         if place := _place_of_truth(value):
-            scales.add(who, line, place, RowError(field, TRUTH, value))
+            scales.add(who, line, place, RowError(field, TRUTH, value), n)
     correct = truth_of(values.get("is_correct"))
     if place := place_of_grade(_number(values.get("grade")), correct):
-        scales.add(who, line, place, RowError("grade", GRADE, values["grade"]))
+        scales.add(who, line, place, RowError("grade", GRADE, values["grade"]), n)
     if place := place_of_category(_number(values.get("category"))):
-        scales.add(who, line, place, RowError("category", CATEGORY, values["category"]))
+        scales.add(who, line, place, RowError("category", CATEGORY, values["category"]), n)
 
 
 def _place_of_truth(value: object) -> Place | None:
@@ -305,13 +317,13 @@ def place_of_category(category: float | None) -> Place | None:
 
 
 _READERS: Mapping[str, Callable[[object, str], Any]] = {
-    "item_id": _name,
-    "tested_model": _name,
-    "rater": _name,
+    "item_id": read_name,
+    "tested_model": read_name,
+    "rater": read_name,
     "is_correct": _truth,
     "grade": _grade,
     "category": _category,
-    "note": _remark,
+    "note": read_note,
     "unsure": _truth,
     "faulty_steps": _steps,
     "shown_at": _time,

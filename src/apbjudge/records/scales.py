@@ -44,8 +44,8 @@ class ScaleCheck:
         self._path = path
         self._columns: dict[tuple[str, str], _Column] = {}
 
-    def add(self, who: str, line: int, place: Place, error: RowError) -> None:
-        """Takes a number in.
+    def add(self, who: str, line: int, place: Place, error: RowError, n: int = 1) -> None:
+        """Takes a number in, or n equal ones.
 
         Args:
             who: The rater: each has a scale of their own.
@@ -53,14 +53,15 @@ class ScaleCheck:
             place: Where the number lies.
             error: The complaint if the number is the first off the scale; names the
                 column.
+            n: How many there are.
         """
         column = self._columns.setdefault((who, error.field), _Column())
         if place == "sure":
-            column.n_sure += 1
+            column.n_sure += n
         elif place == "within":
-            column.n_within += 1
+            column.n_within += n
         else:
-            column.n_off += 1
+            column.n_off += n
             column.first = column.first or f"{self._path}:{line}: {error}"
 
     def count(self, who: str, field: str, n_sure: int, n_within: int) -> None:

@@ -49,6 +49,7 @@ def read_table(
     """
     reader = _TableReader(_lines(path))
     delimiter, width, header = _header(path, reader, columns, needed)
+    reader.header(delimiter)
     for number, cells in _records(reader, delimiter, width):
         yield number, cells if isinstance(cells, RowError) else _values(cells, header)
 
@@ -84,21 +85,7 @@ def column_names(path: Path) -> list[str]:
 
 def _widest_header(path: Path, reader: _TableReader) -> tuple[str, list[str]]:
     """The delimiter that gives most columns, and their names; the header is to be read again."""
-    names: tuple[str, list[str]] = DELIMITERS[0], []
-    fault: RowError | None = None
-    for delimiter in DELIMITERS:
-        record = reader.header(delimiter)
-        if record is None:
-            raise InputError(f"{path}: expected a header, got an empty file")
-        if isinstance(record.cells, RowError):
-            fault = record.cells
-        else:
-            cells = [cell.strip() for cell in record.cells]
-            names = max(names, (delimiter, cells), key=lambda each: len(each[1]))
-        reader.rewind()
-    if fault is not None and len(names[1]) < 2:
-        raise InputError(f"{path}:1: {fault}")
-    return names
+    return _widest(path, list(_headers(path, reader, "a header")))
 
 
 def _records(
@@ -158,38 +145,49 @@ def _unescaped(cell: str) -> str:
 def _header(
     path: Path, reader: _TableReader, columns: Iterable[str], needed: str
 ) -> tuple[str, int, Header]:
-    """Delimiter, number of columns, and where the columns that are looked at stand."""
+    """Delimiter, number of columns, and where the columns that are looked at stand.
+
+    The header is to be read again.
+    """
     known = {name.lower(): name for name in columns}
-    tried: list[_Record] = []
+    tried = list(_headers(path, reader, f"a header with {needed}"))
+    for delimiter, record in tried:
+        if isinstance(record.cells, RowError):
+            continue
+        names = [known.get(cell.strip().lower(), "") for cell in record.cells]
+        if needed not in names:
+            continue
+        if twice := next((name for name in names if name and names.count(name) > 1), None):
+            where, got = f"{path}:{record.number}", f"{names.count(twice)} of {twice}"
+            raise InputError(f"{where}: field line: expected every column once, got {got}")
+        return delimiter, len(names), {name: names.index(name) for name in names if name}
+    listed = shorten(", ".join(_widest(path, tried)[1]))
+    raise InputError(f"{path}: expected a column {needed} in the header, got {listed}")
+
+
+def _headers(path: Path, reader: _TableReader, expected: str) -> Iterator[tuple[str, _Record]]:
+    """The header as each of the delimiters cuts it; the reader stays at its beginning."""
     for delimiter in DELIMITERS:
         record = reader.header(delimiter)
         if record is None:
-            raise InputError(f"{path}: expected a header with {needed}, got an empty file")
-        if not isinstance(record.cells, RowError):
-            names = [known.get(cell.strip().lower(), "") for cell in record.cells]
-            if needed in names:
-                twice = next((n for n in names if n and names.count(n) > 1), None)
-                if twice is not None:
-                    where, got = f"{path}:{record.number}", f"{names.count(twice)} of {twice}"
-                    expected = f"field line: expected every column once, got {got}"
-                    raise InputError(f"{where}: {expected}")
-                return delimiter, len(names), {name: names.index(name) for name in names if name}
-        tried.append(record)
+            raise InputError(f"{path}: expected {expected}, got an empty file")
         reader.rewind()
-    raise _no_header(path, tried, needed)
+        yield delimiter, record
 
 
-def _no_header(path: Path, tried: Sequence[_Record], needed: str) -> InputError:
-    """The columns, or what is wrong with the line."""
-    names: list[str] = []
-    for record in reversed(tried):
+def _widest(path: Path, tried: Sequence[tuple[str, _Record]]) -> tuple[str, list[str]]:
+    """The delimiter that gives most columns, and their names."""
+    widest: tuple[str, list[str]] = DELIMITERS[0], []
+    fault: InputError | None = None
+    for delimiter, record in tried:
         if isinstance(record.cells, RowError):
-            if len(names) < 2:
-                return InputError(f"{path}:{record.number}: {record.cells}")
+            fault = InputError(f"{path}:{record.number}: {record.cells}")
         else:
-            names = max(names, record.cells, key=len)
-    listed = shorten(", ".join(name.strip() for name in names))
-    return InputError(f"{path}: expected a column {needed} in the header, got {listed}")
+            cells = [cell.strip() for cell in record.cells]
+            widest = max(widest, (delimiter, cells), key=lambda each: len(each[1]))
+    if fault is not None and len(widest[1]) < 2:
+        raise fault
+    return widest
 
 
 # Lines and records -------------------------------------------------------------------------------

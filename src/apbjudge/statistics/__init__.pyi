@@ -69,11 +69,9 @@ from .ratings import levels_of as levels_of
 from .sample import IntervalSettings as IntervalSettings
 from .sample import Sample as Sample
 from .sample import Strata as Strata
-from .sample_size import SamplePlan as SamplePlan
 from .sample_size import n_for_difference as n_for_difference
 from .sample_size import n_for_rate as n_for_rate
 from .sample_size import needed as needed
-from .sample_size import plan as plan
 from .stratified_sampling import Selection as Selection
 from .stratified_sampling import doubt_strata as doubt_strata
 from .stratified_sampling import select as select

@@ -13,9 +13,9 @@ import numpy as np
 
 from .differences import Contrast, PairedTest, paired_test, part_difference
 from .estimates import Array, Estimate, Ids
-from .proportions import bounded, share
+from .proportions import bounded, share_of
 from .ratings import LEVELS, Ratings
-from .sample import IntervalSettings, Sample
+from .sample import BY_FORMULA, IntervalSettings, Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def diversity(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> Diversity:
     """Agreement on correct plans, those that differ from the reference apart from the others.
 
@@ -68,7 +68,6 @@ def diversity(
     When not to use it: for what the judge does with wrong plans. A judge that accepts everything
     agrees on both.
     """
-    settings = settings or IntervalSettings()
     sample, level = settings.of(sample), settings.level
     right = (human.correct == 1) & (judge.correct >= 0)
     graded = right & (judge.grade >= 0) & (human.grade >= 0)
@@ -78,9 +77,9 @@ def diversity(
     different, standard = right & (matches == 0), right & (matches == 1)
 
     def group(part: Ids) -> PlanGroup:
-        rows, every = part & graded, np.ones(int(part.sum()), dtype=bool)
+        rows = part & graded
         return PlanGroup(
-            agreement=share(agrees[part], every, sample.take(part), level=level),
+            agreement=share_of(agrees[part], sample.take(part), level=level),
             error=bounded(errors[rows], sample.take(rows), level=level),
         )
 
@@ -135,7 +134,7 @@ def self_evaluation(
     *,
     own: str | None = None,
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> SelfEvaluation:
     """The judge's CR and grade less the humans', per tested model and own against others.
 
@@ -155,7 +154,6 @@ def self_evaluation(
     When not to use it: to explain a bias. Own plans may be easier or harder to judge than those
     of others.
     """
-    settings = settings or IntervalSettings()
     sample, level = settings.of(sample), settings.level
     both = (judge.correct >= 0) & (human.correct >= 0)
     graded = (judge.grade >= 0) & (human.grade >= 0) & (judge.correct >= 0)
@@ -166,11 +164,10 @@ def self_evaluation(
     def favour(i: int) -> Favour:
         rated, with_grade = both & (tested == i), graded & (tested == i)
         here, there = sample.take(rated), sample.take(with_grade)
-        every = np.ones(int(rated.sum()), dtype=bool)
         return Favour(
             tested_model=names[i],
-            judge_rate=share(judge.correct[rated] == 1, every, here, level=level),
-            human_rate=share(human.correct[rated] == 1, every, here, level=level),
+            judge_rate=share_of(judge.correct[rated] == 1, here, level=level),
+            human_rate=share_of(human.correct[rated] == 1, here, level=level),
             rate=paired_test(rate[rated], here, level=level),
             judge_grade=bounded(values[judge.grade[with_grade]], there, level=level),
             human_grade=bounded(values[human.grade[with_grade]], there, level=level),

@@ -19,7 +19,7 @@ from .estimates import Array, Estimate, Ids
 from .kinds import AC1, AGREEMENT, ALPHA, KAPPA, MACRO
 from .metric import MetricKind, Metrics, by_name
 from .ratings import Ratings
-from .sample import IntervalSettings, Sample
+from .sample import BY_FORMULA, IntervalSettings, Sample
 
 U0, U1, TN, FN, FP, TP = range(6)
 """Cells of a yes or no: unscored while the humans say no or yes, then the 2x2 table."""
@@ -153,7 +153,7 @@ def nominal(
     sample: Sample | None = None,
     *,
     unscored: str = "exclude",
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> Nominal:
     """Agreement on classes, with unusable replies counted in one of three ways.
 
@@ -178,7 +178,7 @@ def nominal(
     if unscored not in {"exclude", "wrong", *names}:
         expected = ", ".join(("exclude", "wrong", *names))
         raise ValueError(f"unscored: expected one of {expected}, got {unscored!r}")
-    k, sample, settings = len(names), sample or Sample(), settings or IntervalSettings()
+    k, sample = len(names), sample or Sample()
     for name, answers in (("judge", judge), ("human", human)):
         if np.any(answers >= k):
             raise ValueError(f"{name}: expected -1 to {k - 1}, got {answers.max()}")

@@ -23,7 +23,7 @@ from .estimates import (
     nothing,
     t_quantile,
 )
-from .proportions import ratio_of_sums, score_interval, share, widest_interval
+from .proportions import ratio_of_sums, score_interval, share_of, widest_interval
 from .sample import Sample, effective_df
 
 _UNSEEN = 0.25
@@ -312,9 +312,9 @@ def binned(
     for i, (low, high) in enumerate(pairwise(edges.tolist())):
         rows = of == i
         sample = Sample(clusters=None if clusters is None else clusters[rows])
-        some, every = is_wrong[rows], np.ones(int(rows.sum()), dtype=bool)
-        rate = share(some, every, sample, level=level)
-        found.append(Bin(low, high, len(every), int(some.sum()), rate))
+        some = is_wrong[rows]
+        rate = share_of(some, sample, level=level)
+        found.append(Bin(low, high, len(some), int(some.sum()), rate))
     return tuple(found)
 
 

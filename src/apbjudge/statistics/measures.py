@@ -65,7 +65,7 @@ from .kinds import (
 )
 from .metric import Metric, MetricKind, Metrics, by_name
 from .ratings import LEVELS, Filling, Ratings, filled
-from .sample import IntervalSettings, Sample
+from .sample import BY_FORMULA, IntervalSettings, Sample
 
 E = TypeVar("E", bound=Estimate)
 Policy = Literal["exclude", "wrong", "bounds"]
@@ -169,7 +169,7 @@ def calibrate(
     *,
     unscored: Policy = "exclude",
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> Calibration:
     """All measures of one judge against human labels of the same n items.
 
@@ -196,7 +196,6 @@ def calibrate(
     When not to use it: for hand-picked items. Intervals are about the population that the
     labelled items were sampled from.
     """
-    settings = settings or IntervalSettings()
     if unscored == "bounds":
         comparison = _Comparison(judge, human, sample or Sample(), "exclude", levels, settings)
         return _within_bounds(comparison)
@@ -210,10 +209,9 @@ def paper_measures(
     *,
     unscored: Literal["exclude", "wrong"] = "exclude",
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> Metrics:
     """The six measures of APB Table 7 alone; arguments and values are those of ``calibrate``."""
-    settings = settings or IntervalSettings()
     return _Comparison(judge, human, sample or Sample(), unscored, levels, settings).paper()
 
 

@@ -25,9 +25,9 @@ from .estimates import (
 from .jackknife import jackknife_variance
 from .kinds import AGREEMENT, CR, ERR_TYPE, F1, GRADE, GRADE_MAE, PRECISION, RECALL
 from .metric import MetricKind, bad
-from .proportions import Bounds, bounded, ratio_of_sums, share
+from .proportions import Bounds, bounded, ratio_of_sums, share_of
 from .ratings import LEVELS, Ratings
-from .sample import IntervalSettings, Sample, spread
+from .sample import BY_FORMULA, IntervalSettings, Sample, spread
 
 Family = Literal["primary", "exploratory"]
 _FAMILIES: tuple[tuple[Family, Correction], ...] = (("primary", "holm"), ("exploratory", "bh"))
@@ -107,7 +107,7 @@ def compare_verdicts(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> list[Difference]:
     """Differences of CR, Grade and the error rates; no human label is needed.
 
@@ -119,7 +119,6 @@ def compare_verdicts(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    settings = settings or IntervalSettings()
     sample, level = settings.of(sample), settings.level
     values = np.asarray(levels)
     scored = (first.correct >= 0) & (second.correct >= 0)
@@ -149,8 +148,7 @@ def _rate_difference(
 ) -> Difference:
     """Of two columns of 0 and 1."""
     mean = _mean_difference(kind, pair, rows, sample, level)
-    every, sample = np.ones(int(np.count_nonzero(rows)), dtype=bool), sample.take(rows)
-    one, other = (share(of[rows] == 1, every, sample, level=level) for of in pair)
+    one, other = (share_of(of[rows] == 1, sample.take(rows), level=level) for of in pair)
     return replace(mean, first=one, second=other)
 
 
@@ -238,7 +236,7 @@ def compare_reliability(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> list[Difference]:
     """Differences of agreement, precision, recall, F1, MAE and Err-Type against one set of labels.
 
@@ -255,7 +253,6 @@ def compare_reliability(
         levels: Grades behind the indices.
         settings: How intervals are made.
     """
-    settings = settings or IntervalSettings()
     sample = settings.of(sample)
     level, values = settings.level, np.asarray(levels)
     scored = (first.correct >= 0) & (second.correct >= 0)

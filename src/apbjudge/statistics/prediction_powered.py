@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, cluster_note, nothing
-from .proportions import Bounds, bounded, flat_interval, score_interval, share
+from .proportions import Bounds, bounded, flat_interval, score_interval, share_of
 from .sample import Sample, effective_df, ratio_moments
 
 Design = Literal["random", "stratified", "weighted", "other-population", "hand-picked"]
@@ -159,7 +159,7 @@ def _check(judged: Array, labels: Array, design: Design, sample: Sample, bounds:
 
 def _mean(values: Array, sample: Sample, bounds: Bounds, level: float) -> Estimate:
     if bounds == (0.0, 1.0) and bool(np.all((values == 0) | (values == 1))):
-        return share(values == 1, np.ones(len(values), dtype=bool), sample, level=level)
+        return share_of(values == 1, sample, level=level)
     return bounded(values, sample, bounds=bounds, level=level)
 
 

@@ -145,6 +145,17 @@ def share(
     return bounded_ratio(above, below, sample, level=level)
 
 
+def share_of(hits: Ids, sample: Sample, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
+    """The share of rows that are True; see ``share``.
+
+    Args:
+        hits: Shape (n,), bool.
+        sample: How the rows were sampled.
+        level: Confidence level.
+    """
+    return share(hits, np.ones(len(hits), dtype=bool), sample, level=level)
+
+
 def bounded(
     values: Array, sample: Sample, *, bounds: Bounds = (0.0, 1.0), level: float = CONFIDENCE_LEVEL
 ) -> Estimate:

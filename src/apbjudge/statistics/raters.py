@@ -29,9 +29,9 @@ from .kinds import (
 )
 from .measures import calibrate
 from .metric import Metric, Metrics, by_name
-from .proportions import share
+from .proportions import share, share_of
 from .ratings import LEVELS, Ratings
-from .sample import IntervalSettings, Moments, Sample, ratio_moments
+from .sample import BY_FORMULA, IntervalSettings, Moments, Sample, ratio_moments
 
 SHOWN = tuple(
     kind.name
@@ -88,7 +88,7 @@ def between_raters(
     sample: Sample | None = None,
     *,
     levels: tuple[float, ...] = LEVELS,
-    settings: IntervalSettings | None = None,
+    settings: IntervalSettings = BY_FORMULA,
 ) -> BetweenRaters:
     """The same measures between humans as between judge and humans.
 
@@ -101,7 +101,6 @@ def between_raters(
     When not to use it: as the best that a judge could reach where the labels are a majority of
     several raters: two raters differ more from each other than one of them from the majority.
     """
-    settings = settings or IntervalSettings()
     sample = settings.of(sample)
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
     grade = np.stack([rater.grade for rater in raters], axis=1).astype(np.int64)
@@ -321,13 +320,13 @@ def alternative_annotator_test(
     rejected = [p is not None and p <= q for p in adjust([p for p, _ in tested], method="by")]
     annotators: list[Annotator] = []
     for j, (duel, (p_value, used)) in enumerate(zip(duels, tested, strict=True)):
-        own, every = sample.take(duel.rows), np.ones(len(duel.rows), dtype=bool)
+        own = sample.take(duel.rows)
         annotators.append(
             Annotator(
                 index=j,
                 n_items=len(duel.rows),
-                rho_judge=share(duel.judge, every, own, level=level),
-                rho_human=share(duel.human, every, own, level=level),
+                rho_judge=share_of(duel.judge, own, level=level),
+                rho_human=share_of(duel.human, own, level=level),
                 p_value=p_value,
                 rejected=rejected[j],
                 test=used,

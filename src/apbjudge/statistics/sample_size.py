@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import NormalDist
 
-from .differences import POWER, detectable_difference
+from .differences import POWER
 from .estimates import CONFIDENCE_LEVEL, Estimate
 
 
@@ -113,67 +111,14 @@ def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -
     When not to use it: from fewer than about 30 labels the answer is a rough guess.
     """
     _check(half_width, CONFIDENCE_LEVEL)
-    now = _half_width(estimate)
+    now = half_width_of(estimate)
     if now is None:
         return None
     return _whole((estimate.n_items if n_now is None else n_now) * (now / half_width) ** 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplePlan:
-    """What one measure needs.
-
-    Attributes:
-        measure: Its name.
-        n_now: Present labels.
-        half_width_now: Half the width of its interval; None where it has none.
-        n_needed: Labels in all for the width wished for; None where that can't be told.
-        detectable: The smallest true difference between two results of this precision (other
-            items each) that is found with a power of 0.8; on the same items smaller ones are.
-        note: What makes the figures rough, or why there are none.
-    """
-
-    measure: str
-    n_now: int
-    half_width_now: float | None
-    n_needed: int | None
-    detectable: float | None
-    note: str
-
-
-def plan(
-    measures: Mapping[str, Estimate], half_width: float, n_now: int | None = None
-) -> list[SamplePlan]:
-    """How many labels each measure needs, and what it can tell apart now.
-
-    Args:
-        measures: Estimates by name.
-        half_width: Half the width that each interval may have, above 0.
-        n_now: Present labels; each estimate's own number of rows where it is not given.
-
-    Returns:
-        One row a measure, in the same order.
-    """
-    plans: list[SamplePlan] = []
-    for name, estimate in measures.items():
-        now, smallest = _half_width(estimate), None
-        if now is not None:
-            error = sqrt(2) * now / _z(estimate.level)
-            smallest = detectable_difference(error, level=estimate.level)
-        plans.append(
-            SamplePlan(
-                measure=name,
-                n_now=estimate.n_items if n_now is None else n_now,
-                half_width_now=now,
-                n_needed=needed(estimate, half_width, n_now=n_now),
-                detectable=smallest,
-                note=estimate.note,
-            )
-        )
-    return plans
-
-
-def _half_width(estimate: Estimate) -> float | None:
+def half_width_of(estimate: Estimate) -> float | None:
+    """Half the width of an estimate's interval; None where it has none."""
     if estimate.low is None or estimate.high is None:
         return None
     return (estimate.high - estimate.low) / 2

@@ -23,8 +23,8 @@ from .kinds import (
     SPEARMAN,
 )
 from .metric import Metric, MetricKind, Metrics, by_name
-from .proportions import bounded, share
-from .sample import IntervalSettings, Sample, unit_sums
+from .proportions import bounded, share_of
+from .sample import BY_FORMULA, IntervalSettings, Sample, unit_sums
 
 MAX_PAIRS = 3000
 """Different pairs of scores up to which Spearman's coefficient has an interval: each is left out
@@ -34,17 +34,14 @@ MAX_CELLS = 5_000_000
 _NONE = "no item that both scored"
 
 
-def score_means(
-    judge: Array, human: Array, sample: Sample, *, level: float, width: float = 1.0
-) -> Metrics:
+def score_means(judge: Array, human: Array, sample: Sample, *, level: float) -> Metrics:
     """Mean scores and errors of a judge, over the items that both scored.
 
     Args:
-        judge: Shape (n,), from 0 to ``width``; NaN where there is no score.
+        judge: Shape (n,), from 0 to 1; NaN where there is no score.
         human: Shape (n,), the same.
         sample: How the items were sampled.
         level: Confidence level of intervals.
-        width: Greatest score less the least.
 
     Returns:
         ``score agreement`` (share of equal scores), ``score MAE``, ``score bias`` (judge less
@@ -55,23 +52,20 @@ def score_means(
     if not len(a):
         kinds = (SCORE_AGREEMENT, SCORE_MAE, SCORE_BIAS, JUDGE_SCORE, HUMAN_SCORE)
         return by_name(kind.of(nothing(level, note=_NONE)) for kind in kinds)
-    same, every = np.abs(a - b) < 1e-9 * width, np.ones(len(a), dtype=bool)
-    ends = (0.0, width)
-    errors = bounded(np.abs(a - b), sample, bounds=ends, level=level)
-    bias = bounded(a - b, sample, bounds=(-width, width), level=level)
+    bias = bounded(a - b, sample, bounds=(-1.0, 1.0), level=level)
     return by_name(
         [
-            SCORE_AGREEMENT.of(share(same, every, sample, level=level)),
-            SCORE_MAE.of(errors),
+            SCORE_AGREEMENT.of(share_of(np.abs(a - b) < 1e-9, sample, level=level)),
+            SCORE_MAE.of(bounded(np.abs(a - b), sample, level=level)),
             SCORE_BIAS.of(bias),
-            JUDGE_SCORE.of(bounded(a, sample, bounds=ends, level=level)),
-            HUMAN_SCORE.of(bounded(b, sample, bounds=ends, level=level)),
+            JUDGE_SCORE.of(bounded(a, sample, level=level)),
+            HUMAN_SCORE.of(bounded(b, sample, level=level)),
         ]
     )
 
 
 def score_coefficients(
-    judge: Array, human: Array, sample: Sample, settings: IntervalSettings | None = None
+    judge: Array, human: Array, sample: Sample, settings: IntervalSettings = BY_FORMULA
 ) -> Metrics:
     """Coefficients of agreement and of correlation of two raters' scores.
 
@@ -89,7 +83,6 @@ def score_coefficients(
     When not to use it: where one of the two gives nearly always the same score. All four then
     depend on the few items that have another.
     """
-    settings = settings or IntervalSettings()
     rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(human)))
     a, b, sample = judge[rows], human[rows], sample.take(rows)
     measures: Mapping[MetricKind, Measure] = {ICC: _icc, SCORE_ALPHA: _alpha, PEARSON: _pearson}
@@ -104,13 +97,12 @@ def score_coefficients(
 
 
 def pearson(
-    first: Array, second: Array, sample: Sample, settings: IntervalSettings | None = None
+    first: Array, second: Array, sample: Sample, settings: IntervalSettings = BY_FORMULA
 ) -> Estimate:
     """Pearson's correlation of values without gaps, shape (n,) each; see ``score_coefficients``.
 
     It is the point-biserial correlation where one of the two is 0 or 1.
     """
-    settings = settings or IntervalSettings()
     if len(first) < 2:
         return nothing(settings.level, n_items=len(first), note="fewer than two rows")
     a, b = first - first.mean(), second - second.mean()

@@ -10,7 +10,7 @@ import numpy as np
 from .bootstrap import Measure
 from .estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing, transformed
 from .jackknife import jackknife, measured
-from .sample import IntervalSettings, Kinds
+from .sample import BY_FORMULA, IntervalSettings, Kinds
 
 Part = Literal["item", "prompt", "repeat"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -168,7 +168,7 @@ class RepeatSpread:
 
 
 def repeat_spread(
-    values: Array, items: Ids, clusters: Ids, settings: IntervalSettings | None = None
+    values: Array, items: Ids, clusters: Ids, settings: IntervalSettings = BY_FORMULA
 ) -> RepeatSpread:
     """The variance of repeats within items, and of items, by analysis of variance.
 
@@ -191,7 +191,7 @@ def repeat_spread(
     outcomes of 0 and 1 in two to eight repeats, 92 to 99 % held with 40 items or more; with 15,
     75 to 100 %, least where nearly all outcomes are the same.
     """
-    settings, n_items = settings or IntervalSettings(), len(np.unique(items))
+    n_items = len(np.unique(items))
     why = "no values"
     if len(values):
         why = "one item shows no spread between items" if n_items < 2 else ""
