@@ -15,11 +15,15 @@ from math import fsum, prod
 from random import Random
 from typing import Literal, NamedTuple
 
-from apbjudge.environments.branching.config import BranchConfig
-from apbjudge.environments.branching.distributions import Candidate, Distribution, from_samples
-from apbjudge.environments.branching.policy import Decision, EstimatedDistribution
-from apbjudge.environments.branching.search import branch_points, step_order
-from apbjudge.environments.plans import PlanAction, Situation
+from apbjudge.agents.environments.branching.config import BranchConfig
+from apbjudge.agents.environments.branching.distributions import (
+    Candidate,
+    Distribution,
+    from_samples,
+)
+from apbjudge.agents.environments.branching.policy import Decision, EstimatedDistribution
+from apbjudge.agents.environments.branching.search import branch_points, step_order
+from apbjudge.agents.environments.plans import PlanAction, Situation
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import ToolCall
 from apbjudge.trajectories.slate import SlateCase

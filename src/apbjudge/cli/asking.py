@@ -14,9 +14,9 @@ from .options import Values
 from .stopping import stoppable
 
 if TYPE_CHECKING:
+    from ..agents.prediction.asking import AskingSession
     from ..llm.limits import RunsConfig
     from ..llm.resources import Resources
-    from ..prediction.asking import AskingSession
     from ..runs.loop import Events
     from ..runs.results import FailureCounts
 

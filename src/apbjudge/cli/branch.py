@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ..agents.environments.branching.config import BranchRunConfig
+from ..agents.prediction.config import PlannerSpec
 from ..config import Config, Option
-from ..environments.branching.config import BranchRunConfig
-from ..prediction.config import PlannerSpec
 from .asking import asking_command
 from .options import Values, command, print_next
 from .stopping import Stopping
@@ -30,8 +30,8 @@ def branch(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..environments.branching.run import branch_session
-    from ..prediction.asking import carry_out_alone
+    from ..agents.environments.branching.run import branch_session
+    from ..agents.prediction.asking import carry_out_alone
 
     cases, config = PlansArgument.of(values).cases, BranchRunConfig.of(values)
     return asking_command(

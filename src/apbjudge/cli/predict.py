@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import PlannerSpec, PredictConfig
 from ..config import Config, Option
 from ..errors import visible
-from ..prediction.config import PlannerSpec, PredictConfig
 from .asking import asking_command, resources_of
 from .options import Values, command, print_next
 from .stopping import Stopping
 
 if TYPE_CHECKING:
-    from ..prediction.asking import AskingSession
-    from ..prediction.session import PredictionRun
+    from ..agents.prediction.asking import AskingSession
+    from ..agents.prediction.session import PredictionRun
     from ..runs.loop import Events
 
 
@@ -53,8 +53,8 @@ def predict(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..prediction.predict import predict_in
-    from ..prediction.session import session_of
+    from ..agents.prediction.predict import predict_in
+    from ..agents.prediction.session import session_of
 
     cases, config = CasesArgument.of(values).cases, PredictOptions.of(values)
 
@@ -75,8 +75,8 @@ def predict(values: Values) -> int:
 def _dry_run(
     session_of: Callable[[Events], AskingSession[PredictionRun]], config: PredictOptions
 ) -> int:
+    from ..agents.prediction.dry_run import forecast_predictions
     from ..judge.dry_run import forecast_text
-    from ..prediction.dry_run import forecast_predictions
     from ..runs.batching import batch_api
     from .progress import Reporter
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ..agents.prediction.config import PlannerSpec, RefineConfig
 from ..config import Config, Option
-from ..prediction.config import PlannerSpec, RefineConfig
 from .asking import asking_command, resources_of
 from .options import Values, command
 from .predict import print_grade
@@ -33,8 +33,8 @@ def refine(values: Values) -> int:
     Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
     command tries them again); 2: unusable input or options.
     """
-    from ..prediction.asking import carry_out_alone
-    from ..prediction.refine import refine_session
+    from ..agents.prediction.asking import carry_out_alone
+    from ..agents.prediction.refine import refine_session
 
     drafts, config = DraftsArgument.of(values).drafts, RefineConfig.of(values)
     return asking_command(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ..agents.environments.config import SimulateConfig
+from ..agents.prediction.config import PlannerSpec
 from ..config import Config, Option
-from ..environments.config import SimulateConfig
-from ..prediction.config import PlannerSpec
 from .asking import asking_command
 from .options import Values, command, print_next
 from .stopping import Stopping
@@ -31,8 +31,8 @@ def simulate(values: Values) -> int:
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
     """
-    from ..environments.simulate import Simulation, simulation_session
-    from ..prediction.asking import carry_out_alone
+    from ..agents.environments.simulate import Simulation, simulation_session
+    from ..agents.prediction.asking import carry_out_alone
 
     path, config = BenchmarkArgument.of(values).benchmark, SimulateConfig.of(values)
 

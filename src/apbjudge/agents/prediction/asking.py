@@ -1,0 +1,164 @@
+"""The session of whatever asks tested models: predict, refine, simulate, branch and write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ...llm.litellm_client import dropped_settings
+from ...llm.resources import Resources, can_see, make_engine, transport_of
+from ...runs.batching import PendingRowsError
+from ...runs.folder import RecordLog
+from ...runs.loop import Events, Lane, Progress, Worker
+from ...runs.results import ModelRun
+from ...runs.resume import RecordKind
+from ...runs.session import Session, ask_models, carry_out, default_folder, folder_of
+from .config import PlannerSpec
+from .source import Cases
+from .worker import CALLS, Planner, Row
+
+R = TypeVar("R", bound=ModelRun[Any])
+
+UNASKED = 16
+"""Rows at once where no model is asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingSession(Session[Row, R], Generic[R]):
+    """A session that asks tested models, before it begins.
+
+    Attributes:
+        run: What it comes to; its class knows what is counted.
+        kind: The records.
+        known_by: What must be equal for two sessions to be the same run.
+        specs: The tested models.
+        helpers: Further models that are asked, by the options that name them.
+        worker: Makes the worker of the tested models and, behind them, the further ones.
+        about: What else the manifest says.
+        counted_by: The field of records by whose values they are counted.
+        rows_of: The rows of the run's file that a record holds.
+        take: Makes further files of the records, when all are there.
+        keeps_replies: Whether replies are kept as they come, in the run's folder where there is no
+            cache: a row that takes several calls, and is interrupted, pays for none again.
+        waits: Whether figures are made only when no row waits for a batch.
+        planner: What is asked of each model; None for the model itself.
+    """
+
+    run: type[R]
+    kind: RecordKind[Row]
+    known_by: Mapping[str, Any]
+    specs: Sequence[PlannerSpec]
+    worker: Callable[[Sequence[Planner]], Worker[Any, Row]]
+    helpers: Mapping[str, PlannerSpec] = field(default_factory=dict[str, PlannerSpec])
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    counted_by: str = "tested_model"
+    rows_of: Callable[[Row], Iterable[Row]] = lambda row: (row,)
+    take: Callable[[RecordLog[Row]], object] = lambda log: None
+    keeps_replies: bool = True
+    waits: bool = True
+    planner: Callable[[PlannerSpec], Planner] | None = None
+
+    @property
+    def records(self) -> RecordKind[Row]:
+        """The records of the rows."""
+        return self.kind
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What must be equal for two sessions to be the same run."""
+        return self.known_by
+
+    def described(self) -> dict[str, Any]:
+        """The models, and what the feature says."""
+        models = {"models": self.specs, "helpers": self.helpers.values()}
+        return {
+            name: {spec.model: described(spec, self.resources, self.events) for spec in specs}
+            for name, specs in models.items()
+        } | dict(self.about)
+
+    async def ask(self, logs: Sequence[RecordLog[Row]]) -> Progress:
+        """Asks the models about every row that has no record."""
+        asked = [*(("--model", spec) for spec in self.specs), *self.helpers.items()]
+        planners = [self._planner(spec, option) for option, spec in asked]
+        return await ask_models(
+            [Lane(self.source, self.worker(planners), logs[0])],
+            [planner.client for planner in planners],
+            concurrency=sum(spec.max_concurrency for _, spec in asked) or UNASKED,
+            events=self.events,
+        )
+
+    def _planner(self, spec: PlannerSpec, option: str) -> Planner:
+        if self.planner is not None:
+            return self.planner(spec)
+        resources = self.resources
+        if self.keeps_replies:
+            cache = resources.cache or self.folder / CALLS
+            resources = replace(resources, cache=cache, is_durable=True)
+        sees = can_see(spec, known=resources.client is None)
+        return Planner(spec, make_engine(spec, resources), sees, self.events.note, option)
+
+    def finished(self, log: RecordLog[Row], manifest: dict[str, Any], progress: Progress) -> R:
+        """The counts, and the rows where they are kept in memory."""
+        if progress.pending and self.waits:
+            raise PendingRowsError(progress)
+        gaps = self.source.gaps
+        for line in gaps.lines():
+            self.events.note(f"{self.source.name}: {line}")
+        self.take(log)
+        counts = self.run.counts_type.of(log.current(), self.counted_by)
+        manifest |= {"input_gaps": gaps.to_json()} if gaps.to_json() else {}
+        manifest["counts"] = {name: each.model_dump() for name, each in counts.items()}
+        if not self.in_memory:
+            return self.run(self.folder, counts, manifest, progress)
+        records = list(log.current())
+        rows = (of for row in records if row.get("reason") is None for of in self.rows_of(row))
+        failures = tuple(row for row in records if row.get("reason") is not None)
+        return self.run(None, counts, manifest, progress, tuple(rows), failures)
+
+
+def carry_out_alone(
+    session: AskingSession[R], carry_out_in: Callable[[AskingSession[R]], R] | None = None
+) -> R:
+    """Carries out a session in its folder, or in memory.
+
+    Args:
+        session: The session.
+        carry_out_in: How, in another way than asking at once.
+    """
+    with folder_of(None if session.in_memory else session.folder) as folder:
+        placed = replace(session, folder=folder)
+        return carry_out_in(placed) if carry_out_in is not None else carry_out([placed])[0]
+
+
+def folder_named(
+    rows: Cases, specs: Sequence[PlannerSpec], identity: Mapping[str, Any], what: str = ""
+) -> Path:
+    """The folder a run on a file of rows gets when none is named."""
+    path = Path(rows) if isinstance(rows, str | os.PathLike) else Path("row")
+    slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
+    name = f"{what}-{slug}" if what else slug
+    return default_folder(path.stem, name, identity, os.fsencode(path.resolve()).hex())
+
+
+def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[str, Any]:
+    """How a model is asked; warns of settings that its provider does not take."""
+    transport = "client" if resources.client is not None else transport_of(spec)
+    dropped = dropped_settings(spec) if transport == "litellm" else ()
+    if dropped is None:
+        events.note(
+            f"warning: {spec.model}: litellm does not say what it would send, so settings that the "
+            "provider does not take stay unknown"
+        )
+    if dropped:
+        events.note(
+            f"warning: {spec.model} is not sent {', '.join(dropped)}: its provider does not take "
+            "that"
+        )
+    return {
+        "settings": spec.model_dump(mode="json"),
+        "transport": transport,
+        "dropped": None if dropped is None else list(dropped),
+    }

@@ -1,0 +1,68 @@
+"""The dry run: what predictions would take in calls, tokens, money and time. Nothing is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ...errors import RowError
+from ...judge.dry_run import Forecast, forecast_of, open_known_cache
+from ...llm.base import ScriptedClient, cache_key
+from ...llm.resources import can_see, known_place
+from ...protocols.images import characters
+from ...runs.rows import BadRow
+from .asking import AskingSession
+from .source import CaseSource
+from .worker import Planner, PredictWorker
+
+
+def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
+    """Estimates what a session takes, by tested model; no call is made and nothing is written.
+
+    Rows that can't be read are counted for every model.
+
+    Raises:
+        OtherRunError: If the folder holds another run, unless it is to be replaced.
+        OptionError: If it holds files that are no run's.
+        InputError: If a file can't be read.
+    """
+    source = session.source
+    is_finished = session.finished_before()
+    nobody = ScriptedClient(lambda request: "")  # prompts are only rendered here
+    planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
+    worker = session.worker(planners)
+    if not (isinstance(worker, PredictWorker) and isinstance(source, CaseSource)):
+        raise TypeError(f"session: expected one of predictions, got one of {session.run.__name__}")
+    counts: list[Counter[str]] = [Counter() for _ in planners]
+    places = [known_place(spec, session.resources.cache) for spec in session.specs]
+    with open_known_cache(session.resources) as cache:
+        for entry in source:
+            if isinstance(entry, BadRow):
+                for count in counts:
+                    count.update(rows=1, bad_rows=1)
+                continue
+            count, planner = counts[entry.at], planners[entry.at]
+            count["rows"] += 1
+            try:
+                fields = worker.job(entry).fields
+            except RowError:
+                count["bad_rows"] += 1
+                continue
+            prompt = entry.case.prompt(worker.prompts)
+            messages = prompt.messages()
+            length = characters(messages)
+            count["longest"] = max(count["longest"], length)
+            if is_finished(fields):
+                count["finished"] += 1
+                continue
+            request = planner.request(messages, entry.sample, entry.case_id)
+            key = cache_key(request.key(places[entry.at]), "text")
+            if cache is not None and cache.get(key) is not None:
+                count["reused"] += 1
+                continue
+            count.update(calls=1, pictures=len(prompt.images), characters=length)
+    notes = tuple(filter(None, (source.reading.text, *source.gaps.lines())))
+    return [
+        forecast_of(planner.spec, count, session.resources.cache, notes=notes)
+        for planner, count in zip(planners, counts, strict=True)
+    ]

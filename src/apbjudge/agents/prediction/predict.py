@@ -1,0 +1,53 @@
+"""The Python API: one call from cases to predictions."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from ...llm import Client
+from ...llm.resources import shared_resources
+from ...options import takes
+from ...runs.loop import QUIET, Events
+from .asking import AskingSession, carry_out_alone
+from .batching import predict_batched
+from .config import PredictConfig
+from .session import PredictionRun, session_of
+from .source import Cases
+
+
+@takes(config=PredictConfig)
+def predict(
+    cases: Cases | PathLike[str],
+    config: PredictConfig,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> PredictionRun:
+    """Asks tested models for predictions on cases.
+
+    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
+    call with the same folder tries it again; whatever a model answered is a prediction, also a
+    refusal, a reply that was cut off and one without any text.
+
+    Args:
+        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
+            them, without response.
+        config: The settings; options count more.
+        client: Answers requests in place of the network; its replies are cached only if ``cache``
+            is set.
+        events: Called back while the run goes on.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of cases as a whole is unusable.
+    """
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    return predict_in(session_of(cases, config, resources, events), batch=config.batch)
+
+
+def predict_in(session: AskingSession[PredictionRun], *, batch: bool) -> PredictionRun:
+    """Carries out a session, through the provider's batch interface if asked to."""
+    if session.source.reading.text:
+        session.events.note(f"{session.source.name}: {session.source.reading.text}")
+    return carry_out_alone(session, predict_batched if batch else None)
