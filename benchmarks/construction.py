@@ -24,17 +24,17 @@ WORDS = (
 )
 BUILD = """
 import sys
-from apbjudge.construction.build import build
+from apbjudge.agents.cases.build import build
 build(sys.argv[1], split=sys.argv[3:], out=sys.argv[2], overwrite=True)
 """
 CHECK = """
 import sys
-from apbjudge.construction.check import check
+from apbjudge.agents.cases.check import check
 report = check(sys.argv[1])
 assert not report.count("proven"), [*report.listed][:3]
 """
 START = """
-import apbjudge.construction.build
+import apbjudge.agents.cases.build
 """
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from apbjudge.environments.execution.analysis import success_difference_bootstrap
+from apbjudge.agents.environments.execution.analysis import success_difference_bootstrap
 from apbjudge.statistics import Estimate, IntervalSettings, Sample, auroc, part_difference
 from apbjudge.statistics.entropy import slope_within
 from apbjudge.statistics.estimates import Array, Ids

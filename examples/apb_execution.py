@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from scipy.stats import pearsonr
 
 import apbjudge
-from apbjudge.environments.execution.analysis import ModeDifference
+from apbjudge.agents.environments.execution.analysis import ModeDifference
 from apbjudge.statistics import adjust, newcombe
 
 N_TASKS = 200

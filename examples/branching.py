@@ -19,16 +19,16 @@ from random import Random
 import numpy as np
 import orjson
 
-from apbjudge.environments.branching.config import BranchConfig, Order
-from apbjudge.environments.branching.search import BranchResult, branch_case
-from apbjudge.environments.branching.simulated import (
+from apbjudge.agents.environments.branching.config import BranchConfig, Order
+from apbjudge.agents.environments.branching.search import BranchResult, branch_case
+from apbjudge.agents.environments.branching.simulated import (
     Expectation,
     SimulatedPolicy,
     SimulatedStep,
     chain_case,
     expected,
 )
-from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.records.trajectories import Trajectory, trajectory_row
 from apbjudge.statistics import Estimate, Sample, bounded
 from apbjudge.statistics.proportions import ratio_of_sums

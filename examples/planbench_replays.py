@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from apbjudge.environments.planbench import (
+from apbjudge.agents.environments.planbench import (
     BlockPlan,
     EpisodeConfig,
     PlanBenchDialogue,

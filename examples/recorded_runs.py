@@ -29,7 +29,7 @@ from textwrap import fill
 from typing import Any
 
 import apbjudge
-from apbjudge.environments.execution.analysis import PlanFigures
+from apbjudge.agents.environments.execution.analysis import PlanFigures
 
 sys.path.insert(0, str(Path(__file__).parent / "suites"))
 from tau_bench_log import rows_of

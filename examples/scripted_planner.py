@@ -35,8 +35,8 @@ from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
 from suites import storeroom
 
 from apbjudge import Item, Row
-from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.prompts import CasePromptMaker
+from apbjudge.agents.prediction.config import PlannerSpec
+from apbjudge.agents.prediction.prompts import CasePromptMaker
 
 FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
 HESITANT = "cress-small"

@@ -1,5 +1,23 @@
 """The public names, and where each lives; the package imports them when first used."""
 
+from .agents.cases.build import Build as Build
+from .agents.cases.check import CaseReport as CaseReport
+from .agents.cases.config import BuildConfig as BuildConfig
+from .agents.cases.config import CheckConfig as CheckConfig
+from .agents.cases.findings import CaseFinding as CaseFinding
+from .agents.environments.branching.config import BranchRunConfig as BranchRunConfig
+from .agents.environments.branching.run import Branching as Branching
+from .agents.environments.config import SimulateConfig as SimulateConfig
+from .agents.environments.execution.analysis_text import validation_text as validation_text
+from .agents.environments.execution.config import ExecuteConfig as ExecuteConfig
+from .agents.environments.execution.execute import ExecutionRun as ExecutionRun
+from .agents.environments.execution.validate import ValidationReport as ValidationReport
+from .agents.environments.execution.validate_config import ValidateConfig as ValidateConfig
+from .agents.environments.simulate import Simulation as Simulation
+from .agents.prediction.config import PlannerSpec as PlannerSpec
+from .agents.prediction.config import PredictConfig as PredictConfig
+from .agents.prediction.config import RefineConfig as RefineConfig
+from .agents.prediction.session import PredictionRun as PredictionRun
 from .audits.card_text.page import card_html as card_html
 from .audits.card_text.text import card_markdown as card_markdown
 from .audits.card_text.text import card_text as card_text
@@ -12,20 +30,6 @@ from .calibration.label_plan import read_plan as read_plan
 from .calibration.results import Comparison as Comparison
 from .calibration.results import LabelPlan as LabelPlan
 from .calibration.results import ReliabilityReport as ReliabilityReport
-from .construction.build import Build as Build
-from .construction.check import CaseReport as CaseReport
-from .construction.config import BuildConfig as BuildConfig
-from .construction.config import CheckConfig as CheckConfig
-from .construction.findings import CaseFinding as CaseFinding
-from .environments.branching.config import BranchRunConfig as BranchRunConfig
-from .environments.branching.run import Branching as Branching
-from .environments.config import SimulateConfig as SimulateConfig
-from .environments.execution.analysis_text import validation_text as validation_text
-from .environments.execution.config import ExecuteConfig as ExecuteConfig
-from .environments.execution.execute import ExecutionRun as ExecutionRun
-from .environments.execution.validate import ValidationReport as ValidationReport
-from .environments.execution.validate_config import ValidateConfig as ValidateConfig
-from .environments.simulate import Simulation as Simulation
 from .errors import ApbJudgeError as ApbJudgeError
 from .errors import GateError as GateError
 from .errors import InputError as InputError
@@ -75,10 +79,6 @@ from .llm import Client as Client
 from .llm import Completion as Completion
 from .llm import Request as Request
 from .llm import ScriptedClient as ScriptedClient
-from .prediction.config import PlannerSpec as PlannerSpec
-from .prediction.config import PredictConfig as PredictConfig
-from .prediction.config import RefineConfig as RefineConfig
-from .prediction.session import PredictionRun as PredictionRun
 from .protocols import PROTOCOLS as PROTOCOLS
 from .protocols import Protocol as Protocol
 from .records import Finding as Finding

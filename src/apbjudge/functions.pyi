@@ -7,27 +7,30 @@ from typing import Any, Literal
 
 from pandas import DataFrame
 
+from .agents.cases.build import Build
+from .agents.cases.check import CaseReport
+from .agents.cases.config import AskConfig, BuildConfig, CheckConfig
+from .agents.cases.writing.config import WriteConfig
+from .agents.environments.base import World
+from .agents.environments.branching.analysis import EntropyReport
+from .agents.environments.branching.config import BranchRunConfig, EntropyConfig
+from .agents.environments.branching.run import Branching
+from .agents.environments.config import SimulateConfig
+from .agents.environments.execution.config import ExecuteConfig
+from .agents.environments.execution.execute import ExecutionRun
+from .agents.environments.execution.validate import ValidationReport
+from .agents.environments.execution.validate_config import ValidateConfig
+from .agents.environments.planbench.blocking import BlockPlan
+from .agents.environments.planbench.config import BlockPlanConfig, PathsConfig
+from .agents.environments.planbench.paths import PathReport
+from .agents.environments.simulate import Simulation
+from .agents.prediction.config import PlannerSpec, PredictConfig, PromptConfig, RefineConfig
+from .agents.prediction.prompt import SentPrompt
+from .agents.prediction.session import PredictionRun
 from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
 from .calibration.config import CalibrationConfig, CompareConfig, LabelPlanConfig
 from .calibration.results import Comparison, LabelPlan, ReliabilityReport
-from .construction.build import Build
-from .construction.check import CaseReport
-from .construction.config import AskConfig, BuildConfig, CheckConfig
-from .construction.writing.config import WriteConfig
-from .environments.base import World
-from .environments.branching.analysis import EntropyReport
-from .environments.branching.config import BranchRunConfig, EntropyConfig
-from .environments.branching.run import Branching
-from .environments.config import SimulateConfig
-from .environments.execution.config import ExecuteConfig
-from .environments.execution.execute import ExecutionRun
-from .environments.execution.validate import ValidationReport
-from .environments.execution.validate_config import ValidateConfig
-from .environments.planbench.blocking import BlockPlan
-from .environments.planbench.config import BlockPlanConfig, PathsConfig
-from .environments.planbench.paths import PathReport
-from .environments.simulate import Simulation
 from .judge.cascade import CascadeCurve
 from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
@@ -38,9 +41,6 @@ from .labelling.label import Labelled
 from .llm.base import Client
 from .llm.cache import CacheStats
 from .llm.limits import RunsConfig
-from .prediction.config import PlannerSpec, PredictConfig, PromptConfig, RefineConfig
-from .prediction.prompt import SentPrompt
-from .prediction.session import PredictionRun
 from .protocols.base import Protocol
 from .records.items import Item
 from .records.judgements import Verdict

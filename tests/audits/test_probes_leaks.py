@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.probes import leaks
-from apbjudge.construction.overlap import Duplicates, words
-from apbjudge.construction.prompt_leaks import leaks_in_prompt, mentions
 from apbjudge.judge import ItemSource, JudgeTask
+from apbjudge.protocols.overlap import Duplicates, words
+from apbjudge.protocols.prompt_leaks import leaks_in_prompt, mentions
 from apbjudge.records import Row
 
 Values = dict[str, Any]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from apbjudge import GradeConfig, OptionError, PlannerSpec, grade, predict, refine
+from apbjudge.agents.cases.asking import ask
 from apbjudge.audits import audit
-from apbjudge.construction.asking import ask
 from apbjudge.judge import JudgeSpec
 from apbjudge.llm import ModelSpec
 from apbjudge.llm.failures import fit_to_show

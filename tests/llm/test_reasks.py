@@ -14,8 +14,8 @@ import pytest
 
 from apbjudge import Completion, JudgeSpec, Request, ScriptedClient, grade
 from apbjudge.llm import reasks
-from tests.construction.worlds import seed_of
-from tests.construction.writers import write
+from tests.agents.cases.worlds import seed_of
+from tests.agents.cases.writers import write
 from tests.support.judging import MODEL, RIGHT, plan_row
 from tests.support.server import Answer, ChatServer
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from apbjudge import Unscored, grade
-from apbjudge.environments.branching.distributions import labels
-from apbjudge.environments.branching.model_policy import ModelPolicy
-from apbjudge.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.agents.environments.branching.distributions import labels
+from apbjudge.agents.environments.branching.model_policy import ModelPolicy
+from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.llm.base import Completion, Request
 from apbjudge.llm.direct import DirectClient
 from apbjudge.llm.model_spec import ModelSpec

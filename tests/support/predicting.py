@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.prediction.config import PlannerSpec
-from apbjudge.prediction.prompts import CasePrompt, CasePromptMaker
+from apbjudge.agents.prediction.config import PlannerSpec
+from apbjudge.agents.prediction.prompts import CasePrompt, CasePromptMaker
 from apbjudge.records import Item, Row
 from tests.support.judging import plan_row, step_row
 

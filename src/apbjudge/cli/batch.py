@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import PredictConfig
 from ..config import Config, Option
 from ..errors import visible
 from ..judge.config import JudgeSpec
-from ..prediction.config import PredictConfig
 from .grade import GradeOptions
 from .options import Values, command
 
@@ -55,8 +55,8 @@ _OF_RUNS = (
 )
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
+    from ..agents.prediction.batching import export as write
     from ..judge.summary import unseen_lines
-    from ..prediction.batching import export as write
 
     out = Requests.of(values).out
     done = write(BatchRows.of(values).rows, values)

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.environments.branching.config import BranchRunConfig
+from ..agents.prediction.config import PlannerSpec
 from ..config import Config, Option
-from ..environments.branching.config import BranchRunConfig
 from ..errors import path_text
-from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
@@ -37,8 +37,8 @@ def branch(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
-    from ..environments.branching.run import branch_in, branch_session
-    from ..environments.results_text import branching_text
+    from ..agents.environments.branching.run import branch_in, branch_session
+    from ..agents.environments.results_text import branching_text
     from .progress import Reporter
 
     cases = PlansArgument.of(values).cases

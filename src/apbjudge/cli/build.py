@@ -6,10 +6,10 @@ import sys
 
 import typer
 
-from ..construction.config import BuildConfig
-from ..construction.writing.config import UNSEEN, WriteConfig
+from ..agents.cases.config import BuildConfig
+from ..agents.cases.writing.config import UNSEEN, WriteConfig
+from ..agents.prediction.config import PlannerSpec
 from ..errors import path_text
-from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next, print_problems
 from .predict import failed_code
 from .stopping import Stopping, stoppable
@@ -29,11 +29,11 @@ def build(values: Values) -> int:
     model was asked for never came (the same command tries them again); 2: unusable input or
     options.
     """
-    from ..construction.build import FILES
-    from ..construction.build import build as build_cases
-    from ..construction.results_text import build_document
+    from ..agents.cases.build import FILES
+    from ..agents.cases.build import build as build_cases
+    from ..agents.cases.results_text import build_document
+    from ..agents.prediction.results_text import failed_lines
     from ..document.text import WIDTH, render_text
-    from ..prediction.results_text import failed_lines
     from .progress import Reporter
 
     config = BuildConfig.of(values)

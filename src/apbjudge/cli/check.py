@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import typer
 from pydantic import Field
 
+from ..agents.cases.config import NOT_ASKED, AskConfig, CheckConfig
 from ..config import Config
-from ..construction.config import NOT_ASKED, AskConfig, CheckConfig
 from ..errors import path_text, visible
 from ..judge.config import JudgeSpec
 from .gates import FAILED_GATE
@@ -20,7 +20,7 @@ from .options import Values, command, json_text
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
-    from ..construction.check import CaseReport
+    from ..agents.cases.check import CaseReport
 
 
 class CheckOutput(Config):
@@ -71,8 +71,8 @@ def check(values: Values) -> int:
     Exit code 0: done; 1: the judge left more cases unanswered than allowed; 2: unusable input or
     options; 3: findings that --fail-on names.
     """
-    from ..construction.check import check as check_cases
-    from ..construction.results_text import check_document, check_page
+    from ..agents.cases.check import check as check_cases
+    from ..agents.cases.results_text import check_document, check_page
     from ..document.markdown import render_markdown
     from ..document.text import WIDTH, render_text
     from ..jsonl import write_atomically

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import CasesConfig, WaitConfig
 from ..config import Config, Option
 from ..judge.config import JudgeSpec
-from ..prediction.config import CasesConfig, WaitConfig
 from .grade import GradeOptions
 from .options import Values, command
 
@@ -55,7 +55,7 @@ def doctor(values: Values) -> int:
     Exit code 0: a run would work; 1: an endpoint did not answer within --wait; 2: a run would not
     work.
     """
-    from ..prediction.doctor import check_ups, wait_for_all
+    from ..agents.prediction.doctor import check_ups, wait_for_all
 
     if not wait_for_all(values, partial(typer.echo, err=True)):
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..environments.branching.config import EntropyConfig
+from ..agents.environments.branching.config import EntropyConfig
 from .options import Output, Values, command, print_result
 
 
@@ -12,8 +12,8 @@ def entropy(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
-    from ..environments.branching.analysis import entropy as analyse
-    from ..environments.branching.analysis_text import entropy_document
+    from ..agents.environments.branching.analysis import entropy as analyse
+    from ..agents.environments.branching.analysis_text import entropy_document
 
     config, output = EntropyConfig.of(values), Output.of(values)
     return print_result(analyse(config), entropy_document, output)

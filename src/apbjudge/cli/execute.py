@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.environments.execution.config import ExecuteConfig
+from ..agents.prediction.config import PlannerSpec
 from ..config import Config, Option
-from ..environments.execution.config import ExecuteConfig
 from ..errors import path_text
-from ..prediction.config import PlannerSpec
 from .options import Values, command
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
@@ -33,9 +33,9 @@ def execute(values: Values) -> int:
     Exit code 0: done; 1: done, but some plans or episodes have no end (failures.jsonl; the same
     command goes on with them); 2: unusable input or options.
     """
-    from ..environments.execution.execute import default_folder, execute_in
-    from ..environments.execution.suites import open_suite
-    from ..environments.results_text import execution_text
+    from ..agents.environments.execution.execute import default_folder, execute_in
+    from ..agents.environments.execution.suites import open_suite
+    from ..agents.environments.results_text import execution_text
     from ..llm.resources import shared_resources
     from .progress import Reporter
 

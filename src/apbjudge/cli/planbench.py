@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ..environments.planbench.config import BlockPlanConfig, PathsConfig
+from ..agents.environments.planbench.config import BlockPlanConfig, PathsConfig
 from ..errors import path_text
 from .options import Output, Values, command, json_text
 
@@ -15,8 +15,8 @@ def paths(values: Values) -> int:
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..environments.planbench.paths import planbench_paths
-    from ..environments.planbench.results_text import paths_text
+    from ..agents.environments.planbench.paths import planbench_paths
+    from ..agents.environments.planbench.results_text import paths_text
 
     report = planbench_paths(PathsConfig.of(values))
     if Output.of(values).format == "json":
@@ -32,8 +32,8 @@ def block_plan(values: Values) -> int:
 
     Exit code 0: done; 2: unusable input or options.
     """
-    from ..environments.planbench.blocking import planbench_block_plan
-    from ..environments.planbench.results_text import block_plan_text
+    from ..agents.environments.planbench.blocking import planbench_block_plan
+    from ..agents.environments.planbench.results_text import block_plan_text
 
     plan = planbench_block_plan(config := BlockPlanConfig.of(values))
     if Output.of(values).format == "json":

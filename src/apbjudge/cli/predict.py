@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import PlannerSpec, PredictConfig
 from ..config import Config, Option
 from ..errors import path_text, visible
-from ..prediction.config import PlannerSpec, PredictConfig
 from .options import Values, command, print_next
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
-    from ..prediction.session import PredictionRun
+    from ..agents.prediction.session import PredictionRun
     from ..runs.results import FailureCounts
 
 FAILURES = "failures.jsonl"
@@ -54,12 +54,12 @@ def predict(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
+    from ..agents.prediction.dry_run import forecast_predictions
+    from ..agents.prediction.predict import predict_in
+    from ..agents.prediction.results_text import prediction_text
+    from ..agents.prediction.session import default_folder, session_of
     from ..judge.dry_run import forecast_text
     from ..llm.resources import shared_resources
-    from ..prediction.dry_run import forecast_predictions
-    from ..prediction.predict import predict_in
-    from ..prediction.results_text import prediction_text
-    from ..prediction.session import default_folder, session_of
     from ..runs.batching import batch_api
     from .progress import Reporter
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import NOT_IN_PROMPTS, PromptConfig
 from ..config import Config, Option
 from ..judge.config import JudgeSpec
-from ..prediction.config import NOT_IN_PROMPTS, PromptConfig
 from .options import Values, command
 
 
@@ -28,7 +28,7 @@ class PromptRows(Config):
 @command(PromptRows, PromptConfig, JudgeSpec, omit=NOT_IN_PROMPTS)
 def prompt(values: Values) -> int:
     """Prints what a judge would get for an item, or a tested model for a case."""
-    from ..prediction.prompt import prompt as prompts_of
+    from ..agents.prediction.prompt import prompt as prompts_of
     from ..runs.loop import QUIET
 
     events = replace(QUIET, note=partial(typer.echo, err=True))

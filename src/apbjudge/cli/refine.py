@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.prediction.config import PlannerSpec, RefineConfig
 from ..config import Config, Option
 from ..errors import path_text
-from ..prediction.config import PlannerSpec, RefineConfig
 from .options import Values, command
 from .predict import FAILURES, FILES, failed_code, print_grade
 from .stopping import Stopping, stoppable
@@ -36,10 +36,10 @@ def refine(values: Values) -> int:
     Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
     command tries them again); 2: unusable input or options.
     """
+    from ..agents.prediction.refine import refine_in, refine_session
+    from ..agents.prediction.results_text import prediction_text
+    from ..agents.prediction.session import default_folder
     from ..llm.resources import shared_resources
-    from ..prediction.refine import refine_in, refine_session
-    from ..prediction.results_text import prediction_text
-    from ..prediction.session import default_folder
     from .progress import Reporter
 
     drafts = DraftsArgument.of(values).drafts

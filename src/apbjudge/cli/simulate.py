@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
+from ..agents.environments.config import SimulateConfig
+from ..agents.prediction.config import PlannerSpec
 from ..config import Config, Option
-from ..environments.config import SimulateConfig
 from ..errors import path_text
-from ..prediction.config import PlannerSpec
 from .options import Values, command, print_next
 from .predict import FAILURES, failed_code
 from .stopping import Stopping, stoppable
@@ -36,8 +36,8 @@ def simulate(values: Values) -> int:
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.
     """
-    from ..environments.results_text import simulation_text
-    from ..environments.simulate import simulate_in, simulation_session
+    from ..agents.environments.results_text import simulation_text
+    from ..agents.environments.simulate import simulate_in, simulation_session
     from .progress import Reporter
 
     path = WorldArgument.of(values).world_path

@@ -8,8 +8,8 @@ from typing import Literal
 import typer
 from pydantic import Field
 
+from ..agents.environments.execution.validate_config import ValidateConfig
 from ..config import Config
-from ..environments.execution.validate_config import ValidateConfig
 from ..errors import path_text
 from .options import Values, command, json_text, print_problems
 
@@ -29,9 +29,9 @@ def validate(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
+    from ..agents.environments.execution.analysis_text import validation_document, validation_text
+    from ..agents.environments.execution.validate import validate as validate_plans
     from ..document.markdown import render_markdown
-    from ..environments.execution.analysis_text import validation_document, validation_text
-    from ..environments.execution.validate import validate as validate_plans
     from ..jsonl import write_atomically
 
     config, output = ValidateConfig.of(values), ValidateOutput.of(values)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from ...construction.overlap import (
+from ...judge import JudgeTask
+from ...protocols.overlap import (
     NEAR,
     Duplicates,
     hash_of,
@@ -19,8 +20,7 @@ from ...construction.overlap import (
     strings,
     words,
 )
-from ...construction.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
-from ...judge import JudgeTask
+from ...protocols.prompt_leaks import PROMPT_LEAKS, leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
 from ...statistics.estimates import Estimate
 from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec

@@ -1,0 +1,178 @@
+"""Rows in the published format, made of a seed: one writer for all transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ...records import SPLITS, Construction, Tool, UnsolvableType
+from .likeness import definition_of
+from .seeds import Seed, draw
+
+if TYPE_CHECKING:
+    from .pool import ToolPool
+
+Row = dict[str, Any]
+"""A case as JSON values."""
+EFFICIENCY = "efficiency"
+"""Efficiency cases; the published splits have no name for them."""
+BUILT_SPLITS = (*SPLITS, EFFICIENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Why a seed became no case.
+
+    Attributes:
+        transform: What did not work.
+        reason: A short clause, the same for all rejects of one kind, to be counted.
+        detail: What was special about this one.
+    """
+
+    transform: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What transforms know beside the seed.
+
+    Attributes:
+        seed: Seed of everything that is drawn.
+        pool: Tools of other tasks.
+        levels: Numbers of distractors.
+        horizons: Numbers of steps asked for.
+    """
+
+    seed: int
+    pool: ToolPool
+    levels: tuple[int, ...] = (2, 4, 6, 8, 10)
+    horizons: tuple[int, ...] = (1, 2, 3)
+
+
+Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
+"""Makes cases of a seed, or says why it can't; pure: equal arguments give equal rows."""
+
+
+def case_id(seed: Seed) -> str:
+    """The case that all rows made of a seed share; says nothing of what it is."""
+    return "c" + _digest([seed.source, seed.seed_id])
+
+
+def row_id(seed: Seed, *parts: object) -> str:
+    """The id of a row: that of its case, and a hash of what was made of it."""
+    return f"{case_id(seed)}-{_digest([*map(str, parts)])[:6]}"
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return blake2b(orjson.dumps(parts), digest_size=6).hexdigest()
+
+
+def case_row(
+    seed: Seed,
+    context: Context,
+    *,
+    split: str,
+    transform: str,
+    parts: Sequence[object] = (),
+    tools: Sequence[Tool],
+    query: str | None = None,
+    files: bool = True,
+    plan: str = "",
+    chain: Sequence[Mapping[str, Any]] = (),
+    horizon: int | None = None,
+    stage: str = "",
+    prefix: Sequence[Mapping[str, Any]] = (),
+    steps: Sequence[Mapping[str, Any]] = (),
+    remaining: Sequence[Mapping[str, Any]] = (),
+    extraneous: Sequence[str] = (),
+    broken_tool: str | None = None,
+    replacement: Tool | None = None,
+    unsolvable_type: UnsolvableType | None = None,
+    repairs: Sequence[str] = (),
+    **claims: Any,
+) -> Row:
+    """A case in the published format, with how it was built.
+
+    Args:
+        seed: What it is made of.
+        context: The seed of the order in which the tools are listed.
+        split: One of ``BUILT_SPLITS``.
+        transform: Name of what made it.
+        parts: What tells it from other rows that the transform makes of the seed.
+        tools: The tools offered; they are listed in an order of their own.
+        query: In place of the seed's.
+        files: Whether it has the seed's files.
+        plan: Prose of the reference.
+        chain: The reference's calls, of a whole plan.
+        horizon: Steps asked for, of a step-wise case.
+        stage: ``early``, ``middle`` or ``late``.
+        prefix: Earlier messages.
+        steps: The reference's next steps.
+        remaining: Its steps after those.
+        extraneous: Names of the distractors.
+        broken_tool: Name of the tool that fails.
+        replacement: The tool that replaces it.
+        unsolvable_type: Why it can't be solved.
+        repairs: What was mended, beside the repairs of the seed.
+        **claims: Further fields of ``Construction``.
+    """
+    own_id = row_id(seed, transform, *parts)
+    listed = list(tools)
+    draw(context.seed, own_id, "tools").shuffle(listed)
+    place = seed.run.place
+    query = seed.run.query if query is None else query
+    construction = Construction(
+        seed=seed.seed_id,
+        transform=transform,
+        source=f"{place.file}:{place.line}" if place.line else place.file,
+        licence=seed.licence,
+        repairs=(*seed.repairs, *repairs),
+        model=_model_of(seed, query, plan, listed),
+        **claims,
+    )
+    steps_made = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
+    fields: Row = {
+        "id": own_id,
+        "case_id": case_id(seed),
+        "split": None if split == EFFICIENCY else split,
+        "planning_regime": "Step-wise" if horizon else "Holistic",
+        "task_category": seed.category,
+        "source": seed.source,
+        "query": query,
+        "system_prompt": seed.run.system_prompt,
+        "files": [file.model_dump() for file in seed.files] if files else [],
+        "tools_json": _json([definition_of(tool) for tool in listed]),
+        "tool_names_json": _json([tool.name for tool in listed]),
+        "extraneous_tool_names_json": _json(list(extraneous)) if extraneous else None,
+        "ends": None if seed.ends is None else sorted(seed.ends),
+        "unsolvable_type": unsolvable_type,
+        "plan": plan,
+        "tool_chain_json": None if horizon else _json(list(chain)),
+        "prediction_horizon": horizon,
+        "stage": stage,
+        "trajectory_prefix_json": _json(list(prefix)) if horizon else None,
+        **{name: _json(list(part)) if horizon else None for name, part in steps_made.items()},
+        "broken_tool_name": broken_tool,
+        "replacement_tool_json": None if replacement is None else _json(definition_of(replacement)),
+        "construction": construction.model_dump(mode="json", exclude_defaults=True),
+    }
+    return {name: value for name, value in fields.items() if value not in (None, "")}
+
+
+def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str | None:
+    """The model that wrote a part of a row; None where the row has no part that one wrote."""
+    is_private = seed.private is not None and query == seed.private[0]
+    is_text = seed.run.query in seed.written or plan in seed.written
+    invented = {tool.name for tool in seed.invented}
+    is_tool = any(tool.name in invented for tool in tools)
+    return seed.model if is_private or is_text or is_tool else None
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()

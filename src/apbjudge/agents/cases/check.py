@@ -1,0 +1,370 @@
+"""Checks of cases: from files to findings, counts and what the cases are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from ...config import RowsConfig
+from ...document.display import Shown
+from ...document.model import Document
+from ...errors import InputError, InternalError, OptionError, RowError, path_text, visible
+from ...jsonl import read_lines, replacing
+from ...llm import Client
+from ...options import takes
+from ...records import Row, Unscored
+from ...records.gaps import Gaps
+from ...records.loose_json import as_object
+from ...records.own_columns import OF_CASES
+from ...records.own_rows import own_rows
+from ...records.run_folder import cases_in
+from ...runs.loop import QUIET, Events
+from ...runs.rows import known, row_error_of
+from .asking import ask_all
+from .checks.conditions import CONDITION_CHECKS
+from .checks.efficiency import EFFICIENCY_CHECKS
+from .checks.form import FORM_CHECKS
+from .checks.leaks import LEAK_CHECKS, Placement
+from .checks.personal import PERSONAL_CHECKS
+from .checks.repetition import Repetition
+from .checks.twins import Twins
+from .composition import Composition
+from .config import NOT_ASKED, AskConfig, CheckConfig
+from .findings import CHECKS, CaseCheck, CaseFinding, CheckedCase, check_names
+
+LISTED = 20
+"""Findings of a check that are kept to be shown; a file has all of them."""
+
+CASE_CHECKS: tuple[CaseCheck, ...] = (
+    *FORM_CHECKS,
+    *LEAK_CHECKS,
+    *CONDITION_CHECKS,
+    *EFFICIENCY_CHECKS,
+    *PERSONAL_CHECKS,
+)
+"""All that look at one case alone."""
+
+
+@dataclass(slots=True)
+class FindingCounts:
+    """What a check found.
+
+    Attributes:
+        findings: How many.
+        cases: In how many cases; findings about a file as a whole are not counted here.
+        listed: The first of them.
+    """
+
+    findings: int = 0
+    cases: int = 0
+    listed: list[CaseFinding] = field(default_factory=list[CaseFinding])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CaseReport(Shown):
+    """What checking cases came to.
+
+    Attributes:
+        files: The files, in order.
+        rows: Rows that are not blank.
+        cases: Cases that could be read, each counted once.
+        counts: By check, those with findings alone, in the order of ``CHECKS``.
+        composition: What the cases are made of.
+        checks: Names of the checks that were made.
+        notes: What the cases leave empty, and what nobody reads.
+        unanswered: Cases that the judge was asked about and that have no verdict.
+        n_answered: Cases with one.
+    """
+
+    files: tuple[str, ...]
+    rows: int
+    cases: int
+    counts: Mapping[str, FindingCounts]
+    composition: Composition
+    checks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    unanswered: tuple[Unscored, ...] = ()
+    n_answered: int = 0
+
+    def count(self, certainty: str) -> int:
+        """Findings of a certainty."""
+        return sum(
+            of.findings for name, of in self.counts.items() if CHECKS[name].certainty == certainty
+        )
+
+    @property
+    def listed(self) -> Iterator[CaseFinding]:
+        """The first findings of each check."""
+        return chain.from_iterable(of.listed for of in self.counts.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        made = self.composition
+        return {
+            "files": list(self.files),
+            "rows": self.rows,
+            "cases": self.cases,
+            "checks": list(self.checks),
+            "notes": list(self.notes),
+            "findings": {
+                name: {
+                    "certainty": CHECKS[name].certainty,
+                    "findings": of.findings,
+                    "cases": of.cases,
+                    "first": [finding.model_dump() for finding in of.listed],
+                }
+                for name, of in self.counts.items()
+            },
+            "composition": {
+                "splits": dict(made.by_split),
+                "kinds": [[*key, n] for key, n in sorted(made.kinds.items())],
+                "sources": {
+                    name: {
+                        "cases": of.cases,
+                        "mean_steps": of.mean_length,
+                        "steps": {str(n): k for n, k in sorted(of.lengths.items())},
+                    }
+                    for name, of in made.by_source.items()
+                },
+                "categories": dict(made.by_category.most_common()),
+                "tools": made.n_tools,
+                "checkable_tools": made.n_checkable,
+            },
+        }
+
+    def _printed(self) -> Document:
+        from .results_text import check_document
+
+        return check_document(self)
+
+
+@takes(config=CheckConfig, asking=AskConfig, omit=NOT_ASKED)
+def check(
+    config: CheckConfig,
+    cases: Iterable[Mapping[str, Any]] | None = None,
+    *,
+    asking: AskConfig,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> CaseReport:
+    """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
+
+    What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
+    some bytes a case.
+
+    Args:
+        config: The settings; options count more.
+        cases: Files of cases, or cases as dicts.
+        asking: The settings of the judge that is asked; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the judge is asked.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is nothing to check.
+        InputError: If a file can't be read or holds no row.
+    """
+    if asking.ask is None and asking.run is not None:
+        raise OptionError("--run: expected --ask with it, got none")
+    if cases is None and not config.cases:
+        raise OptionError("check: expected files of cases, got none")
+    if asking.ask is not None and cases is not None:
+        cases = [*cases]  # they are read twice
+    answers = [
+        *ask_all([cases] if cases is not None else config.cases, config, asking, client, events)
+    ]
+    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
+    chosen = chosen_checks(config)
+    checker = CaseChecker(chosen, data_root=config.data_root)
+    if config.findings is not None and any(
+        config.findings.resolve() == path.resolve() for path in config.cases
+    ):
+        raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
+    asked = [finding for answer in answers for finding in answer.findings]
+    with nullcontext() if config.findings is None else replacing(config.findings) as file:
+        if cases is not None:
+            found = checker.check_rows(cases, config)
+        else:
+            found = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
+        for finding in chain(found, checker.close(), checker.take(asked)):
+            if file is not None:
+                file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
+    unanswered = tuple(row for answer in answers for row in answer.unanswered)
+    n_answered = sum(answer.n_answered for answer in answers)
+    return replace(checker.report(), unanswered=unanswered, n_answered=n_answered)
+
+
+def chosen_checks(config: CheckConfig) -> frozenset[str]:
+    """Names of the checks to make.
+
+    Raises:
+        OptionError: If one does not exist, or none is left.
+    """
+    only, ignored = check_names(config.only, "--only"), check_names(config.ignore, "--ignore")
+    chosen = (only or frozenset(CHECKS)) - ignored
+    if not chosen:
+        raise OptionError("--ignore: expected some checks to be left, got none")
+    return chosen
+
+
+class CaseChecker:
+    """Looks at cases one at a time, and then at what only all of them show.
+
+    Args:
+        chosen: Names of the checks to make.
+        data_root: Folder that files of cases are looked for in first.
+        thorough: Whether near duplicates, levels and twins are compared, which takes most of the
+            memory; ``build`` makes twins and levels together and does without.
+    """
+
+    def __init__(
+        self, chosen: frozenset[str], *, data_root: Path | None = None, thorough: bool = True
+    ) -> None:
+        if data_root is not None and not data_root.is_dir():
+            raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
+        self._chosen = chosen
+        self._roots = () if data_root is None else (data_root,)
+        self._files: list[str] = []
+        self._rows = self._cases = 0
+        self._counts: dict[str, FindingCounts] = {}
+        self._last: dict[str, tuple[str, int]] = {}
+        self._composition = Composition()
+        self._repetition = Repetition(thorough=thorough)
+        self._twins = Twins() if thorough else None
+        self._placement = Placement()
+        self._gaps = Gaps()
+        self._readings: list[str] = []
+
+    def check_file(self, path: Path, config: RowsConfig | None = None) -> Iterator[CaseFinding]:
+        """Yields the findings of the cases in a file, one case at a time.
+
+        Args:
+            path: The file, or the folder of a data set.
+            config: How its rows are read.
+
+        Raises:
+            InputError: If it can't be read or holds no row.
+        """
+        name = path_text(path)
+        rows = self._own(path, config or RowsConfig(), name)
+        numbered = ((line.number, line.exact) for line in read_lines(Path(cast("Path", rows))))
+        yield from self._check(numbered, name, path)
+
+    def check_rows(
+        self, rows: Iterable[Mapping[str, Any]], config: RowsConfig | None = None
+    ) -> Iterator[CaseFinding]:
+        """Yields the findings of cases in memory; they are numbered from 1 in place of lines."""
+        own: Iterable[Any] = self._own(rows, config or RowsConfig(), "row")
+        yield from self._check(enumerate(own, start=1), "row", Path())
+
+    def _own(self, rows: Path | Iterable[Mapping[str, Any]], config: RowsConfig, name: str) -> Any:
+        """The rows in our own format; what they are read from is noted."""
+        own = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
+        if own.reading.text:
+            self._readings.append(f"{name}: {own.reading.text}")
+            self._gaps.names_unread = False
+        return own.rows
+
+    def _check(
+        self, rows: Iterable[tuple[int, Any]], name: str, path: Path
+    ) -> Iterator[CaseFinding]:
+        before = self._rows
+        self._files.append(name)
+        for number, values in rows:
+            self._rows += 1
+            for finding in self._check_row(values, number, name, path):
+                if finding.check in self._chosen:
+                    self._count(finding)
+                    yield finding
+        if self._rows == before:
+            raise InputError(f"{visible(name)}: the file holds no rows")
+
+    def _check_row(self, values: Any, number: int, name: str, path: Path) -> Iterator[CaseFinding]:
+        try:
+            if isinstance(values, RowError):
+                raise values  # noqa: TRY301 - it is reported as those below are
+            case = CheckedCase(
+                item=Row(values, number, parsed=path != Path()).to_case(),
+                row=values,
+                file=Path(name),
+                roots=(*self._roots, path.parent),
+            )
+            self._gaps.add(values, case.item, has_response=False)
+            yield from self.check_case(case)
+        except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
+            bad = row_error_of(error)
+            fields: Mapping[str, Any] = as_object(values) or {}
+            yield CaseFinding(
+                check="unreadable",
+                certainty="suspected" if isinstance(bad, InternalError) else "proven",
+                case=known(fields, "id", "item_id", "case_id"),
+                file=name,
+                line=number,
+                field=bad.field,
+                message=f"expected {bad.expected}, got {bad.got}",
+            )
+
+    def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
+        """Yields what one case shows, whether or not the check is among those chosen."""
+        is_new, repeated = self._repetition.add(case)
+        yield from repeated
+        if not is_new:
+            return
+        self._cases += 1
+        self._composition.add(case.item)
+        if self._twins is not None:
+            self._twins.add(case)
+        self._placement.add(case)
+        for check_of in CASE_CHECKS:
+            yield from check_of(case)
+
+    def close(self) -> Iterator[CaseFinding]:
+        """Yields what only all cases together show.
+
+        Raises:
+            InputError: If no case has anything to be asked with, or no case has a query, or tools,
+                and a field that nobody reads may hold it.
+        """
+        if why := self._gaps.refusal(needs_query=True):
+            raise InputError(f"{', '.join(map(visible, self._files))}: {why}")
+        yield from self.take(
+            chain(
+                self._repetition.findings(),
+                () if self._twins is None else self._twins.findings(),
+                self._placement.findings(),
+            )
+        )
+
+    def take(self, findings: Iterable[CaseFinding]) -> Iterator[CaseFinding]:
+        """Counts findings that were made elsewhere, and yields those of the checks chosen."""
+        for finding in findings:
+            if finding.check in self._chosen:
+                self._count(finding)
+                yield finding
+
+    def _count(self, finding: CaseFinding) -> None:
+        of = self._counts.setdefault(finding.check, FindingCounts())
+        of.findings += 1
+        place = finding.file, finding.line
+        if finding.line and self._last.get(finding.check) != place:
+            of.cases += 1
+            self._last[finding.check] = place
+        if len(of.listed) < LISTED:
+            of.listed.append(finding)
+
+    def report(self) -> CaseReport:
+        """What was found so far."""
+        return CaseReport(
+            files=tuple(self._files),
+            rows=self._rows,
+            cases=self._cases,
+            counts={name: self._counts[name] for name in CHECKS if name in self._counts},
+            composition=self._composition,
+            checks=tuple(name for name in CHECKS if name in self._chosen),
+            notes=(*self._readings, *self._gaps.lines()),
+        )

@@ -1,0 +1,382 @@
+"""Whether a case is what its condition says: distractors, broken tools, no solution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ....errors import RowError, shorten
+from ....protocols.overlap import strings
+from ....records import Call, Item, Row, Tool
+from ....records.loose_json import as_list, as_object, lenient
+from ..findings import CaseCheck, CaseFinding, CheckedCase
+from ..likeness import LIKE, is_same, likeness, name_words, properties
+from ..queries import is_english
+from ..turns import Message, calls_in, holds_result, is_agents, steps_of
+from .form import BRINGS_MORE
+
+_FAILURE = re.compile(
+    r"error|fail|unavailable|timed? ?out|timeout|not (?:work|respond|answer|reach)|refused|"
+    r"unable|can(?:not|'t|’t)|denied|disabled|invalid|exception|outage|down\b|[45]\d\d\b|broken",
+    re.IGNORECASE,
+)
+_VISUAL = re.compile(
+    r"image|picture|photo|video|frame|screenshot|chart|figure|diagram|drawing|map|scan|shown|see|"
+    r"look|visible|attach|enclos|visual|footage|clip|poster|logo|painting|sign|plot|graph",
+    re.IGNORECASE,
+)
+_FLAG = re.compile(r"'is_?error': True|'(?:success|ok)': False", re.IGNORECASE)
+"""Marks of a failed call, in the text of a message as Python writes it."""
+_PICTURE = re.compile(
+    r"image|video|photo|picture|screen|frame|gif|"
+    r"\.(?:avif|bmp|gif|jpe?g|mkv|mov|mp4|png|tiff?|web[mp])$",
+    re.IGNORECASE,
+)
+_LEAST_LETTERS = 4
+_COMMON = frozenset("get set the of a by for to in on and with api tool".split())
+
+
+# Distractors --------------------------------------------------------------------------------------
+
+
+def distractors(case: CheckedCase) -> Iterator[CaseFinding]:
+    """Distractors are offered, not called, and no other name of a needed tool."""
+    item, names = case.item, case.item.condition.distractors
+    if not names:
+        return
+    field = "extraneous_tool_names"
+    for name in sorted(names):
+        if not may_be_offered(item, name):
+            message = f"{shorten(name)} is no tool of the case"
+            yield case.finding("distractor-not-offered", field, message)
+    called = {call.name for call in _reference_calls(item)}
+    before = {call.name for message in item.trajectory for call in calls_in(message)}
+    later = {call.name for message in _remaining(case) for call in calls_in(message)}
+    for check, where, used in (
+        ("distractor-used", "the reference calls", called),
+        ("distractor-called", "earlier messages call", before),
+        ("distractor-called", "later steps call", later),
+    ):
+        for name in sorted(names & used):
+            yield case.finding(check, field, f"{where} {shorten(name)}")
+    tools: Mapping[str, Tool] = item.tools.by_name if item.tools else {}
+    needed = [tools[name] for name in sorted((called | before | later) - names) if name in tools]
+    for name in sorted(names & tools.keys()):
+        for other in needed:
+            if is_same(tools[name], other):
+                message = f"{shorten(name)} and {shorten(other.name)} differ in their names alone"
+                yield case.finding("distractor-equals-tool", field, message)
+            elif likeness(tools[name], other) >= LIKE:
+                message = f"{shorten(name)} is much like {shorten(other.name)}"
+                yield case.finding("distractor-like-tool", field, message)
+
+
+def _reference_calls(item: Item) -> list[Call]:
+    return [call for step in steps_of(item)[0] for call in step.calls]
+
+
+def _remaining(case: CheckedCase) -> list[Message]:
+    """The steps after the reference."""
+    try:
+        value = Row(case.row, case.item.line).structured("reference_remaining_steps")
+    except RowError:
+        return []
+    return [spec for each in as_list(value) or () if (spec := as_object(each)) is not None]
+
+
+def may_be_offered(item: Item, name: str) -> bool:
+    """Whether a tool is offered, under this name or another spelling of it, or in a text."""
+    if item.tools is None or not item.tools.names:
+        return True
+    ours = _spellings(name)
+    if any(not ours.isdisjoint(_spellings(other)) for other in item.tools.names):
+        return True
+    shown = _squashed(f"{item.query}\n{item.system_prompt}")
+    return any(spelling in shown for spelling in ours)
+
+
+def _squashed(text: str) -> str:
+    """A text without letter case, spaces and marks."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _spellings(name: str) -> set[str]:
+    """A name without case and marks, with what it stands within and without: ``files.open``."""
+    return {_squashed(name), _squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
+
+
+# Broken tools -------------------------------------------------------------------------------------
+
+
+def broken(case: CheckedCase) -> Iterator[CaseFinding]:
+    """The broken tool failed last, and its replacement can take over."""
+    item, name = case.item, case.item.condition.broken_tool
+    if name is None:
+        return
+    called = [calls_in(message) for message in item.trajectory]
+    calling = [at for at, calls in enumerate(called) if calls]
+    yield from _failure(case, name, called, calling)
+    calls = _reference_calls(item)
+    if any(call.name == name for call in calls):
+        message = f"the reference calls {shorten(name)}, the tool that failed"
+        yield case.finding("reference-calls-broken", "ground_truth_steps", message)
+    if item.condition.replacement is not None:
+        failed = [call for made in called for call in made if call.name == name]
+        yield from _replacement(case, item.condition.replacement, name, failed, calls)
+
+
+def _failure(
+    case: CheckedCase, name: str, called: Sequence[Sequence[Call]], calling: Sequence[int]
+) -> Iterator[CaseFinding]:
+    """What is wrong with the end of the messages."""
+    messages = case.item.trajectory
+    if calling:
+        first = len(calling) - 1
+        while first and all(map(is_agents, messages[calling[first - 1] + 1 : calling[first]])):
+            first -= 1  # calls in a row, which are answered together
+        names = [call.name for at in calling[first:] for call in called[at]]
+        if all(_spellings(name).isdisjoint(_spellings(other)) for other in names):
+            is_proven = _is_nowhere(case.item, name, {c.name for made in called for c in made})
+            check = "broken-not-called" if is_proven else "broken-not-last"
+            message = f"the last call is of {shorten(', '.join(names))}, not of {shorten(name)}"
+            if is_proven:
+                message = f"no message calls or names {shorten(name)}; {message}"
+            yield case.finding(check, "broken_tool_name", message)
+    last = calling[-1] if calling else len(messages) - 1
+    ends = messages[last + 1 :] if calling else [m for m in messages[-1:] if not is_agents(m)]
+    answers = [*(m for m in messages[last : last + 1] if holds_result(m)), *ends]
+    said = " ".join(strings([{**message, "role": ""} for message in answers])).strip()
+    if answers and not _FAILURE.search(said) and not _FLAG.search(str(answers)):
+        message = f"nothing at the end of the messages speaks of a failure: {shorten(said)}"
+        yield case.finding("broken-without-error", "trajectory_prefix", message)
+
+
+def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
+    """Whether the messages can't be read as if they held a failed call of an offered tool.
+
+    Calls may be wrapped, told in prose or be of a tool under its old name. So the messages have to
+    call offered tools alone and to have the name nowhere, and what is said beside results has to be
+    in plain English that speaks of no failure.
+    """
+    tool = item.tools.by_name.get(name) if item.tools else None
+    if item.tools is None or tool is None or not called <= item.tools.by_name.keys():
+        return False
+    others = [m for m in item.trajectory if m.get("role") not in ("tool", "function")]
+    told = [f"{item.query}\n{item.system_prompt}", *strings([m.get("content") for m in others])]
+    for text in told:
+        is_plain = text.isascii() and is_english(text)
+        if text.strip() and (not is_plain or _FAILURE.search(text)):
+            return False
+    names = {spelling for each in (name, *tool.other_names) for spelling in _spellings(each)}
+    shown = _squashed(f"{told[0]}\n{item.trajectory}")
+    return not any(each in shown for each in names)
+
+
+def _replacement(
+    case: CheckedCase,
+    replacement: Tool,
+    broken_name: str,
+    failed: Sequence[Call],
+    calls: Sequence[Call],
+) -> Iterator[CaseFinding]:
+    item, field = case.item, "replacement_tool"
+    name = replacement.name
+    if not may_be_offered(item, name):
+        message = f"{shorten(name)} is not among the tools"
+        yield case.finding("replacement-not-offered", field, message)
+    shared = set(name_words(name)) & set(name_words(broken_name)) - _COMMON
+    if shared:
+        message = f"{shorten(name)} and {shorten(broken_name)} share {', '.join(sorted(shared))}"
+        yield case.finding("replacement-alike", field, message)
+    tools: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
+    ours, theirs = tools.get(broken_name), tools.get(name, replacement)
+    if ours is not None and _is_closed(ours) and _is_closed(theirs) and not _maps(ours, theirs):
+        message = (
+            f"required parameters of {shorten(broken_name)} and {shorten(name)} can't be paired "
+            "by their types"
+        )
+        yield case.finding("replacement-parameters", field, message)
+    if calls and all(call.name != name for call in calls):
+        message = f"the reference calls {shorten(calls[0].name)}, not {shorten(name)}"
+        yield case.finding("reference-not-replacement", "ground_truth_steps", message)
+    mapping = item.construction.parameter_map if item.construction else {}
+    pairs = [(old, new) for old in failed for new in calls if new.name == name]
+    if mapping and pairs and not any(old.is_unread or new.is_unread for old, new in pairs):
+        differing = min((_unmapped(old, new, mapping) for old, new in pairs), key=len)
+        if differing:
+            message = (
+                f"the reference's {shorten(name)} differs from the failed call: {differing[0]}"
+            )
+            yield case.finding("map-broken", "construction.parameter_map", message)
+
+
+def _unmapped(old: Call, new: Call, mapping: Mapping[str, str]) -> list[str]:
+    """Arguments that a call does not take over through the map; it may have others beside."""
+    made, texts = new.arguments or {}, list[str]()
+    for key, value in (old.arguments or {}).items():
+        own = mapping.get(key, key)
+        if own not in made and key in mapping:
+            texts.append(f"{shorten(own)} is missing")
+        elif own in made and _loose(made[own]) != _loose(value):
+            texts.append(f"{shorten(own)} is {shorten(str(made[own]))}, not {shorten(str(value))}")
+    return texts
+
+
+def _loose(value: object) -> object:
+    """A value apart from its type: ``"4"`` and 4, ``["a"]`` and ``"A"`` are one."""
+    if isinstance(value, str):
+        inner, is_json = lenient(value)
+        if not is_json or isinstance(inner, str):
+            return " ".join(value.split()).casefold()
+        value = inner
+    if isinstance(value, bool | None):
+        return str(value).casefold()
+    if (listed := as_list(value)) is not None:
+        parts = [_loose(part) for part in listed]
+        return parts[0] if len(parts) == 1 else parts
+    if (spec := as_object(value)) is not None:
+        return {key: _loose(part) for key, part in spec.items()}
+    return value
+
+
+def _is_closed(tool: Tool) -> bool:
+    """Whether all that a tool takes is described in ``properties``."""
+    return tool.parameter_kind == "json_schema" and BRINGS_MORE.isdisjoint(tool.parameters)
+
+
+def _maps(one: Tool, other: Tool) -> bool:
+    """Whether each required parameter can stand for one of the other tool, and the other way."""
+    ours = [_types(properties(one).get(name, {})) for name in one.required]
+    theirs = [_types(properties(other).get(name, {})) for name in other.required]
+    every = [_types(spec) for spec in properties(other).values()]
+    back = [_types(spec) for spec in properties(one).values()]
+    return _matching(ours, every) and _matching(theirs, back)
+
+
+def _types(spec: Mapping[str, Any]) -> frozenset[str]:
+    kind = spec.get("type")
+    listed = as_list(kind)
+    names = [kind] if listed is None else listed
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
+    """Whether each wanted type finds a place of its own (augmenting paths; empty fits any)."""
+    taken: dict[int, int] = {}
+
+    def place(at: int, tried: set[int]) -> bool:
+        for n, types in enumerate(offered):
+            fits = not wanted[at] or not types or _compatible(wanted[at], types)
+            if n in tried or not fits:
+                continue
+            tried.add(n)
+            if n not in taken or place(taken[n], tried):
+                taken[n] = at
+                return True
+        return False
+
+    return all(place(at, set()) for at in range(len(wanted)))
+
+
+def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
+    numbers = {"integer", "number"}
+    return bool(one & other) or (bool(one & numbers) and bool(other & numbers))
+
+
+# No solution --------------------------------------------------------------------------------------
+
+
+def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
+    """What is missing is missing, and limits that exclude each other do."""
+    item = case.item
+    kind = item.condition.unsolvable_type
+    if kind == "visual_missing":
+        for file in item.files:
+            if _PICTURE.search(f"{file.type} {file.path}"):
+                yield case.finding("visual-present", "files", f"{shorten(file.path)} is shown")
+        if not _VISUAL.search(item.query):
+            yield case.finding(
+                "visual-not-needed", "query", "the query speaks of nothing to be seen"
+            )
+    elif kind == "tool_removal":
+        yield from _removed_tools(case)
+    elif kind == "information_missing":
+        yield from _removed_value(case)
+    elif kind == "contradictory_constraints":
+        yield from _bounds(case)
+
+
+def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
+    item = case.item
+    if item.tools is None:
+        return
+    removed = item.construction.removed_tools if item.construction else ()
+    offered = item.tools.by_name if item.tools.tools else item.tools.names
+    for name in removed:
+        if name in offered:
+            message = f"{shorten(name)}, which was removed, is offered"
+            yield case.finding("removed-tool-present", "tools", message)
+        words = set(name_words(name)) - _COMMON
+        for tool in item.tools.tools:
+            if tool.name != name and words and words <= set(name_words(tool.name)):
+                message = f"{shorten(tool.name)} is much like {shorten(name)}, which was removed"
+                yield case.finding("removed-tool-like", "tools", message)
+    names = item.reference.names if item.reference else frozenset[str]()
+    called = names.difference(item.endings or ())
+    if called and called <= item.tools.names and not removed:
+        message = "every tool that the reference calls is offered"
+        yield case.finding("nothing-removed", "tools", message)
+
+
+def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:
+    item = case.item
+    value = item.construction.removed_value if item.construction else None
+    if value is None or (value.isalpha() and len(value) < _LEAST_LETTERS):
+        return  # short words are in any text
+    texts = {
+        "query": [item.query],
+        "system_prompt": [item.system_prompt],
+        "files": [file.path for file in item.files],
+        "trajectory_prefix": list(strings(item.trajectory)),
+        "tools": [item.tools.text] if item.tools else [],
+    }
+    for field, listed in texts.items():
+        if any(states(text, value) for text in listed):
+            yield case.finding(
+                "value-present", field, f"{shorten(value)}, which was removed, is stated"
+            )
+
+
+def states(text: str, value: str) -> bool:
+    """Whether a text states a value, letter case apart; 3 is not stated in 35 or in 3.5."""
+    if value.casefold() not in text.casefold():
+        return False
+    pattern = rf"(?<![\w])(?<!\d[.,]){re.escape(value)}(?![\w])(?![.,]\d)"
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:
+    item, field = case.item, "construction.bounds"
+    bounds = item.construction.bounds if item.construction else ()
+    shown = [item.query, item.system_prompt, *strings(item.trajectory)]
+    asked = _squashed(" ".join(shown))
+    for bound in bounds:
+        if _squashed(bound.text) not in asked:
+            message = f"{shorten(bound.text)} is in no text that is shown"
+            yield case.finding("bounds-agree", field, message)
+    least: dict[str, float] = {}
+    most: dict[str, float] = {}
+    for bound in bounds:
+        subject = _squashed(bound.subject)
+        if bound.kind == "at least":
+            least[subject] = max(bound.value, least.get(subject, bound.value))
+        else:
+            most[subject] = min(bound.value, most.get(subject, bound.value))
+    if bounds and not any(low > most[of] for of, low in least.items() if of in most):
+        limits = ", ".join(f"{bound.subject} {bound.kind} {bound.value:g}" for bound in bounds)
+        message = f"by subject and value no two exclude each other: {shorten(limits)}"
+        yield case.finding("bounds-agree", field, message)
+
+
+CONDITION_CHECKS: tuple[CaseCheck, ...] = (distractors, broken, unsolvable)

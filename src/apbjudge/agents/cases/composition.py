@@ -1,0 +1,115 @@
+"""What a benchmark is made of: how many cases of which kind, and how long their references are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ...records import SPLITS, Item
+from ...records.keys import KeySet, short_key
+from .cases import EFFICIENCY
+
+STEP_RANGES = ("1-10", "11-20", ">20")
+"""Lengths of references, as in Table 10 of the Agent Planning Benchmark (arXiv:2606.04874)."""
+NOT_STATED = "not stated"
+
+
+@dataclass(slots=True)
+class DataSetCounts:
+    """Base cases of one data set that ask for a whole plan.
+
+    Attributes:
+        cases: All of them.
+        lengths: Number of cases by number of the reference's calls; those without are left out.
+    """
+
+    cases: int = 0
+    lengths: Counter[int] = field(default_factory=Counter[int])
+
+    @property
+    def mean_length(self) -> float | None:
+        """Mean number of calls of a reference; None without references."""
+        total = self.lengths.total()
+        return sum(n * count for n, count in self.lengths.items()) / total if total else None
+
+    def in_range(self, name: str) -> int:
+        """Cases whose reference has a length in one of ``STEP_RANGES``."""
+        low, high = {"1-10": (1, 10), "11-20": (11, 20), ">20": (21, 10**9)}[name]
+        return sum(count for n, count in self.lengths.items() if low <= n <= high)
+
+
+@dataclass(slots=True)
+class Composition:
+    """Counts of cases, taken one at a time.
+
+    Attributes:
+        by_split: Cases by published split, ``efficiency``, or ``not stated``.
+        kinds: Cases by split and what tells its cases apart, such as the level.
+        by_source: Cases of ``holistic_planning``, by data set.
+        by_category: Tasks (different ``case_id``) by category.
+        n_tools: Tools offered, over all cases that list tools.
+        n_checkable: Those of them whose calls code can hold against a JSON Schema.
+        n_with_tools: Cases that list tools.
+    """
+
+    by_split: Counter[str] = field(default_factory=Counter[str])
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    by_source: dict[str, DataSetCounts] = field(default_factory=dict[str, DataSetCounts])
+    by_category: Counter[str] = field(default_factory=Counter[str])
+    n_tools: int = 0
+    n_checkable: int = 0
+    n_with_tools: int = 0
+    _tasks: KeySet = field(default_factory=KeySet)
+
+    def add(self, item: Item) -> None:
+        """Counts a case."""
+        split = split_of(item)
+        self.by_split[split] += 1
+        self.kinds[split, _kind(item)] += 1
+        if self._tasks.add(short_key(item.case_id)):
+            self.by_category[str(item.groups["category"] or NOT_STATED)] += 1
+        if item.tools is not None:
+            self.n_with_tools += 1
+            self.n_tools += len(item.tools.tools)
+            self.n_checkable += len(item.tools.checkable)
+        if split == "holistic_planning":
+            counts = self.by_source.setdefault(
+                str(item.groups["dataset"] or NOT_STATED), DataSetCounts()
+            )
+            counts.cases += 1
+            if item.reference is not None and (n := len(item.reference.value)):
+                counts.lengths[n] += 1
+
+
+def split_of(item: Item) -> str:
+    """The split of a case: as stated, else as its form and condition say."""
+    if item.split is not None:
+        return item.split
+    if item.form == "plan" and item.tools is not None and item.tools.has_costs:
+        return EFFICIENCY
+    condition = item.condition
+    protocol = (
+        "unsolvable"
+        if condition.unsolvable_type
+        else "tool-broken"
+        if condition.broken_tool
+        else "tool-extraneous"
+        if condition.extraneous
+        else "holistic"
+        if item.form == "plan"
+        else "step-wise"
+    )
+    return next((s for s, of in SPLITS.items() if of == (item.form, protocol)), NOT_STATED)
+
+
+def _kind(item: Item) -> str:
+    """What tells the cases of a split apart: reason, level, or number of steps and stage."""
+    condition, groups = item.condition, item.groups
+    if condition.unsolvable_type:
+        return condition.unsolvable_type
+    if condition.extraneous:
+        return f"{len(condition.extraneous)} distractors"
+    if condition.horizon and not condition.broken_tool:
+        stage = f", {groups['stage']}" if groups["stage"] else ""
+        return f"{condition.horizon} {'step' if condition.horizon == 1 else 'steps'}{stage}"
+    return ""

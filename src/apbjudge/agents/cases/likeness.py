@@ -1,0 +1,159 @@
+"""How alike two tools are: whether one might serve in place of the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any, cast
+
+from ...records import Tool
+from ...records.items import PUBLISHED_ENDS
+from ...records.loose_json import as_object
+from ...records.parameters import COERCIBLE
+
+LIKE = 0.5
+"""Likeness from which a tool might serve in place of another."""
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_STOP = frozenset(
+    "the and for from with that this given all any are its into onto over about such based by via "
+    "can has have will not use used using tool tools function api call calls returns return".split()
+)
+_LEARNING = (
+    "get retrieve fetch obtain read look lookup search find query list show view see describe",
+    "calculate compute estimate determine",
+    "analyze analyse evaluate assess",
+    "predict forecast",
+    "check verify validate confirm inspect",
+    "track monitor watch follow",
+)
+_CHANGING = (
+    "create make add generate build compose write",
+    "update modify change edit adjust set revise",
+    "delete remove cancel erase revoke",
+    "book reserve order buy purchase arrange",
+    "send deliver dispatch submit post forward transmit",
+    "convert translate transform",
+)
+_VERBS = tuple(tuple(verbs.split()) for verbs in (*_LEARNING, *_CHANGING))
+"""Verbs that tools' names begin with, those of nearly one meaning together."""
+_FILLERS = frozenset("a an by data details for from in info information of on the to with".split())
+_GENERAL = frozenset("bash browser code google internet python shell sql terminal web".split())
+"""Words in the names of tools that may serve for nearly anything."""
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a tool's name, in lower case."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name).lower().split()
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, singular, cut to six letters."""
+    words = (word.lower() for word in _WORD.findall(text))
+    return frozenset(re.sub(r"(?<!s)s$", "", word)[:6] for word in words if word not in _STOP)
+
+
+def properties(tool: Tool) -> dict[str, dict[str, Any]]:
+    """A tool's parameters with their schemas, in order; empty where there is no JSON Schema."""
+    if tool.parameter_kind != "json_schema":
+        return {}
+    described = as_object(tool.parameters["properties"]) or {}
+    return {name: as_object(spec) or {} for name, spec in described.items()}
+
+
+@lru_cache(maxsize=8192)
+def _words(name: str, description: str) -> frozenset[str]:
+    return stems(f"{' '.join(name_words(name))} {description}")
+
+
+def likeness(one: Tool, *others: Tool) -> float:
+    """Share of words in name and description that two tools have in common, 0 to 1 (Jaccard).
+
+    Of several others the likest counts.
+    """
+    ours, most = _words(one.name, one.description), 0.0
+    for other in others:
+        theirs = _words(other.name, other.description)
+        if both := len(ours & theirs):
+            most = max(most, both / (len(ours) + len(theirs) - both))
+    return most
+
+
+def is_same(one: Tool, other: Tool) -> bool:
+    """Whether two tools differ in their names alone: equal parameters, equal words otherwise."""
+    texts = {" ".join(tool.description.casefold().split()) for tool in (one, other)}
+    return len(texts) == 1 and texts != {""} and one.parameters == other.parameters
+
+
+def synonyms(verb: str) -> tuple[str, ...]:
+    """The verbs of tools' names that say nearly what this one does, itself among them."""
+    return next((verbs for verbs in _VERBS if verb in verbs), ())
+
+
+@lru_cache(maxsize=8192)
+def object_words(name: str) -> frozenset[str]:
+    """What a tool deals with, by its name: stems of all words that are no verbs or fillers."""
+    first, *others = name_words(name) or [""]
+    words = others if synonyms(first) else [first, *others]
+    return stems(" ".join(word for word in words if word not in _FILLERS))
+
+
+def does_work(name: str, ends: Collection[str] | None = None) -> bool:
+    """Whether a tool does more than note a thought or end the task.
+
+    Args:
+        name: The tool's.
+        ends: Names of those that end it; None where the source does not say, as published splits,
+            which cases are built for, do not.
+    """
+    ends = PUBLISHED_ENDS if ends is None else ends
+    return name not in ends and "think" not in name_words(name)
+
+
+def may_serve(one: Tool, other: Tool) -> bool:
+    """Whether a tool might do another's work, as far as words tell.
+
+    Either the two are alike, or the name or description of the first speaks of all that the other
+    deals with and its verb is no other. Where the other's name says nothing of what it deals with,
+    any tool might.
+    """
+    if likeness(one, other) >= LIKE or name_words(one.name) == name_words(other.name):
+        return True
+    if not _GENERAL.isdisjoint(name_words(one.name)):
+        return True
+    spoken_of = object_words(one.name) | stems(one.description)
+    return object_words(other.name) <= spoken_of and _action(one.name) == _action(other.name)
+
+
+def _action(name: str) -> int:
+    """Which verbs the name's verb is among; all ways to learn something count as one."""
+    words = name_words(name)
+    found = (i for word in words for i, verbs in enumerate(_VERBS) if word in verbs)
+    first = next(found, 0)
+    return 0 if first < len(_LEARNING) else first
+
+
+def definition_of(tool: Tool) -> dict[str, Any]:
+    """The definition of a tool as cases have it, whatever its source called the fields."""
+    fields = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": _without_marks(tool.parameters),
+        "cost": tool.cost,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _without_marks(schema: Any) -> Any:
+    """A schema without the keys that only our reader adds."""
+    if isinstance(schema, dict):
+        parts = cast("dict[str, Any]", schema).items()
+        return {
+            key: _without_marks(part) if isinstance(part, dict | list) else part
+            for key, part in parts
+            if key != COERCIBLE
+        }
+    if isinstance(schema, list):
+        return [_without_marks(part) for part in cast("list[Any]", schema)]
+    return schema

@@ -1,0 +1,137 @@
+"""Values of a solution as they stand in texts: word for word, or in another spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...records.loose_json import lenient
+from .seeds import Seed, SeedCall, leaves
+
+_WORD = re.compile(r"[^\W_]+")
+_NUMBERED = re.compile(
+    r"(?<![^\s,;:!?()\[\]{}<>\"'“”‘’`*])"  # from the start of a word, or it takes quadratic time
+    r"[^\s,;:!?()\[\]{}<>\"'“”‘’`*]*\d[^\s,;!?()\[\]{}<>\"'“”‘’`*]*"
+)
+_LEAST_LENGTH, _MOST_LENGTH = 3, 80
+"""Shorter values may stand anywhere by chance; longer ones are prose."""
+
+
+def written_at(value: str, text: str, *, any_case: bool = False) -> str | None:
+    """A value as it stands in a text, as a whole and not as a part of a longer one.
+
+    Args:
+        value: The value.
+        text: The text.
+        any_case: Whether case does not matter. It never does for a value without capitals: a
+            sentence may begin with it.
+
+    Returns:
+        The words as the text has them, with one space between; None where they
+        are not there.
+    """
+    words = r"\s+".join(map(re.escape, value.split()))
+    if not words:
+        return None
+    pattern = rf"(?<!\w)(?<!\d[.,:])(?<!\w[-/@.]){words}(?!\w)(?![.,:]\d)(?![-/@]\w)"
+    flags = re.IGNORECASE if any_case or value == value.lower() else 0
+    found = re.search(pattern, text, flags)
+    return None if found is None else " ".join(found.group().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a text in small letters, to look many values up in it.
+
+    Attributes:
+        apart: With one space around each.
+        joined: Without any.
+    """
+
+    apart: str
+    joined: str
+
+    @classmethod
+    def of(cls, text: str) -> Words:
+        """The words of a text."""
+        words = _WORD.findall(text.casefold())
+        return cls(f" {' '.join(words)} ", "".join(words))
+
+    def state(self, value: str) -> bool:
+        """Whether they state a value, in any case or with other marks between its words."""
+        ours = Words.of(value)
+        return bool(ours.joined) and (
+            ours.apart in self.apart or (len(ours.joined) >= 5 and ours.joined in self.joined)
+        )
+
+
+def is_worded(value: str, text: str) -> bool:
+    """Whether a text states a value, in any case or with other marks between its words."""
+    return Words.of(text).state(value)
+
+
+def numbers_in(text: str) -> list[str]:
+    """The words of a text that have a digit: numbers, dates, ids; each once, in order."""
+    words = (match.group().rstrip(".:") for match in _NUMBERED.finditer(text))
+    return list(dict.fromkeys(words))
+
+
+def literals_of(seed: Seed) -> tuple[str, ...]:
+    """The values that the solution's arguments take from the query, as the query writes them."""
+    query = seed.run.query
+    stated = (_stated(value, query) for call in seed.calls for _, value in _given(call))
+    return tuple(dict.fromkeys(value for value in stated if value is not None))
+
+
+def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
+    """Parameters with the values in them that come from no result."""
+    for parameter, value in call.arguments.items():
+        if parameter not in call.needs:
+            yield from ((parameter, leaf) for leaf in leaves(value))
+
+
+def _stated(value: str | int | float, text: str) -> str | None:
+    found = (written_at(form, text, any_case=True) for form in _forms(value))
+    return next((words for words in found if words is not None), None)
+
+
+def _forms(value: str | int | float) -> Sequence[str]:
+    """Ways in which a value is written; none of one that is too short to be looked for."""
+    if isinstance(value, str):
+        return (value,) if len(value.strip()) > 1 or value.isdigit() else ()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return (str(value), f"{value:,}") if abs(value) >= 1000 else (str(value),)
+
+
+def results_of(seed: Seed) -> tuple[str, ...]:
+    """Values that only results bring: whoever states them in a query or a plan gives them away."""
+    run = seed.run
+    known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
+    given = [str(value) for call in seed.calls for _, value in _given(call)]
+    brought = (text for call in seed.calls for text in _brought(call))
+    return tuple(
+        text for text in dict.fromkeys(brought) if text not in given and not known.state(text)
+    )
+
+
+def _brought(call: SeedCall) -> Iterator[str]:
+    for parameter in call.needs:
+        yield from filter(None, map(_telling, leaves(call.arguments.get(parameter))))
+    if call.result is None:
+        return
+    value, is_json = lenient(call.result)
+    if is_json and not isinstance(value, str):
+        yield from filter(None, map(_telling, leaves(value)))
+    else:
+        yield from (word for word in numbers_in(call.result) if _telling(word))
+
+
+def _telling(value: str | int | float) -> str | None:
+    """A value as text; None where it is a word, a small number or prose."""
+    text = str(value)
+    if not _LEAST_LENGTH <= len(text) <= _MOST_LENGTH:
+        return None
+    is_word = text.isalpha() and (text.islower() or text.istitle())
+    return text if any(c.isdigit() or c.isupper() for c in text) and not is_word else None

@@ -1,0 +1,89 @@
+"""Tools of all tasks of a source, as many as fit: where distractors come from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from heapq import heapify, heappushpop
+from random import Random
+
+import orjson
+
+from ...records import Tool
+from ...records.keys import short_key
+from .likeness import definition_of, does_work, likeness
+from .seeds import Seed
+
+MOST_TOOLS = 4096
+"""Tools that a pool keeps: those with the least hashes, whatever the order of the seeds."""
+_DRAWN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTool:
+    """A tool, and the category of a task that offers it."""
+
+    tool: Tool
+    category: str
+
+
+@dataclass(slots=True)
+class ToolPool:
+    """A sample of the tools that tasks offer; filled first, then drawn from."""
+
+    _kept: dict[int, PooledTool] = field(default_factory=dict[int, PooledTool])
+    _least: list[int] = field(default_factory=list[int])
+    _listed: list[PooledTool] = field(default_factory=list[PooledTool])
+
+    def add(self, seed: Seed) -> None:
+        """Adds the tools of a seed, without those that end its task.
+
+        Raises:
+            RowError: If they can't be read.
+        """
+        for tool in seed.toolset.tools:
+            if not does_work(tool.name, seed.ends):
+                continue
+            key = short_key(orjson.dumps(definition_of(tool)).decode())
+            if key in self._kept:
+                continue
+            if len(self._least) < MOST_TOOLS:
+                self._least.append(-key)
+                if len(self._least) == MOST_TOOLS:
+                    heapify(self._least)
+            else:
+                dropped = -heappushpop(self._least, -key)
+                if dropped == key:
+                    continue
+                del self._kept[dropped]
+            self._kept[key] = PooledTool(tool, seed.category)
+
+    def close(self) -> None:
+        """Ends the filling: from now on the order in which seeds were added does not matter."""
+        self._listed = [self._kept[key] for key in sorted(self._kept)]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def draw(self, rng: Random, like: Collection[Tool], *, category: str) -> list[Tool]:
+        """Some tools, those nearest to the given ones in subject first.
+
+        Args:
+            rng: Draws the tools that are compared.
+            like: Tools of a task.
+            category: Its category: of equally near tools those of the same come first.
+
+        Returns:
+            At most 64 tools, each name once.
+        """
+        n = min(_DRAWN, len(self._listed))
+        drawn = [self._listed[i] for i in rng.sample(range(len(self._listed)), n)]
+
+        def nearness(pooled: PooledTool) -> tuple[bool, float]:
+            return pooled.category == category != "", likeness(pooled.tool, *like)
+
+        drawn.sort(key=nearness, reverse=True)
+        by_name: dict[str, Tool] = {}
+        for pooled in drawn:
+            by_name.setdefault(pooled.tool.name, pooled.tool)
+        return list(by_name.values())

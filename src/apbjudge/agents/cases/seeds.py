@@ -1,0 +1,125 @@
+"""What cases are built from: a task with the tools offered and a solution that worked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from random import Random
+from typing import Any, cast
+
+import orjson
+
+from ...records import FileRef, Tool, Toolset
+from ...records.tools import build_toolset
+from ...records.trajectories import Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class SeedCall:
+    """A call of the solution.
+
+    Attributes:
+        name: The tool.
+        arguments: As passed.
+        step: Index of its step among all steps of the run.
+        result: What came back, as text; None where the source does not say.
+        needs: Parameter to the index, among the solution's calls, of the earlier call that its
+            value comes from. The values of others are known from the task.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    step: int
+    result: str | None = None
+    needs: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seed:
+    """A task with its solution, whatever source it comes from.
+
+    Attributes:
+        run: Query, system prompt, tools and steps of the solution. Its ``trajectory_id`` names the
+            seed, its ``place`` where it was read. A source without a solution has no steps.
+        calls: The solution's calls in order, failed ones left out.
+        files: Files of the task.
+        source: Name of the data set.
+        licence: Its licence; empty where nobody said.
+        plan: Prose of the solution; empty without.
+        category: Category of the task; empty without.
+        ends: Names of the tools that end the task; None where the source does not say.
+        repairs: What was mended in reading it, as short clauses.
+        invented: Tools that a model made up, which can't serve the task.
+        private: The query with a reference to private knowledge in place of a value, and that
+            value; None where nobody wrote one.
+        model: The model that wrote ``invented``, ``private`` and the texts in ``written``; None
+            where none did.
+        written: Which texts of the seed it wrote: the query, the plan.
+    """
+
+    run: Trajectory
+    calls: tuple[SeedCall, ...] = ()
+    files: tuple[FileRef, ...] = ()
+    source: str = ""
+    licence: str = ""
+    plan: str = ""
+    category: str = ""
+    ends: frozenset[str] | None = None
+    repairs: tuple[str, ...] = ()
+    invented: tuple[Tool, ...] = ()
+    private: tuple[str, str] | None = None
+    model: str | None = None
+    written: tuple[str, ...] = ()
+
+    @property
+    def seed_id(self) -> str:
+        """Its name, unique in its source."""
+        return self.run.trajectory_id
+
+    @cached_property
+    def toolset(self) -> Toolset:
+        """The tools offered, read.
+
+        Raises:
+            RowError: If they can't be read.
+        """
+        return build_toolset(list(self.run.tools or ()), None, "tools")
+
+    def tool(self, name: str) -> Tool | None:
+        """A tool by name; None where it is not offered."""
+        return self.toolset.by_name.get(name)
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Names of the tools that the solution calls."""
+        return frozenset(call.name for call in self.calls)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether the result of every call is known."""
+        return all(call.result is not None for call in self.calls)
+
+
+def draw(seed: int, *names: str) -> Random:
+    """A generator for one purpose: its numbers follow from the seed and the names alone.
+
+    So what is drawn for a case does not depend on the other cases, or on their order.
+    """
+    text = orjson.dumps([seed, *names])
+    return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))  # noqa: S311
+
+
+def leaves(value: object) -> list[str | int | float]:
+    """Every text and number in a JSON value, in order; truth values and nulls left out."""
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, str | int | float):
+        return [value]
+    parts: Sequence[object] = ()
+    if isinstance(value, Mapping):
+        parts = list(cast("Mapping[str, object]", value).values())
+    elif isinstance(value, list | tuple):
+        parts = cast("Sequence[object]", value)
+    return [leaf for part in parts for leaf in leaves(part)]

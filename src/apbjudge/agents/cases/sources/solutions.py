@@ -1,0 +1,166 @@
+"""The solution in a run: the calls that worked, and what each of their values rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from ....errors import RowError
+from ....records import Tool
+from ....records.loose_json import as_object
+from ....records.trajectories import ToolResult, Trajectory, TrajectoryStep
+from ..likeness import properties
+from ..seeds import SeedCall
+from .evidence import CallResults, allowed_values, holds, normal, telling
+
+LEFT_OUT = "failed calls left out"
+JOINED = "the user's turns joined"
+
+_FAILED = re.compile(r"\s*(?:error\b|\{\s*[\"']error[\"']\s*:)", re.IGNORECASE)
+
+
+class Made(NamedTuple):
+    """A call that the agent made.
+
+    Attributes:
+        arguments: None where they can't be read as an object.
+        result: None where nothing answers it.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] | None
+    step: int
+    result: str | None
+    is_failed: bool
+
+
+def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
+    """Yields the agent's calls with what answered them.
+
+    A call failed if the log says so, or if its result is an error: it begins with the word, or is
+    an object with an ``error``.
+
+    Raises:
+        RowError: If a result can't be written as JSON.
+    """
+    for at, step in enumerate(steps):
+        if step.source != "agent":
+            continue
+        for call, answer in zip(step.calls, _answers(step), strict=True):
+            arguments = {} if call.arguments is None else as_object(call.arguments)
+            result = None if answer is None else _text(answer.content)
+            is_failed = (answer is not None and answer.is_error is True) or is_error(result)
+            if step.execution is not None:
+                is_failed |= not step.execution.was_executed or step.execution.success is False
+            readable = None if call.parse_error else arguments
+            yield Made(call.name, readable, at, result, is_failed)
+
+
+def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
+    """What answers each call of a step: by id, else in order."""
+    waiting = list(step.observations)
+    answers: list[ToolResult | None] = [None] * len(step.calls)
+    for by_id in (True, False):
+        for at, call in enumerate(step.calls):
+            if answers[at] is not None:
+                continue
+            for i, answer in enumerate(waiting):
+                is_same = bool(call.call_id) and answer.call_id == call.call_id
+                may_be = not (call.call_id and answer.call_id) and answer.name in ("", call.name)
+                if is_same if by_id else may_be:
+                    answers[at] = waiting.pop(i)
+                    break
+    return answers
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    try:
+        return orjson.dumps(content).decode()
+    except TypeError as error:
+        expected = "values that can be written as JSON"
+        raise RowError("observations", expected, str(error)) from None
+
+
+def is_error(result: str | None) -> bool:
+    """Whether a result says itself that the call failed."""
+    if result is None or not _FAILED.match(result):
+        return False
+    try:
+        fault = as_object(orjson.loads(result))
+    except orjson.JSONDecodeError:
+        return True
+    return fault is None or bool(fault.get("error", True))
+
+
+def needs_of(
+    run: Trajectory, calls: Sequence[SeedCall], tools: Mapping[str, Tool]
+) -> tuple[SeedCall, ...]:
+    """The calls, each with the earlier calls whose results its arguments take up.
+
+    A value counts as taken up if a text or number in it is in an earlier result, and neither in
+    the system prompt, nor in what the user had said by then, nor among the values that the tool
+    lists, nor passed by an earlier call that could not have it from a result. Of several results
+    the last one counts.
+
+    Args:
+        run: The run, with all its steps.
+        calls: Calls in order, with results.
+        tools: The tools offered, by name.
+    """
+    results = CallResults()
+    said, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
+    read = 0
+    known: list[SeedCall] = []
+    for call in calls:
+        for step in run.steps[read : call.step]:
+            if step.source == "user" and step.text:
+                said = f"{said}\n{normal(step.text)}"
+        read = max(read, call.step)
+        tool = tools.get(call.name)
+        described = properties(tool) if tool else {}
+        needs: dict[str, int] = {}
+        for parameter, value in call.arguments.items():
+            listed = allowed_values(described.get(parameter, {}))
+            found: list[int] = []
+            for leaf in telling(value):
+                if normal(leaf) in listed or normal(leaf) in own or holds(said, leaf):
+                    continue
+                if (at := results.last(leaf)) is None:
+                    own.add(normal(leaf))
+                else:
+                    found.append(at)
+            if found:
+                needs[parameter] = max(found)
+        known.append(replace(call, needs=needs) if needs else call)
+        results.add(call.result)
+    return tuple(known)
+
+
+def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
+    """What the user asks, and whether several turns had to be joined for it.
+
+    It is the first message; where later messages before the last call state values that calls
+    pass, it is all messages up to that call.
+    """
+    if not calls:
+        return run.query, False
+    texts = turns_before(run, calls[-1].step)
+    later = normal("\n".join(texts[1:]))
+    first = normal(f"{run.system_prompt}\n{texts[0]}")
+    for call in calls if later else ():
+        for leaf in telling(list(call.arguments.values())):
+            if not holds(first, leaf) and holds(later, leaf):
+                return "\n\n".join(texts), True
+    return texts[0], False
+
+
+def turns_before(run: Trajectory, end: int) -> list[str]:
+    """What the user said before a step, the run's query first."""
+    texts = [step.text for step in run.steps[:end] if step.source == "user" and step.text.strip()]
+    return texts if texts[:1] == [run.query] else [run.query, *texts]

@@ -1,0 +1,286 @@
+"""Broken tools: a call that failed, and a tool under another name that does the same."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from random import Random
+from typing import Any
+
+from ....records import Tool
+from ....records.trajectories import ToolResult
+from ....trajectories.steps import call_ids, messages_of
+from ..cases import Context, Reject, Row, case_row
+from ..likeness import does_work, name_words, properties, stems, synonyms
+from ..seeds import Seed, SeedCall, draw
+from ..sources.solutions import calls_made
+from .plans import NO_CALLS
+from .steps import STAGES, query_of_steps
+
+NAME = "tool_broken"
+FAILURES = (
+    "Error: the service did not answer within 30 seconds.",
+    "Error 503: this endpoint is unavailable.",
+    "Error 500: internal error, the request was not carried out.",
+    "Error: connection refused.",
+    "Error: the function has been disabled by its maintainers.",
+    "Error 502: bad gateway.",
+)
+"""What a broken tool answers."""
+NO_OTHER_NAME = "no other word for the tool's name"
+_SUFFIXES = ("value", "input", "given")
+_TAILS = ("details", "info", "report", "record")
+"""What a look-up gives whose own word has no other."""
+_WORKS_ON = {"get": "by", "calculate": "from", "predict": "from", "convert": ""}
+"""Verbs after which a parameter can stand for the object, and what links the two."""
+_LINKS = frozenset("and by for in of on to with".split())
+"""Words between others, which two names may share."""
+
+
+@cache
+def _groups() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Other words for each word, by kind: ``actions`` or ``things``."""
+    file = resources.files(__package__ or "").joinpath("words.toml")
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, list[str]]] = {"actions": {}, "things": {}}
+    for kind, others in found.items():
+        for group in listed[kind]:
+            head, is_one_way, rest = group.partition(":")
+            words = rest.split() if is_one_way else head.split()
+            for word in [head] if is_one_way else words:
+                known = others.setdefault(word, [])
+                known += [other for other in words if other not in (word, *known)]
+    things, countless = found["things"], set(listed["uncountable"])
+    for word in [word for word in things if word not in countless]:
+        if others := [_plural(other) for other in things[word] if other not in countless]:
+            things.setdefault(_plural(word), others)
+    return {kind: {word: tuple(o) for word, o in of.items()} for kind, of in found.items()}
+
+
+def _plural(word: str) -> str:
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return word if word.endswith("ics") else f"{word}es" if _HISSES.search(word) else f"{word}s"
+
+
+_HISSES = re.compile(r"(?:s|x|z|ch|sh)$")
+
+
+def other_words(word: str, *, is_first: bool) -> tuple[str, ...]:
+    """Other words for a word of a name, whose first word says what is done; empty without."""
+    groups = _groups()
+    return (groups["actions"].get(word, ()) if is_first else ()) or groups["things"].get(word, ())
+
+
+def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The next step after a call that failed; one case."""
+    if not seed.calls:
+        yield Reject(NAME, NO_CALLS)
+        return
+    rng = draw(context.seed, seed.seed_id, NAME)
+    places = [
+        at
+        for at, call in enumerate(seed.calls)
+        if _can_break(seed, at) and (at == 0 or seed.has_results) and call.name
+    ]
+    rng.shuffle(places)
+    why = Reject(
+        NAME,
+        "no call that can fail",
+        "it needs a JSON Schema, does work and is not named in the task",
+    )
+    for at in places:
+        call = seed.calls[at]
+        tool = seed.toolset.checkable[call.name]
+        made = substitute_of(tool, seed, rng)
+        if not isinstance(made, Reject):
+            yield _row(seed, context, at, made, rng.choice(FAILURES))
+            return
+        why = made
+    yield why
+
+
+def _can_break(seed: Seed, at: int) -> bool:
+    """Whether a call can fail: the first of a tool that does work and that code can check.
+
+    A tool that the task names is no choice, since the task can't be done then as it is put.
+    """
+    name = seed.calls[at].name
+    is_first = all(earlier.name != name for earlier in seed.calls[:at])
+    is_named = len(name_words(name)) > 1 and name.casefold() in seed.run.query.casefold()
+    return (
+        is_first and name in seed.toolset.checkable and does_work(name, seed.ends) and not is_named
+    )
+
+
+def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, str]] | Reject:
+    """A tool that does the same under another name, and the map of its parameters.
+
+    The two names share no word of meaning, and none is a part of another. Parameters are renamed
+    one for one and keep their schemas.
+    """
+    known = properties(tool)
+    parameter_map = _other_parameters(known, rng)
+    if not parameter_map.keys().isdisjoint(parameter_map.values()):
+        return Reject(NAME, "no other names for the tool's parameters", tool.name)
+    renamed = (other for old, other in parameter_map.items() if old in tool.required)
+    telling = [other for other in renamed if name_words(other)[-1] not in _SUFFIXES]
+    others = _other_name(name_words(tool.name), telling, rng)
+    if not others:
+        return Reject(NAME, NO_OTHER_NAME, tool.name)
+    name = _in_style_of(tool.name, others)
+    if any(set(others) == set(name_words(each)) for each in seed.toolset.names):
+        return Reject(NAME, NO_OTHER_NAME, tool.name)
+    schema = {
+        **tool.parameters,
+        "properties": {parameter_map[key]: spec for key, spec in known.items()},
+        "required": [parameter_map.get(key, key) for key in tool.required],
+    }
+    replacement = Tool(
+        name=name,
+        description=re.sub(rf"\b{re.escape(tool.name)}\b", name, tool.description),
+        parameters=schema,
+        parameter_kind="json_schema",
+    )
+    return replacement, parameter_map
+
+
+def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) -> list[str]:
+    """The words of a name that means nearly the same; none where no such name reads well.
+
+    Words that have no other are left out as long as most of the name is left, and the last word,
+    for which a look-up has another. Where too little is left, a parameter says what the tool
+    works on.
+    """
+    first, *rest = words
+    taken = [word for word in words if word not in _LINKS]
+    verb = _drawn(first, taken, rng, is_first=True)
+    if not verb or not rest:
+        return [verb] if verb else []
+    like = synonyms(first)
+    things, is_whole = _other_things(rest, taken, rng)
+    if things and not is_whole and "get" in like:
+        tails = [tail for tail in _TAILS if not _is_akin(tail, taken)]
+        return [verb, *things, rng.choice(tails)]
+    if things and is_whole:
+        return [verb, *things]
+    how = next((how for known, how in _WORKS_ON.items() if known in like), None)
+    for parameter in parameters if how is not None else ():
+        if not any(_is_akin(word, taken) for word in name_words(parameter)):
+            return [*filter(None, (verb, how)), *name_words(parameter)]
+    return []
+
+
+def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[list[str], bool]:
+    """Other words for the things in a name, and whether the last word is among them.
+
+    None where half of the words or more have no other.
+    """
+    made: list[str] = []
+    link, n_lost, is_whole = "", 0, False
+    for at, word in enumerate(words):
+        if word in _LINKS:
+            link = word if made or at == 0 else ""
+            continue
+        other = _drawn(word, taken, rng)
+        is_whole = bool(other)
+        n_lost += not other
+        made += filter(None, (link, other)) if other else ()
+        link = ""
+    n_kept = sum(word not in _LINKS for word in made)
+    return (made, is_whole) if n_kept > n_lost else ([], False)
+
+
+def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) -> str:
+    """Another word that is akin to none of those taken, and is taken then; empty without."""
+    free = [o for o in other_words(word, is_first=is_first) if not _is_akin(o, taken)]
+    if not free:
+        return ""
+    taken.append(rng.choice(free))
+    return taken[-1]
+
+
+def _is_akin(word: str, others: Sequence[str]) -> bool:
+    """Whether a word is another one, a part of it or of the same stem."""
+    return any(
+        word == other
+        or (min(len(word), len(other)) > 2 and (word in other or other in word))
+        or bool(stems(word) & stems(other))
+        for other in others
+    )
+
+
+def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
+    """Another name for each parameter, with other words where there are any, else with one more."""
+    made: dict[str, str] = {}
+    for name in known:
+        words, taken = name_words(name), {*known, *made.values()}
+        changed = [rng.choice(other_words(word, is_first=False) or (word,)) for word in words]
+        suffixes = rng.sample(_SUFFIXES, len(_SUFFIXES))
+        names = (_in_style_of(name, each) for each in (changed, *([*words, s] for s in suffixes)))
+        made[name] = next((each for each in names if each not in taken), name)
+    return made
+
+
+def _in_style_of(name: str, words: list[str]) -> str:
+    """Words put together as those of a name are."""
+    titled = [word.title() for word in words]
+    mark = next((mark for mark in "_-." if mark in name), "")
+    if not mark and re.search(r"[a-z0-9][A-Z]", name):
+        return "".join(titled if name[0].isupper() else [words[0], *titled[1:]])
+    joined = (mark or "_").join(titled if name[0].isupper() else words)
+    return joined.upper() if name.isupper() else joined
+
+
+def _row(
+    seed: Seed,
+    context: Context,
+    at: int,
+    substitute: tuple[Tool, dict[str, str]],
+    failure: str,
+) -> Row:
+    call, (replacement, parameter_map) = seed.calls[at], substitute
+    arguments = {parameter_map.get(name, name): v for name, v in call.arguments.items()}
+    made = {"type": "function", "function": {"name": replacement.name, "arguments": arguments}}
+    return case_row(
+        seed,
+        context,
+        split="step_wise_tool_broken",
+        transform=NAME,
+        tools=[*seed.toolset.tools, replacement],
+        query=query_of_steps(seed),
+        horizon=1,
+        stage=STAGES[3 * at // len(seed.calls)],
+        prefix=_until_failure(seed, call, failure),
+        steps=[{"role": "assistant", "thought": "", "tool_calls": [made]}],
+        broken_tool=call.name,
+        replacement=replacement,
+        parameter_map=parameter_map,
+    )
+
+
+def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, Any]]:
+    """The messages up to a call, with an error in place of its result."""
+    if not seed.has_results:
+        function = {"name": call.name, "arguments": dict(call.arguments)}
+        made = {"id": "call_1", "type": "function", "function": function}
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": "call_1", "name": call.name, "content": failure},
+        ]
+    steps = seed.run.steps
+    hidden = call_ids(steps, "user") - call_ids(steps, "agent")
+    asked = next((i for i, s in enumerate(steps) if s.source == "user" and s.text), None)
+    before = [
+        m for i, s in enumerate(steps[: call.step]) if i != asked for m in messages_of(s, hidden)
+    ]
+    step = steps[call.step]
+    worked = zip(step.calls, calls_made([step]), strict=True)
+    made = next(c for c, of in worked if c.name == call.name and not of.is_failed)
+    answers = [answer for answer in step.observations if answer.call_id == made.call_id]
+    failed = replace((answers or [ToolResult("")])[0], content=failure, is_error=None)
+    return [*before, *messages_of(replace(step, calls=(made,), observations=(failed,)), hidden)]

@@ -1,0 +1,260 @@
+"""Tools with costs, among them cheaper ways and traps (arXiv:2606.04874, section B.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from ....records import Composite, Tool
+from ..cases import EFFICIENCY, Context, Reject, Row, case_row
+from ..likeness import LIKE, does_work, likeness, may_serve, name_words, properties, synonyms
+from ..references import chain_of, plan_of, purpose_of
+from ..seeds import Seed, draw
+
+_LEAST_CALLS = 4
+_LEAST_COMPOSITES, _MOST_COMPOSITES = 3, 6
+_LEAST_TRAPS, _MOST_TRAPS = 2, 4
+_LONGEST_NAME = 64
+"""Characters that providers of models take in the name of a tool."""
+
+
+@dataclass(slots=True)
+class _Bank:
+    """The tools of a case while it is made: each with a cost, each name once.
+
+    Attributes:
+        seed: What the case is made of.
+        rng: Draws costs and tools.
+        tools: Those that are in.
+        taken: Their names, in lower case.
+        doubled: Names of those that an overpriced one was made of.
+    """
+
+    seed: Seed
+    rng: Random
+    tools: list[Tool] = field(default_factory=list[Tool])
+    taken: set[str] = field(default_factory=set[str])
+    doubled: set[str] = field(default_factory=set[str])
+
+    def cost(self, name: str) -> int:
+        """Cost of a tool that is in."""
+        return next(int(tool.cost or 0) for tool in self.tools if tool.name == name)
+
+    def is_free(self, name: str) -> bool:
+        """Whether a new tool may have this name."""
+        return 0 < len(name) <= _LONGEST_NAME and name.casefold() not in self.taken
+
+    def add(self, tool: Tool, cost: int) -> None:
+        """Adds a tool at a cost."""
+        self.tools.append(tool.model_copy(update={"cost": cost}))
+        self.taken.update(name.casefold() for name in (tool.name, *tool.other_names))
+
+
+def efficiency(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task with a cost on every tool, tools that do two or three calls at once, and traps.
+
+    The cheapest way takes at least one of the former, since each costs less than the calls that it
+    replaces, and none of the latter: they cost more than what they do or do nothing of use.
+    """
+    transform, rng = "efficiency", draw(context.seed, seed.seed_id, "efficiency")
+    if reason := _unfit(seed):
+        yield Reject(transform, reason)
+        return
+    bank = _Bank(seed, rng, taken={name.casefold() for name in seed.toolset.names})
+    for tool in seed.toolset.tools:
+        bank.add(tool, rng.randint(1, 5))
+    composites = _add_composites(bank)
+    if len(composites) < _LEAST_COMPOSITES:
+        yield Reject(transform, "too few runs of calls can be merged")
+        return
+    traps = _add_traps(bank, context)
+    if len(traps) < _LEAST_TRAPS:
+        yield Reject(transform, "too few traps can be made")
+        return
+    yield case_row(
+        seed,
+        context,
+        split=EFFICIENCY,
+        transform=transform,
+        tools=bank.tools,
+        plan=plan_of(seed),
+        chain=chain_of(seed),
+        composites=composites,
+        traps=traps,
+    )
+
+
+def _unfit(seed: Seed) -> str:
+    """Why no case can be made; empty where nothing speaks against it."""
+    tools = seed.toolset
+    if len(seed.calls) < _LEAST_CALLS:
+        return "a solution of fewer than four calls"
+    if len(tools.by_name) < len(tools.tools):
+        return "a tool is defined twice"
+    if not seed.used <= tools.checkable.keys():
+        return "a tool of the solution has no JSON Schema"
+    return ""
+
+
+# Composites ---------------------------------------------------------------------------------------
+
+
+def _add_composites(bank: _Bank) -> list[Composite]:
+    calls, rng = bank.seed.calls, bank.rng
+    # There are more than three calls, so that no span is the whole chain.
+    spans = [(at, n) for n in (2, 3) for at in range(len(calls) - n + 1)]
+    rng.shuffle(spans)
+    wanted = rng.randint(_LEAST_COMPOSITES, _MOST_COMPOSITES)
+    composites: list[Composite] = []
+    for at, n in spans:
+        tool = _merged(bank, at, n)
+        if tool is None:
+            continue
+        whole = sum(bank.cost(call.name) for call in calls[at : at + n])
+        bank.add(tool, rng.randint(max(1, whole - 3), whole - 1))
+        composites.append(Composite(name=tool.name, replaces=tuple(range(at, at + n))))
+        if len(composites) == wanted:
+            break
+    return composites
+
+
+def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
+    """One tool for consecutive calls; None where they can't be told apart in it."""
+    calls = bank.seed.calls[start : start + n]
+    tools = [bank.seed.toolset.checkable[call.name] for call in calls]
+    words = [word for tool in tools for word in ("and", *name_words(tool.name))][1:]
+    name = _styled(words, tools[0].name)
+    if len({tool.name for tool in tools}) < n or not bank.is_free(name):
+        return None
+    if not all(does_work(tool.name, bank.seed.ends) and _is_plain(tool) for tool in tools):
+        return None
+    asked = [
+        (tool, parameter)
+        for call, tool in zip(calls, tools, strict=True)
+        for parameter in properties(tool)
+        if call.needs.get(parameter, -1) < start
+    ]
+    described: dict[str, Any] = {}
+    required: list[str] = []
+    for tool, parameter in asked:
+        clashes = sum(parameter == other for _, other in asked) > 1
+        own = f"{tool.name}_{parameter}" if clashes else parameter
+        if own in described:
+            return None
+        described[own] = tool.parameters["properties"][parameter]
+        if parameter in tool.required:
+            required.append(own)
+    schema: dict[str, Any] = {"type": "object", "properties": described, "required": required}
+    if all(tool.parameters.get("additionalProperties") is False for tool in tools):
+        schema["additionalProperties"] = False
+    first, *others = (purpose_of(tool.name, tool) for tool in tools)
+    later = "".join(f", then {_lowered(purpose)}" for purpose in others)
+    passed = any(start <= at for call in calls for at in call.needs.values())
+    handed = " Results that a later part needs are passed on." if passed else ""
+    description = f"In one call: {_lowered(first)}{later}.{handed}"
+    return Tool(name=name, description=description, parameters=schema, parameter_kind="json_schema")
+
+
+def _is_plain(tool: Tool) -> bool:
+    """Whether parameters are described by themselves, so that they can be moved."""
+    loose = {"$defs", "definitions", "allOf", "anyOf", "oneOf", "if", "dependentRequired"}
+    return loose.isdisjoint(tool.parameters) and "$ref" not in str(tool.parameters)
+
+
+def _styled(words: Sequence[str], like: str) -> str:
+    """Words as a name: ``in_this_style`` or ``inThisOne``, as another name is."""
+    if "_" in like or not any(map(str.isupper, like)):
+        return "_".join(words)
+    head = words[0] if like[:1].islower() else words[0].capitalize()
+    return head + "".join(word.capitalize() for word in words[1:])
+
+
+def _lowered(sentence: str) -> str:
+    """A sentence's first letter in lower case, unless its first word is a name or shortened."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+# Traps --------------------------------------------------------------------------------------------
+
+
+def _add_traps(bank: _Bank, context: Context) -> list[str]:
+    """Adds tools that no cheapest way uses; their names."""
+    kinds = [_overpriced, _redundant, _off_target]
+    bank.rng.shuffle(kinds)
+    wanted = bank.rng.randint(_LEAST_TRAPS, _MOST_TRAPS)
+    traps: list[str] = []
+    for make in [*kinds, *kinds]:
+        if len(traps) == wanted:
+            break
+        if made := make(bank, context):
+            tool, cost = made
+            bank.add(tool, cost)
+            traps.append(tool.name)
+    return traps
+
+
+def _drawn_tools(bank: _Bank) -> list[Tool]:
+    """The tools that do the solution's work, in an order of chance."""
+    names = sorted(name for name in bank.seed.used if does_work(name, bank.seed.ends))
+    bank.rng.shuffle(names)
+    return [bank.seed.toolset.checkable[name] for name in names]
+
+
+def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+    """A tool that is needed, in other words and for more."""
+    named = [(tool, _reworded(tool.name)) for tool in _drawn_tools(bank)]
+    for tool, names in named:
+        names.append(_styled([*name_words(tool.name), "with", "report"], tool.name))
+    for tool, names in named:
+        free = [name for name in names if bank.is_free(name)]
+        if not free or tool.name in bank.doubled:
+            continue
+        bank.doubled.add(tool.name)
+        purpose = _lowered(purpose_of(tool.name, tool))
+        description = f"With a report on every step taken: {purpose}."
+        fields = {"name": free[0], "description": description, "other_names": ()}
+        return tool.model_copy(update=fields), bank.cost(tool.name) + bank.rng.randint(1, 3)
+    return None
+
+
+def _reworded(name: str) -> list[str]:
+    """Names with another verb that means the same."""
+    verb, *rest = name_words(name)
+    return [_styled([other, *rest], name) for other in synonyms(verb) if other != verb and rest]
+
+
+def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+    """A tool that looks once more at what a call has returned."""
+    stated = {call.name for call in bank.seed.calls if call.result is not None}
+    for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
+        verb, *rest = name_words(tool.name)
+        name = _styled(
+            ["recheck", *(rest if rest and synonyms(verb) else [verb, *rest])], tool.name
+        )
+        if bank.is_free(name):
+            result = {"type": "string", "description": f"What {tool.name} returned."}
+            schema = {"type": "object", "properties": {"result": result}, "required": ["result"]}
+            description = f"Checks once more whether what {tool.name} returned is right."
+            made = Tool(
+                name=name, description=description, parameters=schema, parameter_kind="json_schema"
+            )
+            return made, bank.rng.randint(1, 5)
+    return None
+
+
+def _off_target(bank: _Bank, context: Context) -> tuple[Tool, int] | None:
+    """A tool of another task that does nothing for this one."""
+    needed = [bank.seed.toolset.by_name[name] for name in sorted(bank.seed.used)]
+    drawn = context.pool.draw(bank.rng, needed, category=bank.seed.category)
+    for tool in drawn:
+        if (
+            tool.parameter_kind == "json_schema"
+            and bank.is_free(tool.name)
+            and not any(
+                may_serve(tool, other) or likeness(tool, other) >= LIKE / 2 for other in needed
+            )
+        ):
+            return tool, bank.rng.randint(1, 5)
+    return None

@@ -1,0 +1,387 @@
+"""Cases that can't be solved, beside their solvable twins (arXiv:2606.04874, section 3.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import orjson
+
+from ....records import Tool, UnsolvableType
+from ..cases import Context, Reject, Row, case_row, row_id
+from ..likeness import (
+    LIKE,
+    definition_of,
+    does_work,
+    likeness,
+    may_serve,
+    name_words,
+    object_words,
+    properties,
+    stems,
+)
+from ..limits import exclusive_bounds, is_amount
+from ..queries import is_english, is_stated, places_of, with_sentences, without_value
+from ..references import purpose_of
+from ..seeds import Seed, SeedCall, draw, leaves
+
+_SPLIT = "holistic_unsolvable"
+
+
+def _row(
+    seed: Seed,
+    context: Context,
+    kind: UnsolvableType,
+    plan: str,
+    *,
+    tools: Sequence[Tool] | None = None,
+    query: str | None = None,
+    files: bool = True,
+    **claims: Any,
+) -> Row:
+    return case_row(
+        seed,
+        context,
+        split=_SPLIT,
+        transform=kind,
+        unsolvable_type=kind,
+        tools=seed.toolset.tools if tools is None else tools,
+        query=query,
+        files=files,
+        plan=plan,
+        twin=row_id(seed, "holistic"),
+        **claims,
+    )
+
+
+# Picture ------------------------------------------------------------------------------------------
+
+_PICTURE_TYPES = frozenset("frame gif image photo picture screenshot video".split())
+_PICTURE_ENDS = frozenset(
+    ".avif .bmp .gif .jpeg .jpg .mkv .mov .mp4 .png .tiff .webm .webp".split()
+)
+_PICTURE_WORDS = re.compile(
+    r"\b(?:chart|clip|diagram|figure|film|footage|frame|gif|image|photo|photograph|picture|scan|"
+    r"screen|screenshot|shot|video)s?\b",
+    re.IGNORECASE,
+)
+
+
+def visual_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task without its files, where it turns on a picture or a video."""
+    pictures = [
+        file
+        for file in seed.files
+        if file.type.casefold() in _PICTURE_TYPES
+        or PurePath(file.path).suffix.casefold() in _PICTURE_ENDS
+    ]
+    query = f"{seed.run.query}\n{seed.run.system_prompt}"
+    paths = {part for file in pictures for part in (file.path, PurePath(file.path).name)}
+    passed = {leaf for call in seed.calls for leaf in leaves(call.arguments)}
+    reason = ""
+    if not seed.calls:
+        reason = "no solution"
+    elif not pictures:
+        reason = "no picture or video"
+    elif any(path.casefold() in query.casefold() for path in paths):
+        reason = "the query names the file"
+    elif re.search(r"https?://", seed.run.query):
+        reason = "the query has an address that may lead to the picture"
+    elif paths.isdisjoint(passed) and not _PICTURE_WORDS.search(seed.run.query):
+        reason = "neither query nor solution speaks of the picture"
+    if reason:
+        yield Reject("visual_missing", reason)
+        return
+    kind = "video" if all("video" in file.type.casefold() for file in pictures) else "picture"
+    plan = f"The task can't be done: the {kind} that it is about is not there, and has to be sent."
+    yield _row(seed, context, "visual_missing", plan, files=False)
+
+
+# Tools --------------------------------------------------------------------------------------------
+
+
+def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task without a capability that its solution needs.
+
+    Taken away is the tool of the last call or one whose result a later call needs, with every tool
+    alike to it; of these capabilities one of two tools or more, where there is one.
+    """
+    transform, tools = "tool_removal", seed.toolset.tools
+    needed = {at for call in seed.calls for at in call.needs.values()}
+    working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
+    names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
+    shown = f"{seed.run.query}\n{seed.run.system_prompt}"
+    reason, chosen = "no solution" if not seed.calls else "no call that the task turns on", None
+    for name in dict.fromkeys(reversed(names)):
+        tool = seed.tool(name)
+        if tool is None:
+            reason = "the solution calls a tool that is not offered"
+            continue
+        gone = [each for each in tools if _is_like(each, tool)]
+        left = [each for each in tools if each not in gone]
+        if not left:
+            reason = "no tool would be left"
+        elif not object_words(name):
+            reason = "the name of the tool does not say what it is for"
+        elif any(each.name in shown for each in gone):
+            reason = "the query or the system prompt names the tool"
+        elif any(may_serve(each, tool) for each in left):
+            reason = "another tool may serve"
+        elif chosen is None or len(gone) > 1:
+            chosen = (tool, gone, left)
+            if len(gone) > 1:
+                break
+    if chosen is None:
+        yield Reject(transform, reason)
+        return
+    tool, gone, left = chosen
+    plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
+    removed = tuple(each.name for each in gone)
+    yield _row(seed, context, transform, plan, tools=left, removed_tools=removed)
+
+
+def _is_like(one: Tool, tool: Tool) -> bool:
+    return likeness(one, tool) >= LIKE or name_words(one.name) == name_words(tool.name)
+
+
+# Limits -------------------------------------------------------------------------------------------
+
+
+def contradictory_constraints(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task with two limits on one of its amounts that exclude each other."""
+    transform, query = "contradictory_constraints", seed.run.query
+    rng = draw(context.seed, seed.seed_id, transform)
+    amounts = [
+        (parameter, value)
+        for call in seed.calls
+        for parameter, value in call.arguments.items()
+        if parameter not in call.needs and is_amount(parameter, value)
+    ]
+    reason = "no solution" if not seed.calls else "no amount among the arguments"
+    if amounts and not is_english(query):
+        reason, amounts = "the query is not English", []
+    rng.shuffle(amounts)
+    for parameter, value in amounts:
+        others = [name for name, other in amounts if (name, other) != (parameter, value)]
+        bounds = exclusive_bounds(query, parameter, value, others=others, rng=rng)
+        if bounds is None:
+            reason = "the query does not state the amount by its name"
+            continue
+        first, second = bounds
+        plan = (
+            f"The task can't be done: the {first.subject} can't be {first.kind} {first.value:g} "
+            f"and {second.kind} {second.value:g} at once."
+        )
+        asked = with_sentences(query, [bound.text for bound in bounds])
+        yield _row(seed, context, transform, plan, query=asked, bounds=bounds)
+        return
+    yield Reject(transform, reason)
+
+
+# Information --------------------------------------------------------------------------------------
+
+_DOUBTS = (
+    "the value may be guessed",
+    "the schema supplies the value",
+    "a result may state the value",
+    "the value is stated elsewhere",
+    "a tool may look the value up",
+    "another value may be taken in its place",
+)
+_REASONS = (
+    "no solution",
+    "the query is not English",
+    "no value of a required parameter",
+    "no value of a required parameter is in the query word for word",
+    *_DOUBTS,
+    "the value can't be taken out of its sentence",
+    "another value would be lost",
+)
+"""Why no value can be taken away; of several reasons the last one is told."""
+_GUESSED = frozenset(
+    "cm current daily en english eur kg km latest metric none today us usa usd".split()
+)
+_KINDS = (
+    frozenset(
+        "address area city country county destination district location nation origin place region "
+        "state town".split()
+    ),
+    frozenset("date day end month period start time timeframe year".split()),
+)
+"""Words in names of parameters that take values of one kind."""
+_NUMBERS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+
+
+def information_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task without a value that nothing but its query states."""
+    transform, query = "information_missing", seed.run.query
+    literals = _literals(seed)
+    draw(context.seed, seed.seed_id, transform).shuffle(literals)
+    reason = _REASONS[0 if not seed.calls else 1 if not is_english(query) else 2]
+    for call, parameter, text in literals if is_english(query) else ():
+        asked, doubt = _without(seed, call, parameter, text)
+        if doubt:
+            reason = max(reason, doubt, key=_REASONS.index)
+            continue
+        words = " ".join(name_words(parameter))
+        # The tool's description is shown to the tested model, so that it is not repeated here.
+        gap = f"the query gives no {words}, which {call.name} needs"
+        plan = f"The task can't be done as asked: {gap}."
+        yield _row(seed, context, transform, plan, query=asked, removed_value=text)
+        return
+    yield Reject(transform, reason)
+
+
+def private_reference(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+    """The task with a reference to private knowledge in a value's place, as a model wrote it."""
+    if seed.private is None:
+        yield Reject("private_reference", "no model wrote one")
+        return
+    query, value = seed.private
+    plan = "The task can't be done as asked: it rests on something that only the user knows."
+    row = _row(seed, context, "information_missing", plan, query=query, removed_value=value)
+    own = row_id(seed, "private_reference")
+    row["construction"] |= {"transform": "private_reference"}
+    yield row | {"id": own}
+
+
+def removable_values(seed: Seed) -> tuple[str, ...]:
+    """Values that the query states and that nobody could know, look up or guess without it."""
+    values = (
+        text
+        for call, parameter, text in _literals(seed)
+        if (places := places_of(text, seed.run.query))
+        and not any(_objections(seed, call, parameter, text, places[0][0]))
+    )
+    return tuple(dict.fromkeys(values))
+
+
+def _literals(seed: Seed) -> list[tuple[SeedCall, str, str]]:
+    """Calls, required parameters, and the values that the task states for them."""
+    return [
+        (call, parameter, str(call.arguments[parameter]))
+        for call in seed.calls
+        for parameter in _required(seed, call)
+    ]
+
+
+def _required(seed: Seed, call: SeedCall) -> list[str]:
+    """Parameters that the call can't do without and whose values, of one part, the task states."""
+    tool = seed.toolset.checkable.get(call.name)
+    stated = [name for name in call.arguments if tool and name in {*tool.required} - {*call.needs}]
+    values = [(name, call.arguments[name]) for name in stated]
+    return [
+        name
+        for name, value in values
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and str(value).strip()
+    ]
+
+
+def _without(seed: Seed, call: SeedCall, parameter: str, text: str) -> tuple[str, str]:
+    """The query without a value, and what is doubtful about it; empty where nothing is."""
+    query = seed.run.query
+    places = places_of(text, query) if text.strip() else []
+    if not places:
+        return query, _REASONS[3]
+    start, end = places[0]
+    objections = _objections(seed, call, parameter, text, start)
+    doubt = next((each for each, holds in zip(_DOUBTS, objections, strict=True) if holds), "")
+    if doubt:
+        return query, doubt
+    left = without_value(query, start, end)
+    if left is None or is_stated(text, left):
+        return query, _REASONS[-2]
+    others = {
+        str(leaf)
+        for each in seed.calls
+        for name, value in each.arguments.items()
+        if name not in each.needs
+        for leaf in leaves(value)
+    }
+    lost = any(is_stated(each, query) and not is_stated(each, left) for each in others - {text})
+    return left, _REASONS[-1] if lost else ""
+
+
+def _objections(
+    seed: Seed, call: SeedCall, parameter: str, text: str, start: int
+) -> Iterator[bool]:
+    """Whether each of the doubts holds, in their order."""
+    schema = properties(seed.toolset.checkable[call.name])[parameter]
+    yield not _is_telling(text, seed.run.query, start)
+    yield not {"default", "enum", "const"}.isdisjoint(schema)
+    yield any(is_stated(text, result) for result in _results_without(seed, text))
+    yield _is_elsewhere(seed, text, start)
+    yield _may_look_up(seed, call, parameter)
+    yield _has_rival(seed, parameter, text)
+
+
+def _is_telling(text: str, query: str, start: int) -> bool:
+    """Whether a value is a name, a number or in quotation marks, and none that one may guess.
+
+    A common word may follow from the rest of the query, and the year asked about may be this one.
+    """
+    if text.casefold() in _GUESSED or re.fullmatch(r"(?:19|20)\d\d", text):
+        return False
+    is_first = re.search(r"(?:^|[.?!]\s+)[\"'“‘]?$", query[:start]) is not None
+    is_name = any(word[0].isupper() for word in text.split()) and not (is_first and " " not in text)
+    has_digit = any(character.isdigit() for character in text)
+    return is_name or has_digit or query[max(start - 1, 0) : start] in {*"'\"“‘`"}
+
+
+def _results_without(seed: Seed, text: str) -> Iterator[str]:
+    """Results of the calls that can be made by someone who does not know a value."""
+    blocked: set[int] = set()
+    for at, call in enumerate(seed.calls):
+        passed = map(str, leaves(call.arguments))
+        if text in passed or not blocked.isdisjoint(call.needs.values()):
+            blocked.add(at)
+        elif call.result:
+            yield call.result
+
+
+def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
+    """Whether the value, or a name or number in it, is shown a second time."""
+    run = seed.run
+    rest = f"{run.query[:start]} | {run.query[start + len(text) :]}"
+    shown = [rest, run.system_prompt, *(file.path for file in seed.files)]
+    shown += [orjson.dumps(definition_of(tool)).decode() for tool in seed.toolset.tools]
+    if any(is_stated(text, part) for part in shown):
+        return True
+    parts = [word for word in re.findall(r"[^\W_]{2,}", text) if not word.islower()]
+    parts = [word for word in parts if stems(word) or not word.isalpha()]
+    if text.isdecimal() and int(text) < len(_NUMBERS):
+        parts.append(_NUMBERS[int(text)])
+    spoken = {word.casefold() for word in re.findall(r"[^\W_]+", f"{rest}\n{run.system_prompt}")}
+    return not spoken.isdisjoint(part.casefold() for part in parts)
+
+
+def _may_look_up(seed: Seed, call: SeedCall, parameter: str) -> bool:
+    """Whether a tool that does not take the value itself speaks of what it is."""
+    generic = stems("code name number text title type value")
+    wanted = stems(" ".join(name_words(parameter))) - generic or object_words(call.name)
+    return any(
+        parameter not in properties(tool)
+        and wanted <= stems(f"{' '.join(name_words(tool.name))} {tool.description}")
+        for tool in seed.toolset.tools
+    )
+
+
+def _has_rival(seed: Seed, parameter: str, text: str) -> bool:
+    """Whether the query states another value of the same kind, by the parameters' names."""
+    words = set(name_words(parameter))
+    kind = next((kind for kind in _KINDS if words & kind), frozenset[str]())
+    return any(
+        str(value) != text
+        and is_stated(str(value), seed.run.query)
+        and (name == parameter or not kind.isdisjoint(name_words(name)))
+        for call in seed.calls
+        for name, value in call.arguments.items()
+        if name not in call.needs and isinstance(value, str | int | float)
+    )

@@ -1,0 +1,84 @@
+"""The settings of what a model writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from ....config import Names, Option
+from ....llm.limits import Limits
+from ....llm.model_spec import AsksModels
+from ...prediction.config import PlannerSpec
+
+Kind = Literal["query", "plan", "distractors", "private"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What a model can write. The others are written for the query as the first of them leaves it."""
+_SPLITS_OF: Mapping[Kind, Sequence[str]] = {
+    "query": ("",),
+    "plan": ("holistic",),
+    "distractors": ("tool_extraneous",),
+    "private": ("unsolvable",),
+}
+"""Parts of the names of the splits that have a use for a kind."""
+
+UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
+"""Settings of models that one that writes does not have: it is shown no files."""
+
+
+class WriteConfig(AsksModels, Limits):
+    """Which model writes what of the cases, and what that may cost."""
+
+    spec = PlannerSpec
+    groups: ClassVar[Mapping[str, str]] = {
+        "Model: writing": "write repairs write_prompts",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "cache",
+    }
+
+    model: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+        default=None,
+        description="A model that writes what code can't, MODEL or MODEL@ADDRESS; without it "
+        "cases are built by code alone.",
+    )
+    write: Names = Field(
+        default=(),
+        description="What it writes: query (harder and more natural, values kept), plan (prose of "
+        "the solution), distractors (invented tools), private (a query that lacks a value nobody "
+        "can look up); default all that the splits have a use for.",
+    )
+    repairs: int = Field(
+        default=2,
+        ge=0,
+        le=20,
+        description="How often it is asked again, with the complaints, for a text that code does "
+        "not accept.",
+    )
+    write_prompts: str = Field(default="writing@1", description="writing@1, or a TOML file.")
+    cache: Annotated[
+        bool | Path | None,
+        Option("--no-cache", help="Neither read nor fill the cache of replies."),
+    ] = Field(
+        default=None,
+        description="Whether replies are cached for later runs, or the folder for them. None "
+        "caches all but those of a client of your own.",
+    )
+
+    @field_validator("write")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in names if name not in KINDS]:
+            raise ValueError(f"expected some of {', '.join(KINDS)}, got {unknown[0]!r}")
+        return names
+
+    def kinds(self, splits: Sequence[str]) -> tuple[Kind, ...]:
+        """What is written for cases of some splits, in the order of ``KINDS``."""
+        if self.write:
+            return tuple(kind for kind in KINDS if kind in self.write)
+        return tuple(
+            kind
+            for kind in KINDS
+            if any(part in split for part in _SPLITS_OF[kind] for split in splits)
+        )

@@ -1,0 +1,76 @@
+"""What a writing model is sent: the texts of a prompt set over a task, foreign text fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+from ....protocols.fence import fence
+from ....records.tools import pretty
+from ...prediction.prompt_sets import PromptSet, load_prompt_set
+from .config import KINDS
+from .rules import MOST_INVENTED, Complaint
+from .tasks import WritingTask
+
+PATHS = (*(f"{kind}.{part}" for kind in KINDS for part in ("system", "user")), "repair")
+"""The texts of a prompt set: two for each kind, and the request to mend an answer."""
+NAMES = (
+    "fence",
+    "query",
+    "system_prompt",
+    "tools",
+    "used",
+    "solution",
+    "literals",
+    "removable",
+    "most",
+    "complaints",
+)
+"""The values that they may use; all but ``most`` and the complaints are of the seed."""
+_FOLDER = resources.files(__name__.rpartition(".")[0]).joinpath("prompt_sets")
+
+
+def write_prompts(ref: str) -> PromptSet:
+    """The prompt set of that name, or of a user's file.
+
+    Raises:
+        OptionError: If it can't be used.
+    """
+    return load_prompt_set(ref, kind="write_prompts", paths=PATHS, names=NAMES, folder=_FOLDER)
+
+
+def messages_of(task: WritingTask, prompts: PromptSet) -> list[dict[str, Any]]:
+    """The request for a text, as chat messages."""
+    values = _values(task)
+    return [
+        {"role": "system", "content": prompts.render(f"{task.kind}.system", values)},
+        {"role": "user", "content": prompts.render(f"{task.kind}.user", values)},
+    ]
+
+
+def repair_of(
+    task: WritingTask, prompts: PromptSet, reply: str, complaints: Iterable[Complaint]
+) -> list[dict[str, Any]]:
+    """What follows a reply that is not accepted: itself, and the request to mend it."""
+    listed = "\n".join(dict.fromkeys(f"- {complaint.text}" for complaint in complaints))
+    asked = prompts.render("repair", {**_values(task), "complaints": listed})
+    return [
+        {"role": "assistant", "content": reply.strip() or "(The answer was empty.)"},
+        {"role": "user", "content": asked},
+    ]
+
+
+def _values(task: WritingTask) -> dict[str, Any]:
+    return {
+        "fence": fence,
+        "query": task.query,
+        "system_prompt": task.system_prompt,
+        "tools": pretty(list(task.tools)),
+        "used": "\n".join(sorted(task.used)),
+        "solution": pretty(list(task.solution)),
+        "literals": "\n".join(task.literals),
+        "removable": "\n".join(task.removable),
+        "most": MOST_INVENTED,
+        "complaints": "",
+    }

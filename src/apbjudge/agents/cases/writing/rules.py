@@ -1,0 +1,345 @@
+"""What code demands of a text that a model wrote; every rule is a pure function."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ....errors import RowError
+from ....records import Tool, json_values
+from ....records.loose_json import as_list, as_object
+from ....records.tools import read_tool
+from ..likeness import LIKE, definition_of, is_same, likeness, name_words, properties
+from ..literals import is_worded, numbers_in, written_at
+from .config import Kind
+from .tasks import WritingTask
+
+MOST_INVENTED = 10
+"""Tools that are invented for a seed: as many as the highest published level has distractors."""
+_LONGEST_DESCRIPTION = 600
+
+
+class Complaint(NamedTuple):
+    """Why a text is not accepted: a code to be counted, and a sentence for the model."""
+
+    code: str
+    text: str
+
+
+class TextReading(NamedTuple):
+    """What a reply holds.
+
+    Attributes:
+        value: The text or texts by name; None where there are none. Of several tools only those
+            that nothing was found against.
+        complaints: What was found; none where all is accepted.
+    """
+
+    value: dict[str, Any] | None
+    complaints: tuple[Complaint, ...]
+
+
+def read_reply(task: WritingTask, reply: str) -> TextReading:
+    """A model's reply, held against all rules of the task."""
+    wanted = _KEYS[task.kind]
+    found = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
+    if not found:
+        keys = " and ".join(f'"{key}"' for key in wanted)
+        return TextReading(None, (Complaint("no JSON", f"Answer with a JSON object with {keys}."),))
+    return _READERS[task.kind](task, found[-1])
+
+
+_KEYS: Mapping[Kind, tuple[str, ...]] = {
+    "query": ("query",),
+    "plan": ("plan",),
+    "distractors": ("tools",),
+    "private": ("query", "removed"),
+}
+
+
+def _answer_in(value: object, kind: Kind) -> dict[str, Any] | None:
+    """The object that was asked for; of tools also a bare list of them."""
+    answer = as_object(value)
+    if answer is None and kind == "distractors" and as_list(value):
+        answer = {"tools": value}
+    return answer if answer is not None and set(_KEYS[kind]) <= answer.keys() else None
+
+
+# Texts --------------------------------------------------------------------------------------------
+
+
+def _query(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
+    text = _text(answer["query"])
+    return _reading({"query": text}, query_complaints(task, text, task.literals))
+
+
+def _private(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
+    text, removed = _text(answer["query"]), str(answer["removed"]).strip()
+    if removed not in task.removable:
+        said = f'"removed" must be one of the values listed as removable, not {removed[:80]!r}.'
+        return TextReading(None, (Complaint("not removable", said),))
+    kept = [literal for literal in task.literals if literal != removed]
+    complaints = list(query_complaints(task, text, kept))
+    if is_worded(removed, text):
+        said = f"The query still states {removed!r}, also if in another spelling."
+        complaints.append(Complaint("value still there", said))
+    return _reading({"query": text, "removed": removed}, complaints)
+
+
+def _plan(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
+    text = _text(answer["plan"])
+    return _reading({"plan": text}, plan_complaints(task, text))
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _reading(
+    value: dict[str, Any], complaints: Iterator[Complaint] | Sequence[Complaint]
+) -> TextReading:
+    listed = tuple(complaints)
+    return TextReading(None if listed else value, listed)
+
+
+def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> Iterator[Complaint]:
+    """What is wrong with a query.
+
+    Args:
+        task: The task, with the query as it was.
+        text: The new query.
+        literals: Values that have to stand in it.
+    """
+    yield from _length("query", text, most=3 * len(task.query) + 600)
+    if _bare(text) == _bare(task.query):
+        yield Complaint("same as before", "The query is the same as before.")
+    for literal in literals:
+        if written_at(literal, text) is None:
+            said = f"The query lacks the value {literal!r}, which must stand in it word for word."
+            yield Complaint("literal lost", said)
+    for number in numbers_in(text):
+        if not is_worded(number, task.query):
+            yield Complaint("value added", f"The query states {number!r}, as it did not before.")
+    for name in task.offered:
+        if names_tool(name, text) and not names_tool(name, task.query):
+            yield Complaint("tool named", f"The query names the tool {name!r}.")
+    yield from _told(task, text, "The query")
+    if (found := _TELLS_CASE.search(text)) and not _TELLS_CASE.search(task.query):
+        said = f"The query itself must not say what is special about it: {found.group()!r}."
+        yield Complaint("condition told", said)
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _length(name: str, text: str, *, most: int) -> Iterator[Complaint]:
+    if not text:
+        yield Complaint("empty", f'"{name}" is empty or no text.')
+    elif len(text) > most:
+        said = f"The {name} has {len(text)} characters, more than the {most} allowed."
+        yield Complaint("too long", said)
+
+
+def _told(task: WritingTask, text: str, what: str) -> Iterator[Complaint]:
+    for result in task.results:
+        if written_at(result, text) is not None:
+            said = f"{what} states {result!r}, which is known from a tool's result alone."
+            yield Complaint("result told", said)
+
+
+_TELLS_CASE = re.compile(
+    r"unsolvable|unanswerable|infeasible|no solution|"
+    r"impossible to (?:solve|answer|do|complete|know|look up)|"
+    r"(?:can ?not|can't|can’t) be (?:solved|answered|done|known|found|looked up)|"
+    r"(?:private|missing|unavailable|withheld) (?:knowledge|information|value|data)|"
+    r"(?:nobody|no one|no tool) (?:else )?(?:can|could|knows|would know)",
+    re.IGNORECASE,
+)
+
+
+def names_tool(name: str, text: str) -> bool:
+    """Whether a text names a tool: by a name that is no word, or by a word that it calls a tool."""
+    quoted = re.escape(name)
+    if re.search(r"[_.\d]|[a-z][A-Z]", name):
+        return re.search(rf"(?<!\w){quoted}(?!\w)", text, re.IGNORECASE) is not None
+    called = rf"`{quoted}`|(?<!\w){quoted}\(|(?<!\w){quoted} (?:tool|function|api|endpoint)\b"
+    return re.search(called, text, re.IGNORECASE) is not None
+
+
+_IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w/@])")
+
+
+def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
+    """What is wrong with the prose of a plan."""
+    yield from _length("plan", text, most=600 + 600 * len(task.solution))
+    if text.startswith(("{", "[")):
+        yield Complaint("no prose", "The plan is JSON, not prose.")
+    for name in sorted(task.used):
+        if written_at(name, text) is None:
+            yield Complaint("step missing", f"The plan does not name {name!r}, which is called.")
+    given = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
+    known = "\n".join(given)
+    for word in dict.fromkeys(_IDENTIFIER.findall(text)):
+        if word not in task.offered and word not in known:
+            yield Complaint("unknown tool", f"No tool that is offered is called {word!r}.")
+    steps = {str(number) for number in range(len(task.solution) + 1)}
+    for number in numbers_in(text):
+        if number.strip("#()") not in steps and not is_worded(number, known):
+            yield Complaint(
+                "value added", f"The plan states {number!r}, which is in no text above."
+            )
+    yield from _told(task, text, "The plan")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a JSON value, names of fields and numbers too."""
+    if (parts := as_object(value)) is not None:
+        for name, part in parts.items():
+            yield name
+            yield from _texts(part)
+    elif (listed := as_list(value)) is not None:
+        for part in listed:
+            yield from _texts(part)
+    elif value is not None:
+        yield str(value)
+
+
+# Tools --------------------------------------------------------------------------------------------
+
+
+def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
+    entries = (as_list(answer["tools"]) or [])[:MOST_INVENTED]
+    if not entries:
+        return TextReading(None, (Complaint("empty", '"tools" is no list of tools, or empty.'),))
+    offered = [read_tool(tool, "tools") for tool in task.tools]
+    kept: dict[str, dict[str, Any]] = {}
+    complaints: list[Complaint] = []
+    for number, entry in enumerate(entries, start=1):
+        read = _invented(entry)
+        if isinstance(read, str):
+            said = f"Tool {number} is no valid definition: {read}."
+            complaints.append(Complaint("definition invalid", said))
+            continue
+        found = list(tool_complaints(task, read, offered))
+        if _bare(read.name) in kept:
+            found.append(Complaint("name taken", f"Two tools are called {read.name!r}."))
+        if found:
+            complaints += found
+        else:
+            kept[_bare(read.name)] = definition_of(read)
+    return TextReading({"tools": list(kept.values())} if kept else None, tuple(complaints))
+
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,63}")
+_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+
+
+def _invented(entry: object) -> Tool | str:
+    """A tool, or why its definition is no valid one."""
+    spec = as_object(entry) or {}
+    try:
+        tool = read_tool({key: part for key, part in spec.items() if key != "cost"}, "tool")
+    except RowError as error:
+        return str(error)
+    if not _NAME.fullmatch(tool.name) or tool.other_names:
+        return f"expected one name without spaces, got {tool.name[:80]!r}"
+    if len(tool.description.split()) < 2:
+        return f"{tool.name}: expected a description"
+    fault = "" if tool.parameter_kind == "absent" else _schema_fault(tool)
+    return f"{tool.name}: {fault}" if fault else tool
+
+
+def _schema_fault(tool: Tool) -> str:
+    if tool.parameter_kind != "json_schema":
+        return "expected parameters as the JSON Schema of an object"
+    described = properties(tool)
+    if undefined := next((name for name in tool.required if name not in described), None):
+        return f"the required parameter {undefined!r} is not among the properties"
+    odd = next((name for name, spec in described.items() if spec.get("type") not in _TYPES), None)
+    return "" if odd is None else f"parameter {odd!r}: expected one type of {', '.join(_TYPES)}"
+
+
+def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> Iterator[Complaint]:
+    """What is wrong with an invented tool whose definition is valid.
+
+    Args:
+        task: The task that it must not serve.
+        tool: The tool.
+        offered: The tools offered, those that the solution calls among them.
+    """
+    name = tool.name
+    if _bare(name) in {_bare(other.name) for other in offered}:
+        yield Complaint("name taken", f"A tool called {name!r} is offered already.")
+    used = [other for other in offered if other.name in task.used]
+    for other in used:
+        same_words = set(name_words(name)) == set(name_words(other.name))
+        if likeness(tool, other) >= LIKE or is_same(tool, other) or same_words:
+            said = f"{name!r} is much like {other.name!r} and might serve in its place."
+            yield Complaint("like a needed tool", said)
+    style = style_of([other.name for other in offered])
+    if style and style_of([name]) not in ("", style):
+        yield Complaint(
+            "other naming style", f"{name!r} is not named in {style}, as the others are."
+        )
+    if len(tool.description) > _LONGEST_DESCRIPTION:
+        said = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
+        yield Complaint("too long", said)
+    shown = " ".join((" ".join(name_words(name)), tool.description, *_texts(properties(tool))))
+    if found := _TELLS_TOOL.search(shown):
+        said = f"{name!r} says what it is here for: {found.group()!r}."
+        yield Complaint("condition told", said)
+    others = "\n".join(_texts(list(task.tools)))
+    for literal in task.literals:
+        if len(literal) > 2 and is_worded(literal, shown) and not is_worded(literal, others):
+            yield Complaint("task quoted", f"{name!r} states {literal!r}, a value of the task.")
+    if _describe_all(offered) and not _describe_all([tool]):
+        said = f"A parameter of {name!r} has no description, unlike those of the other tools."
+        yield Complaint("parameter not described", said)
+
+
+_TELLS_TOOL = re.compile(
+    r"distract|decoy|red herring|irrelevant|unrelated|useless|unused|unneeded|unnecessary|"
+    r"extraneous|"
+    r"(?:not|never) (?:be )?(?:needed|required|relevant|used|called|helpful)|"
+    r"(?:do not|don't|don’t|never|must not) (?:use|call)|"
+    r"\b(?:dummy|fictional|fictitious|invented|made[- ]up|placeholder)\b|"
+    r"\bthis (?:task|query|case|request|scenario)\b|cannot (?:serve|help|solve)",
+    re.IGNORECASE,
+)
+
+
+def _describe_all(tools: Sequence[Tool]) -> bool:
+    return all(spec.get("description") for tool in tools for spec in properties(tool).values())
+
+
+def style_of(names: Sequence[str]) -> str:
+    """How names of several words are written, such as ``snake_case``.
+
+    Returns:
+        The style of most of them; empty where none has several words, or several are as common.
+    """
+    styles = Counter(style for name in names if (style := _style(name)))
+    ranked = styles.most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return ""
+    return ranked[0][0]
+
+
+def _style(name: str) -> str:
+    marks = {"_": "snake_case", "-": "kebab-case", ".": "dotted.case"}
+    if (mark := next((mark for mark in marks if mark in name), None)) is not None:
+        return marks[mark]
+    if not re.search(r"[a-z0-9][A-Z]", name):
+        return ""
+    return "PascalCase" if name[0].isupper() else "camelCase"
+
+
+_READERS: Mapping[Kind, Callable[[WritingTask, Mapping[str, Any]], TextReading]] = {
+    "query": _query,
+    "plan": _plan,
+    "distractors": _distractors,
+    "private": _private,
+}

@@ -1,0 +1,146 @@
+"""From seeds to tasks: all that a prompt shows and that code holds the answer against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from ....errors import RowError
+from ....records import Record
+from ..likeness import definition_of
+from ..literals import is_worded, literals_of, results_of
+from ..references import chain_of
+from ..seeds import Seed
+from ..transforms.unsolvable import removable_values
+from .config import Kind
+
+REWRITTEN = "query rewritten by a model"
+"""The repair that a seed with such a query states."""
+
+
+class WritingTask(Record):
+    """Something to be written for a seed.
+
+    Attributes:
+        id: The seed's id and the kind.
+        seed: The seed's id.
+        kind: What is to be written.
+        place: Where the seed was read, such as ``runs.jsonl:12``.
+        query: The task.
+        system_prompt: Instructions of the agent; empty without.
+        tools: Definitions of all tools offered.
+        solution: The solution's calls, with a description of each parameter; no result is in it.
+        literals: Values that the solution takes from the query; they stay in it.
+        removable: Those of them that nobody could know otherwise.
+        results: Values that only results bring; no text may state them.
+    """
+
+    id: str
+    seed: str
+    kind: Kind
+    place: str
+    query: str
+    system_prompt: str
+    tools: tuple[dict[str, Any], ...]
+    solution: tuple[dict[str, Any], ...]
+    literals: tuple[str, ...]
+    removable: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all that matters for the answer: tasks that share it may share an answer."""
+        content = self.model_dump(exclude={"id", "seed", "place"})
+        text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        return blake2b(text, digest_size=16).hexdigest()
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Names of the tools that the solution calls."""
+        return frozenset(call["name"] for call in self.solution)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of all tools."""
+        return tuple(tool["name"] for tool in self.tools)
+
+
+def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
+    """The task of writing something for a seed, or why there is none."""
+    try:
+        tools = seed.toolset.tools
+    except RowError as error:
+        return f"tools that can't be read: {error}"
+    literals = literals_of(seed)
+    removable = _removable(seed, literals) if kind == "private" else ()
+    reasons = {
+        "no calls in the solution": not seed.calls,
+        "no query": not seed.run.query.strip(),
+        "the source has a plan": kind == "plan" and bool(seed.plan),
+        "the query is not one message of the user's": kind == "query"
+        and _first_message(seed) is None,
+        "no value of the query that nobody could know": kind == "private" and not removable,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), None):
+        return reason
+    place = seed.run.place
+    return WritingTask(
+        id=f"{seed.seed_id}:{kind}",
+        seed=seed.seed_id,
+        kind=kind,
+        place=f"{place.file}:{place.line}" if place.line else place.file,
+        query=seed.run.query,
+        system_prompt=seed.run.system_prompt,
+        tools=tuple(map(definition_of, tools)),
+        solution=tuple(chain_of(seed)),
+        literals=literals,
+        removable=removable,
+        results=results_of(seed) if kind != "distractors" else (),
+    )
+
+
+def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
+    """The literals that nobody could know were they not in the query, apart from all others."""
+    return tuple(
+        value
+        for value in removable_values(seed)
+        if value in literals
+        and not any(
+            is_worded(value, other) or is_worded(other, value)
+            for other in literals
+            if other != value
+        )
+    )
+
+
+def _first_message(seed: Seed) -> int | None:
+    """Index of the step that is the query; -1 where the user says nothing in the steps.
+
+    None where the user says more than the query, or something else: then a query that was
+    rewritten would not fit what is said.
+    """
+    said = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
+    if not said:
+        return -1
+    is_query = seed.run.steps[said[0]].text.strip() == seed.run.query.strip()
+    return said[0] if len(said) == 1 and is_query else None
+
+
+def with_query(seed: Seed, query: str) -> Seed:
+    """A seed whose user asks in other words, also in the message that the run begins with."""
+    at = _first_message(seed)
+    steps = tuple(
+        replace(step, text=query) if place == at else step
+        for place, step in enumerate(seed.run.steps)
+    )
+    return replace(
+        seed,
+        run=replace(seed.run, query=query, steps=steps),
+        repairs=(*seed.repairs, REWRITTEN),
+        written=(*seed.written, query),
+    )

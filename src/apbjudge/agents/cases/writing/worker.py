@@ -1,0 +1,153 @@
+"""Having a model write, as work of the run loop: a task in, a text or why there is none out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from ....errors import AccessError, JudgeError, PendingError
+from ....llm.base import Completion
+from ....llm.reasks import ask_until
+from ....records import Usage
+from ....runs.loop import Job
+from ....runs.resume import BAD_INPUT
+from ....runs.rows import BadRow
+from ...prediction.prompt_sets import PromptSet
+from ...prediction.worker import REFUSED as REFUSALS
+from ...prediction.worker import Account, Planner, failure, response_of
+from .prompts import messages_of, repair_of
+from .records import CUT_OFF, REFUSED, Row, is_final
+from .rules import Complaint, TextReading, read_reply
+from .source import TaskRow
+from .tasks import WritingTask
+from .writings import Writings
+
+
+class WritingWorker:
+    """Has a text written and asks again, with the complaints, for one that is not accepted.
+
+    Args:
+        planner: The model.
+        prompts: What it is sent.
+        repairs: How often it is asked again at most.
+        writings: What was written in earlier sessions.
+    """
+
+    waits = True
+
+    def __init__(
+        self, planner: Planner, prompts: PromptSet, repairs: int, writings: Writings
+    ) -> None:
+        self._planner = planner
+        self._prompts = prompts
+        self._repairs = repairs
+        self._writings = writings
+
+    def job(self, row: TaskRow) -> Job[Row]:
+        """The job of a task."""
+        task, messages = row.task, messages_of(row.task, self._prompts)
+        fields = {
+            "id": task.id,
+            "seed": task.seed,
+            "kind": task.kind,
+            "task": task.digest,
+            "model": self._planner.spec.model,
+            "line": row.line,
+            "fingerprint": self._fingerprint(task, messages),
+        }
+        return Job(fields, lambda: self._write(task, fields, messages))
+
+    def _fingerprint(self, task: WritingTask, messages: list[dict[str, Any]]) -> str:
+        """That of the record of an earlier session, unless more repairs are allowed by now.
+
+        Then the task is done anew; the replies that it got so far are in the cache.
+        """
+        record = self._writings.answer(task)
+        if record is not None and is_final(record, self._repairs):
+            return record["fingerprint"]
+        tried = "0" if record is None else str(len(record["attempts"]))
+        return self._planner.fingerprint(messages, 0, task.digest, tried)
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a task that can't be used."""
+        fields = {"id": row.item_id, "line": row.line, "fingerprint": row.digest.hex()[:32]}
+        return failure(fields, BAD_INPUT, detail)
+
+    async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
+        account, attempts = Account(), list[Row]()
+        readings: list[TextReading] = []
+
+        def ask() -> Awaitable[Completion]:
+            return self._planner.ask(self._planner.request(messages, 0, task.seed))
+
+        def read(completion: Completion) -> TextReading | None:
+            nonlocal messages
+            account.add(completion.usage, completion.cost_usd, completion.latency_s)
+            readings.append(reading := _reading_of(task, completion))
+            attempts.append(self._attempt(completion, messages, reading))
+            is_last = len(attempts) > self._repairs or _is_refusal(completion)
+            if is_last or not reading.complaints:
+                return reading
+            reply = response_of(completion)
+            messages = [*messages, *repair_of(task, self._prompts, reply, reading.complaints)]
+            return None
+
+        try:
+            await ask_until(ask, read, reasks=self._repairs)
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return {
+                **failure(fields, error.reason, str(error), usage),
+                "cost_usd": account.cost_usd if attempts else None,
+                "attempts": attempts,
+            }
+        best = _best(readings)
+        return {
+            **{name: fields[name] for name in ("id", "seed", "kind", "task", "model")},
+            "value": best.value,
+            "rejected": readings[-1].complaints[0].code if best.value is None else None,
+            "complaints": [complaint.text for complaint in best.complaints],
+            "attempts": attempts,
+            **account.to_json(),
+            "settings": self._planner.spec.asked["settings"],
+            "prompt_set": self._prompts.name,
+            "line": fields["line"],
+            "fingerprint": fields["fingerprint"],
+        }
+
+    def _attempt(
+        self, completion: Completion, messages: list[dict[str, Any]], reading: TextReading
+    ) -> Row:
+        return {
+            "fingerprint": self._planner.fingerprint(messages, 0),
+            "reply": response_of(completion),
+            "finish_reason": completion.finish_reason,
+            "refusal": completion.refusal,
+            "served_model": completion.served_model,
+            "complaints": [{"code": each.code, "text": each.text} for each in reading.complaints],
+        }
+
+
+def _is_refusal(completion: Completion) -> bool:
+    return completion.finish_reason in REFUSALS or bool(completion.refusal)
+
+
+def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
+    """What a completion holds; a refusal or half a reply holds nothing."""
+    if _is_refusal(completion):
+        return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
+    if completion.finish_reason == "length":
+        said = "The answer was cut off at the limit of tokens: write a shorter one."
+        return TextReading(None, (Complaint(CUT_OFF, said),))
+    return read_reply(task, response_of(completion))
+
+
+def _best(readings: list[TextReading]) -> TextReading:
+    """The last reading where it is accepted; else that which holds most, such as most tools."""
+    last = readings[-1]
+    if not last.complaints:
+        return last
+    held = [reading for reading in readings if reading.value is not None]
+    return max(held, key=lambda each: len((each.value or {})["tools"]), default=last)

@@ -1,0 +1,129 @@
+"""The settings of entropy-guided branching, and of the analysis that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from ....config import Config, Option
+from ...prediction.config import PlannerSpec, TestedConfig
+from ..config import FirstTasks
+from .distributions import MOST_LABELS, LabelKind
+
+Method = Literal["egb", "self-consistency", "react"]
+Order = Literal["entropy", "random", "position"]
+VerifierKind = Literal["oracle", "judge", "none"]
+
+
+class BranchConfig(Config):
+    """How a case is run and branched; see ``search``."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Branching": "order max_branches max_branches_per_step max_trajectories branch_seed"
+    }
+
+    method: Method = Field(
+        default="egb",
+        description="egb: the likeliest choice of each substep, then branches; self-consistency: "
+        "the same without branches; react: one action a substep.",
+    )
+    verifier: VerifierKind = Field(
+        default="oracle",
+        description="What says that a run is right, so that the search ends: oracle (the "
+        "reference), judge, or none: all branches are run and the first pass is the result.",
+    )
+    order: Order = Field(
+        default="entropy",
+        description="Which substep is branched first: the one of the highest entropy, or as "
+        "controls a random one or the first.",
+    )
+    max_branches: int = Field(default=50, ge=0, description="Branches of a case at most.")
+    max_branches_per_step: int = Field(
+        default=5, ge=0, description="Branches at one substep at most."
+    )
+    max_trajectories: int | None = Field(
+        default=None,
+        ge=1,
+        description="Runs of a case at most, the first pass included: 1 never branches.",
+    )
+    branch_seed: int = Field(default=0, ge=0, description="Seed of the random order.")
+
+    @property
+    def budget(self) -> int:
+        """Branches of a case at most, by both limits; none but with ``egb``."""
+        if self.method != "egb":
+            return 0
+        if self.max_trajectories is None:
+            return self.max_branches
+        return min(self.max_branches, self.max_trajectories - 1)
+
+
+class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
+    """Which models carry out the plans, how their doubt is measured, and where it all goes."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        **BranchConfig.groups,
+        "Agent": "first samples labels max_candidates scope trials",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
+
+    judge: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+        default=None,
+        description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
+    )
+    samples: int = Field(
+        default=10,
+        ge=0,
+        le=1000,
+        description="Samples of each choice at temperature 1; 0 takes the probabilities of labels "
+        "instead, where the endpoint reports them.",
+    )
+    labels: LabelKind | None = Field(
+        default=None,
+        description="Labels of the candidates for --samples 0; without it letters where there are "
+        "enough, else two digits.",
+    )
+    max_candidates: int = Field(
+        default=100, ge=2, le=100, description="Choices shown, doing without a tool among them."
+    )
+    scope: Literal["case", "library"] = Field(
+        default="case",
+        description="Whose recorded calls may answer: the case's own, or of all cases with a tool "
+        "of the same interface.",
+    )
+    trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> BranchRunConfig:
+        if (self.verifier == "judge") != (self.judge is not None):
+            expected = "a model" if self.verifier == "judge" else "none"
+            raise ValueError(f"--judge: expected {expected} with --verifier {self.verifier}")
+        most = MOST_LABELS[self.labels or "digits"]
+        if self.samples == 0 and self.max_candidates > most:
+            raise ValueError(f"--max-candidates: expected at most {most} {self.labels}")
+        return self
+
+
+class EntropyConfig(Config):
+    """How entropies are set against errors; see ``analysis``."""
+
+    rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
+        description="Runs whose steps carry distributions, as branch writes them, or a run of a "
+        "judge with samples or logprobs."
+    )
+    labels: tuple[Path, ...] = Field(
+        default=(), description="Labels of humans, which say where a judge was wrong."
+    )
+    unit: Literal["nats", "bits"] = Field(default="nats", description="Unit of entropies.")
+    estimate: Literal["plug-in", "miller-madow"] = Field(
+        default="plug-in",
+        description="Entropy of samples: as counted, or corrected for its bias.",
+    )
+    bins: int = Field(default=5, ge=1, le=100, description="Number of bins.")
+    binning: Literal["width", "quantiles"] = Field(
+        default="width", description="Bins equally wide, or with about as many choices in each."
+    )

@@ -1,0 +1,190 @@
+"""How a tested model's choice of a tool is distributed: by sampling it, or by its probabilities.
+
+Entropy is in nats here and in every file. That of samples takes few values, at most ln m for m of
+them, and is too low on average; it is never to be compared with that of probabilities.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, fsum
+from typing import Any, Literal, NamedTuple
+
+from ....llm.logprobs import TokenChoice
+from ....statistics.entropy import shannon_entropy
+from ..plans import PlanAction
+
+Estimator = Literal["sampling", "logits", "known"]
+"""Where shares come from: counted among samples, computed from token probabilities, or known
+because the policy is a simulated one."""
+MIN_SHARE = 0.01
+"""Alternatives below this share are not tried (section 5 of arXiv:2604.12126)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One choice for a substep.
+
+    Attributes:
+        tool: Name; None for doing without.
+        share: Estimated probability.
+        action: A call of it that the model made; None where one has to be asked for.
+    """
+
+    tool: str | None
+    share: float
+    action: PlanAction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """An estimated distribution over the choices for a substep.
+
+    Attributes:
+        candidates: By falling share; of equal ones the first seen comes first. Empty where nothing
+            could be read.
+        estimator: Where the shares come from.
+        n: Samples, the unreadable ones left out; 1 without samples.
+        captured: Probability, or share of samples, that went to candidates before their shares were
+            scaled to sum to 1. What is missing went to replies that name none.
+    """
+
+    candidates: tuple[Candidate, ...]
+    estimator: Estimator
+    n: int = 1
+    captured: float = 1.0
+
+    @property
+    def entropy(self) -> float:
+        """Shannon's entropy of the shares, in nats."""
+        return shannon_entropy(candidate.share for candidate in self.candidates)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a step's ``extra.distribution`` has it; see ``analysis``."""
+        return {
+            "estimator": self.estimator,
+            "n": self.n,
+            "captured": self.captured,
+            "entropy": self.entropy,
+            "candidates": [{"tool": each.tool, "share": each.share} for each in self.candidates],
+        }
+
+
+def from_samples(actions: Sequence[PlanAction]) -> Distribution:
+    """The distribution of some independent actions, the first of each tool kept as its call.
+
+    Actions that can't be read are no choices: they lower ``captured`` alone.
+    """
+    readable = [action for action in actions if action.is_readable]
+    counts = Counter(action.tool for action in readable)  # in the order first seen
+    first: dict[str | None, PlanAction] = {}
+    for action in readable:
+        first.setdefault(action.tool, action)
+    ranked = sorted(counts, key=lambda tool: -counts[tool])
+    n = len(readable)
+    return Distribution(
+        tuple(Candidate(tool, counts[tool] / n, first[tool]) for tool in ranked),
+        "sampling",
+        n,
+        n / len(actions) if actions else 0.0,
+    )
+
+
+# Labels -------------------------------------------------------------------------------------------
+
+LabelKind = Literal["digits", "letters"]
+"""``digits``: 00 to 99, never a lone digit, so that no label begins another; ``letters``: A to Z,
+which most vocabularies have as tokens of their own."""
+MOST_LABELS: Mapping[LabelKind, int] = {"digits": 100, "letters": 26}
+
+
+def labels(n: int, kind: LabelKind = "digits") -> list[str]:
+    """The labels of n candidates.
+
+    Raises:
+        ValueError: If there are more candidates than labels.
+    """
+    if not 0 <= n <= MOST_LABELS[kind]:
+        raise ValueError(f"labels: expected at most {MOST_LABELS[kind]} candidates, got {n}")
+    return [f"{i:02d}" if kind == "digits" else chr(65 + i) for i in range(n)]
+
+
+class LabelShares(NamedTuple):
+    """How probable each label is.
+
+    Attributes:
+        shares: By label, in the order given, scaled to sum to 1; all 0 where nothing was captured.
+        captured: Probability of all labels together, over the whole vocabulary.
+        unresolved: Probability of first tokens that begin labels and whose continuation is not
+            known; part of what is not captured.
+    """
+
+    shares: dict[str, float]
+    captured: float
+    unresolved: float
+
+
+def label_shares(
+    known: Sequence[str], first: TokenChoice, following: Mapping[str, TokenChoice]
+) -> LabelShares:
+    """The probabilities of labels from those of tokens over the whole vocabulary.
+
+    The probability of a label is that of the token that is all of it, plus, for each token that
+    begins it, that token's probability times the one of the rest after it. Nothing is divided by
+    the mass of digits alone, as the paper's algorithm has it: then whatever is no digit, such as
+    the end of a number of one digit, would get nothing. Blanks around a token do not count.
+
+    Args:
+        known: The labels; none is the beginning of another.
+        first: The first token of the reply with its alternatives.
+        following: By a beginning of labels, the token that followed it with its alternatives.
+    """
+    shares = dict.fromkeys(known, 0.0)
+    unresolved = 0.0
+    for text, p in _texts(first).items():
+        if text in shares:
+            shares[text] += p
+        elif any(label.startswith(text) for label in known):
+            if text not in following:
+                unresolved += p
+                continue
+            for rest, share in _texts(following[text]).items():
+                if text + rest in shares:
+                    shares[text + rest] += p * share
+    captured = min(1.0, fsum(shares.values()))
+    if captured > 0:
+        total = fsum(shares.values())
+        shares = {label: share / total for label, share in shares.items()}
+    return LabelShares(shares, captured, unresolved)
+
+
+def beginnings(known: Sequence[str], first: TokenChoice) -> dict[str, float]:
+    """The tokens that begin labels without being one, with their probabilities, likeliest first."""
+    some = {
+        text: p
+        for text, p in _texts(first).items()
+        if text not in known and any(label.startswith(text) for label in known)
+    }
+    return dict(sorted(some.items(), key=lambda item: -item[1]))
+
+
+def _texts(choice: TokenChoice) -> dict[str, float]:
+    """Probabilities by text without blanks; of equal tokens listed twice the first counts."""
+    found: dict[str, float] = {}
+    by_token = dict([*choice.top[::-1], (choice.token, choice.logprob)])
+    for token, logprob in by_token.items():
+        if text := token.strip():
+            found[text] = found.get(text, 0.0) + exp(logprob)
+    return found
+
+
+def from_labels(
+    tools: Sequence[str | None], known: Sequence[str], found: LabelShares
+) -> Distribution:
+    """The distribution over tools that labels stand for; empty where no label was captured."""
+    pairs = [(tool, found.shares[label]) for tool, label in zip(tools, known, strict=True)]
+    ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
+    candidates = tuple(Candidate(tool, share) for tool, share in ranked)
+    return Distribution(candidates, "logits", captured=found.captured)

@@ -1,0 +1,42 @@
+"""What an agent has to say of itself to be branched."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from ....records import Usage
+from ..plans import PlanAction, Situation
+from .distributions import Distribution
+
+
+class EstimatedDistribution(NamedTuple):
+    """A distribution, and what it took to estimate it."""
+
+    distribution: Distribution
+    usage: Usage = Usage()
+
+
+class Decision(NamedTuple):
+    """An action, and what it took to get it."""
+
+    action: PlanAction
+    usage: Usage = Usage()
+
+
+class Policy(Protocol):
+    """An agent that carries out plans, one action a substep.
+
+    Its answers depend on the situation alone; nothing is remembered from one call to the next.
+    """
+
+    async def distribution(self, situation: Situation) -> EstimatedDistribution:
+        """How its choice is distributed; says by its ``estimator`` how it was found out."""
+        ...
+
+    async def act(self, situation: Situation) -> Decision:
+        """One action, as the agent acts without branching: its likeliest, or one sample."""
+        ...
+
+    async def complete(self, situation: Situation, tool: str | None) -> Decision:
+        """An action with a tool that ``distribution`` named without a call of it."""
+        ...

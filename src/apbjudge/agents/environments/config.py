@@ -1,0 +1,103 @@
+"""The settings of a run of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from ...config import Config, Option
+from ...errors import OptionError
+from ..prediction.config import PlannerSpec, TestedConfig, sampling
+
+
+class CallLimit(Config):
+    """How long a tool may take."""
+
+    call_seconds: int = Field(
+        default=20,
+        ge=1,
+        le=86_400,
+        description="Seconds that a tool's call may take.",
+    )
+
+
+class FirstTasks(Config):
+    """How many of the tasks are taken."""
+
+    first: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tasks to take at most, in their order; the same command with more, or without "
+        "it, goes on with the others.",
+    )
+
+
+class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
+    """Which models act, how often and how long."""
+
+    options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
+        default=(), description="A setting of the world, such as block_plan=plan.json."
+    )
+    tasks: tuple[str, ...] = Field(
+        default=(), description="Ids of the tasks to take; without it all."
+    )
+    trials: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Episodes per task and model; with several the temperature is 1.",
+    )
+    max_turns: int | None = Field(
+        default=None,
+        ge=1,
+        description="Replies in an episode at most; the world may have a limit of its own.",
+    )
+    max_episode_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens of an episode, sent and received, at which it ends."
+    )
+    max_episode_cost: float | None = Field(
+        default=None, gt=0, description="US dollars of an episode at which it ends."
+    )
+
+    @property
+    def planners(self) -> tuple[PlannerSpec, ...]:
+        """The models as they are asked; raises OptionError where trials would be equal."""
+        return self.model if self.trials == 1 else sampling(self.model, "--trials")
+
+    def taken(self, tasks: Sequence[str]) -> list[str]:
+        """Those of some tasks that are taken; raises OptionError where there is no such task."""
+        if unknown := sorted(set(self.tasks) - set(tasks)):
+            raise OptionError(f"--tasks: expected ids of tasks, got {unknown[0]!r}")
+        return [task for task in tasks if not self.tasks or task in self.tasks][: self.first]
+
+    @property
+    def named_options(self) -> dict[str, str]:
+        """The settings of the world by name.
+
+        Raises:
+            OptionError: If one has no name, or a name comes twice.
+        """
+        options: dict[str, str] = {}
+        for text in self.options:
+            name, sign, value = text.partition("=")
+            if not name or not sign or name in options:
+                raise OptionError(f"--with: expected NAME=VALUE, each name once, got {text!r}")
+            options[name] = value
+        return options
+
+
+class SimulateConfig(EpisodesConfig):
+    """Which models act in a world, how often and how long."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
+
+    kind: str | None = Field(
+        default=None,
+        description="Kind of the world, shipped or of an installed package; default by content.",
+    )

@@ -1,0 +1,282 @@
+"""Episodes as work of the run loop: task, tested model and trial in, a trajectory out."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from dataclasses import replace
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from traceback import walk_stack
+from typing import Any, TypeVar
+from weakref import finalize
+
+import orjson
+
+from ...errors import (
+    AccessError,
+    JudgeError,
+    PendingError,
+    PluginError,
+    RowError,
+    UsageError,
+    code_place,
+    fault_text,
+)
+from ...llm.base import Completion, Request
+from ...llm.budget import tokens_of
+from ...records import Usage
+from ...records.trajectories import Outcome, Trajectory, trajectory_of, trajectory_row
+from ...runs.loop import Job
+from ...runs.rows import BadRow
+from ..prediction.worker import Account, Planner, asking_records, failure, unusable
+from .base import Dialogue, Score, World, returned
+from .config import EpisodesConfig
+from .runner import Episode, Row
+
+T = TypeVar("T")
+
+TRAJECTORIES = "trajectories.jsonl"
+INFRASTRUCTURE = "infrastructure"
+"""Why an episode has no end whose world broke."""
+PATIENCE = 6
+"""How much longer than a call it may take to begin a task, and to score it."""
+TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
+"""Why a runner ends an episode that the world would let go on."""
+
+TRAJECTORY_RECORDS = asking_records(
+    "episode", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
+)
+
+
+_Step = tuple[Planner, Request] | Row | None
+"""What a world comes to: who is asked and what; its record at the end; None before the score."""
+
+
+class EpisodeThread:
+    """The thread in which the code of a world works for one episode, and which contains its faults.
+
+    One that hangs is left behind: neither other episodes nor the end of the process wait for it.
+
+    Args:
+        world: Name of the world.
+        module: Name of the package or module that its code is in.
+        seconds: What a piece of work may take; None where the world itself bounds it.
+    """
+
+    def __init__(self, world: str, module: str, seconds: float | None = None) -> None:
+        self._name, self._module, self._seconds = f"environment {world}", module, seconds
+        self._queue: _Queue = SimpleQueue()
+        self._thread = Thread(target=_work_off, args=(self._queue,), daemon=True)
+        self._thread.start()
+        finalize(self, self._queue.put, None)
+
+    async def do(
+        self, work: Callable[[], T], *, times: int = 1, passed: tuple[type[Exception], ...] = ()
+    ) -> T:
+        """The result of a piece of work.
+
+        Args:
+            work: Calls the code of the world.
+            times: How much longer than another one it may take.
+            passed: Exceptions that are no fault of the code.
+
+        Raises:
+            PluginError: If it raised anything else, or did not end in time.
+        """
+
+        def guarded() -> T:
+            try:
+                return work()
+            except BaseException as error:
+                if isinstance(error, passed) and not isinstance(error, PluginError):
+                    raise
+                if isinstance(error.__cause__, StopIteration):  # which no generator passes on
+                    error = error.__cause__
+                is_placed = isinstance(error, PluginError)
+                text = str(error) if is_placed else fault_text(error, self._module)
+                raise PluginError(f"{self._name}: {text}") from error
+
+        result: Future[T] = Future()
+        self._queue.put((result, partial(copy_context().run, guarded)))
+        seconds = None if self._seconds is None else times * self._seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(result)
+        except TimeoutError:
+            frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            place = code_place(reversed([*walk_stack(frame)]), self._module) if frame else ""
+            text = f"{self._name}: did not end within {seconds:g} s (--call-seconds){place}"
+            raise PluginError(text) from None
+
+
+async def contained(world: str, fields: Row, work: Callable[[], Row]) -> Row:
+    """The record that work in a hosted world makes; a failure where the world is at fault."""
+    try:
+        return await EpisodeThread(world, "apbjudge").do(work)
+    except PluginError as error:
+        return failure(fields, INFRASTRUCTURE, str(error))
+
+
+_Queue = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+
+
+def _work_off(queue: _Queue) -> None:
+    while (task := queue.get()) is not None:
+        result, work = task
+        if result.set_running_or_notify_cancel():
+            try:
+                result.set_result(work())
+            except Exception as error:  # noqa: BLE001
+                result.set_exception(error)
+        del task, result, work  # which hold the thread's owner, whose end is the thread's
+
+
+class EpisodeWorker:
+    """Plays an episode to its end.
+
+    A dialogue is pure and replies are kept as they come, so an episode that was interrupted is
+    played again from its beginning with the replies that it had, and pays for new ones only.
+    """
+
+    waits = True
+
+    def __init__(self, world: World, planners: Sequence[Planner], config: EpisodesConfig) -> None:
+        self._world = world
+        self._planners = planners
+        self._config = config
+        self._module = getattr(world, "module", type(world).__module__).partition(".")[0]
+        self._seconds: float | None = config.call_seconds
+
+    async def job(self, row: Episode) -> Job[Row]:
+        """The job of an episode; raises RowError where there is no such task."""
+        thread = EpisodeThread(self._world.name, self._module, self._seconds)
+        planner, account = self._planners[row.at], Account()
+        fields = {"id": row.id, "tested_model": row.tested_model, "line": row.line}
+        steps, opening = self._steps(row, account), list[Any]()
+        step: _Step
+        try:
+            begin = partial(steps.send, None)
+            step = await thread.do(begin, times=PATIENCE, passed=(RowError, UsageError))
+        except PluginError as error:
+            step = failure(fields, INFRASTRUCTURE, str(error))
+        if isinstance(step, tuple):
+            opening = [*step[1].messages, *step[1].tools]
+        fields["fingerprint"] = planner.fingerprint(opening, row.trial, self._world.digest)
+        return Job(fields, lambda: self._play(fields, thread, steps, step, account))
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a task that can't be played."""
+        return unusable(row, detail)
+
+    def _dialogue(self, row: Episode) -> Dialogue:
+        return self._world.dialogue(row.task)
+
+    def _asked(self, row: Episode, dialogue: Dialogue) -> Planner:
+        """The model that speaks next."""
+        del dialogue
+        return self._planners[row.at]
+
+    def _sample(self, row: Episode, planner: Planner) -> int:
+        """Number of an episode's replies: equal requests of one number have one reply."""
+        del planner
+        return row.trial
+
+    def _steps(self, row: Episode, account: Account) -> Generator[_Step, Any, None]:
+        """All that the world does: yields requests, each answered by a reply, at last the record.
+
+        Before it scores the state it yields None.
+        """
+        dialogue = self._dialogue(row)
+        stopped, turns = "", 0
+        try:
+            while not dialogue.ended and not stopped:
+                asked = self._asked(row, dialogue)
+                messages = [dict(message) for message in dialogue.messages]
+                request = asked.request(messages, self._sample(row, asked), row.id)
+                request = replace(request, tools=tuple(dict(tool) for tool in dialogue.tools))
+                orjson.dumps([messages, request.tools])  # else the fault is found in our code
+                dialogue.answer((yield asked, request))
+                turns += 1
+                stopped = self._stop(turns, account)
+            yield None
+            run, ended = returned(Trajectory, dialogue.trajectory), dialogue.ended
+            run = replace(
+                run,
+                setting=run.setting or self._world.setting,
+                termination=ended or stopped,
+                outcome=run.outcome if ended else _unfinished(run),
+            )
+            record = episode_row(run, row, {}, account, turns)
+        finally:
+            if (close := getattr(dialogue, "close", None)) is not None:
+                close()
+        yield record
+
+    async def _play(
+        self,
+        fields: Row,
+        thread: EpisodeThread,
+        steps: Generator[_Step, Any, None],
+        step: _Step,
+        account: Account,
+    ) -> Row:
+        try:
+            while not isinstance(step, dict):
+                reply = None if step is None else await self._reply(*step, account)
+                times = PATIENCE if reply is None else max(1, len(reply.tool_calls))
+                step = await thread.do(partial(steps.send, reply), times=times)
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return failure(fields, error.reason, str(error), usage)
+        except PluginError as error:
+            return failure(fields, INFRASTRUCTURE, str(error), account.usage)
+        return {**step, **fields}
+
+    async def _reply(self, planner: Planner, request: Request, account: Account) -> Completion:
+        completion = await planner.ask(request)
+        account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        account.limited_tokens += tokens_of(completion.usage) + completion.assumed_tokens
+        account.limited_usd += (completion.cost_usd or 0.0) + completion.assumed_usd
+        return completion
+
+    def _stop(self, turns: int, account: Account) -> str:
+        """Why the episode goes no further, by the limits of the run; empty where it may.
+
+        Replies from the cache count as when they came: an episode that is resumed, or played
+        before, ends where it would have ended. Replies without usage count by estimate.
+        """
+        config = self._config
+        most_tokens, most_usd = config.max_episode_tokens, config.max_episode_cost
+        if config.max_turns is not None and turns >= config.max_turns:
+            return TURNS
+        if most_tokens is not None and account.limited_tokens >= most_tokens:
+            return TOKENS
+        return COST if most_usd is not None and account.limited_usd >= most_usd else ""
+
+
+def episode_row(
+    run: Trajectory, row: Episode, fields: Row, account: Account, turns: int = 0
+) -> Row:
+    """The record of an episode that came to an end.
+
+    Raises:
+        RowError: If it could not be read again, or its reward is none from 0 to 1.
+    """
+    run = replace(run, trajectory_id=row.id, tested_model=row.tested_model, trial=row.trial)
+    if run.outcome is not None and run.outcome.reward is not None:
+        Score(run.outcome.reward)
+    trajectory_of(trajectory := trajectory_row(run))
+    costs = {**account.to_json(), "cost_usd": account.cost_usd}
+    return {**trajectory, **fields, **costs, "turns": turns}
+
+
+def _unfinished(run: Trajectory) -> Outcome:
+    """An episode that a limit ended is no success, whatever state it left."""
+    return Outcome(reward=run.outcome.reward if run.outcome else None, success=False)

@@ -1,0 +1,553 @@
+"""Whether better plans succeed: modes against each other, and plans' verdicts against outcomes.
+
+Everything is of one tested model in one environment. Tasks are the clusters of every interval:
+trials of a task, and its episodes in other modes, are alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ....statistics.bootstrap import cluster_bootstrap
+from ....statistics.differences import adjust, mcnemar, part_difference
+from ....statistics.entropy import auroc, auroc_within, slope_within
+from ....statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
+from ....statistics.metric import RATE, MetricKind, good
+from ....statistics.paired import Difference, Flips, compare_means
+from ....statistics.proportions import bounded, share
+from ....statistics.sample import IntervalSettings, Sample
+from ....statistics.sample_size import n_for_difference
+from ....statistics.scores import pearson
+from .executions import WITHOUT_PLAN, EndedEpisode, modes_in_order
+from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
+
+Tasks = Literal["all", "doing nothing fails"]
+SUCCESS = good("success", "successful episodes")
+REWARD = MetricKind("reward", "grade", "higher", RATE, "mean reward")
+ALL_MODES = ""
+"""Stands for all modes with plans together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullAgent:
+    """What doing nothing is worth, over the tasks of which it is known.
+
+    Attributes:
+        success: Share of tasks in which its reward is 1.
+        reward: Its mean reward.
+        n_unknown: Tasks of which it is not known.
+    """
+
+    success: Estimate
+    reward: Estimate
+    n_unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeFigures:
+    """Outcomes in one mode, the environment's word; a row of the paper's Table 3.
+
+    Attributes:
+        mode: The mode.
+        n_tasks: Distinct tasks.
+        success: Share of episodes that succeeded.
+        reward: Mean reward.
+        success_not_null: Success over the tasks in which doing nothing fails.
+        terminations: Episodes by how they ended, where that is stated.
+    """
+
+    mode: str
+    n_tasks: int
+    success: Estimate
+    reward: Estimate
+    success_not_null: Estimate
+    terminations: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksNeeded:
+    """How many tasks find a difference of two modes with a power of 0.8.
+
+    Attributes:
+        difference: The difference of the success rates.
+        n_tasks: Tasks, each in both modes; None where nothing tells how outcomes differ.
+        discordant: Share of tasks taken to succeed in one mode alone; None where several trials
+            are averaged.
+        sd: Standard deviation of a task's mean difference, where trials are averaged; else None.
+            Neither is known where no two tasks are in both modes.
+    """
+
+    difference: float
+    n_tasks: int | None
+    discordant: float | None = None
+    sd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeDifference:
+    """Two modes on the same tasks and trials.
+
+    Attributes:
+        first: The mode.
+        second: The mode that is subtracted.
+        n_unpaired: Episodes of either mode without a partner, which do not count.
+        success: Difference of the success rates; ``adjusted`` by Holm over all pairs of modes.
+        reward: Difference of the mean rewards.
+        success_not_null: That of the success rates where doing nothing fails.
+        flips: In how many pairs both, one or neither succeeded.
+        needed: Tasks that a difference asked for needs.
+    """
+
+    first: str
+    second: str
+    n_unpaired: int
+    success: Difference
+    reward: Difference
+    success_not_null: Difference
+    flips: Flips
+    needed: TasksNeeded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictOutcome:
+    """Plans of one verdict and outcome: how many, and which share of all."""
+
+    n: int
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFigures:
+    """Verdicts on plans against what came of executing them.
+
+    Where code alone judged (``by_code``), *wrong* is a provable fault, and *correct* is merely
+    none: shares of *correct* are upper bounds, those of *wrong* lower ones.
+
+    Attributes:
+        judge: The judge.
+        mode: The mode that executed the plans; empty for all modes with plans together.
+        tasks: All tasks, or those in which doing nothing fails.
+        by_code: Whether code alone judged all of these plans.
+        n_by_code: Plans that code alone judged.
+        n_tasks: Distinct tasks.
+        success_if_correct: Share of successes among plans judged correct.
+        success_if_wrong: Among plans judged wrong.
+        difference: The first less the second.
+        bootstrap: The same with the interval of the percentile bootstrap over tasks.
+        detectable: The smallest true difference that these plans find with a power of 0.8.
+        within: The same difference between plans of one task (Mantel and Haenszel): over tasks
+            that have plans of both verdicts. Free of how hard tasks are.
+        score: What ``auc`` and ``r`` are of: ``grade``, or ``is_correct`` where no plan has one.
+        auc: The chance that a plan that succeeded has the higher score; ties count half.
+        auc_within: The same of plans of one task.
+        r: Correlation of score and reward; point-biserial where one is 0 or 1.
+        correct_success: Plans judged correct that succeeded.
+        correct_failure: Judged correct and failed: the fault is in the execution, or the judge.
+        wrong_success: Judged wrong and succeeded: the judge was wrong, or the agent left the plan
+            or was lucky.
+        wrong_failure: Judged wrong and failed.
+        failures_correct: Share of the failures whose plan was judged correct.
+        successes_wrong: Share of the successes whose plan was judged wrong.
+        correct_failure_ids: The plans of that cell, mode first where it is of all modes.
+        wrong_success_ids: The plans of that cell.
+    """
+
+    judge: str
+    mode: str
+    tasks: Tasks
+    by_code: bool
+    n_by_code: int
+    n_tasks: int
+    success_if_correct: Estimate
+    success_if_wrong: Estimate
+    difference: Estimate
+    bootstrap: Estimate
+    detectable: float | None
+    within: Estimate
+    score: Literal["grade", "is_correct"]
+    auc: Estimate
+    auc_within: Estimate
+    r: Estimate
+    correct_success: VerdictOutcome
+    correct_failure: VerdictOutcome
+    wrong_success: VerdictOutcome
+    wrong_failure: VerdictOutcome
+    failures_correct: Estimate
+    successes_wrong: Estimate
+    correct_failure_ids: tuple[str, ...]
+    wrong_success_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOutcomes:
+    """One tested model in one environment.
+
+    Attributes:
+        environment: The environment.
+        tested_model: The tested model.
+        n_tasks: Distinct tasks.
+        n_episodes: Episodes.
+        null: The null agent.
+        modes: Each mode.
+        differences: Each two modes.
+        needed: Tasks that a second mode would need; None where there are two.
+        plans: Verdicts against outcomes, by judge, mode and tasks.
+        n_unjudged: Episodes with a plan that no judge has a verdict on.
+    """
+
+    environment: str
+    tested_model: str
+    n_tasks: int
+    n_episodes: int
+    null: NullAgent
+    modes: tuple[ModeFigures, ...]
+    differences: tuple[ModeDifference, ...]
+    needed: TasksNeeded | None
+    plans: tuple[PlanFigures, ...]
+    n_unjudged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisSettings:
+    """See ``ValidateConfig``."""
+
+    level: float
+    detect: float
+    correlation: float
+
+
+def analyse(
+    executions: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
+) -> tuple[ModelOutcomes, ...]:
+    """The figures of each tested model in each environment, in the order in which they come."""
+    groups: dict[tuple[str, str], list[EndedEpisode]] = {}
+    for execution in executions:
+        groups.setdefault((execution.environment, execution.tested_model), []).append(execution)
+    return tuple(_outcomes(group, judges, settings) for group in groups.values())
+
+
+def parts_of(
+    judges: Sequence[PlanJudge], executions: Sequence[EndedEpisode]
+) -> Iterator[tuple[str, JudgedPart]]:
+    """What of each judge's runs was executed, with the judge's name."""
+    for judge in judges:
+        for run in judge.runs:
+            yield judge.name, run.part(executions)
+
+
+def _outcomes(
+    group: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
+) -> ModelOutcomes:
+    modes = modes_in_order(execution.mode for execution in group)
+    of_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
+    figures = tuple(_mode_figures(mode, of_mode[mode], settings.level) for mode in modes)
+    needed = None
+    if len(figures) == 1 and (p := figures[0].success.value) is not None:
+        discordant = 2 * p * (1 - p) * (1 - settings.correlation)
+        needed = _needed(settings, discordant=discordant)
+    planned = [execution for execution in group if execution.mode not in WITHOUT_PLAN]
+    unjudged = sum(
+        not any((v := judge.of(e)) and v.is_correct is not None for judge in judges)
+        for e in planned
+    )
+    return ModelOutcomes(
+        environment=group[0].environment,
+        tested_model=group[0].tested_model,
+        n_tasks=len({execution.case_id for execution in group}),
+        n_episodes=len(group),
+        null=_null_agent(group, settings.level),
+        modes=figures,
+        differences=tuple(_differences(of_mode, settings)),
+        needed=needed,
+        plans=tuple(
+            figures for judge in judges for figures in _plans(judge, planned, settings.level)
+        ),
+        n_unjudged=unjudged if judges else 0,
+    )
+
+
+# Modes --------------------------------------------------------------------------------------------
+
+
+def _null_agent(group: Sequence[EndedEpisode], level: float) -> NullAgent:
+    rewards = {execution.case_id: execution.null_reward for execution in group}
+    known = np.array([reward for reward in rewards.values() if reward is not None], dtype=float)
+    every = np.ones(len(known), dtype=bool)
+    return NullAgent(
+        success=share(known == 1, every, Sample(), level=level),
+        reward=bounded(known, Sample(), level=level),
+        n_unknown=len(rewards) - len(known),
+    )
+
+
+def _fails_idle(execution: EndedEpisode) -> bool:
+    return execution.null_reward is not None and execution.null_reward < 1
+
+
+def _mode_figures(mode: str, rows: Sequence[EndedEpisode], level: float) -> ModeFigures:
+    success, reward, sample = _columns(rows)
+    every = np.ones(len(rows), dtype=bool)
+    harder = np.array([_fails_idle(row) for row in rows])
+    return ModeFigures(
+        mode=mode,
+        n_tasks=len({row.case_id for row in rows}),
+        success=share(success, every, sample, level=level),
+        reward=bounded(reward, sample, level=level),
+        success_not_null=share(success & harder, harder, sample, level=level),
+        terminations=dict(Counter(row.termination for row in rows if row.termination)),
+    )
+
+
+def _columns(rows: Sequence[EndedEpisode]) -> tuple[Ids, Array, Sample]:
+    """Success, reward, and how episodes were sampled."""
+    success = np.array([row.success for row in rows], dtype=bool)
+    reward = np.array([row.reward for row in rows], dtype=float)
+    return success, reward, Sample(clusters=_numbers([row.case_id for row in rows]))
+
+
+def _numbers(names: Sequence[str]) -> Ids:
+    return np.unique(np.array(names, dtype=object), return_inverse=True)[1]
+
+
+def _differences(
+    of_mode: dict[str, list[EndedEpisode]], settings: AnalysisSettings
+) -> Iterator[ModeDifference]:
+    """Each two modes, the later less the earlier."""
+    differences = [
+        _difference(of_mode[later], of_mode[earlier], settings)
+        for earlier, later in combinations(of_mode, 2)
+    ]
+    adjusted = adjust([d.success.p_value for d in differences], method="holm")
+    for difference, p_value in zip(differences, adjusted, strict=True):
+        yield replace(difference, success=replace(difference.success, adjusted=p_value))
+
+
+def _difference(
+    first: Sequence[EndedEpisode], second: Sequence[EndedEpisode], settings: AnalysisSettings
+) -> ModeDifference:
+    one, other = ({(row.case_id, row.trial): row for row in rows} for rows in (first, second))
+    shared = [key for key in one if key in other]
+    a, b = [one[key] for key in shared], [other[key] for key in shared]
+    (a_success, a_reward, sample), (b_success, b_reward, _) = _columns(a), _columns(b)
+    harder = np.array([_fails_idle(row) for row in a], dtype=bool)
+    every = np.ones(len(a), dtype=bool)
+    both, neither = (a_success & b_success).sum(), (~a_success & ~b_success).sum()
+    only, lost = (a_success & ~b_success).sum(), (~a_success & b_success).sum()
+    flips = Flips(
+        both=int(both),
+        first_only=int(only),
+        second_only=int(lost),
+        neither=int(neither),
+        test=mcnemar(int(only), int(lost)) if sample.is_plain else None,
+    )
+
+    def difference(kind: MetricKind, pair: Sequence[Ids], rows: Ids) -> Difference:
+        one, other = (values[rows].astype(float) for values in pair)
+        result = compare_means(kind, one, other, sample.take(rows), level=settings.level)
+        return replace(result, family="primary")
+
+    gains = a_success.astype(float) - b_success
+    return ModeDifference(
+        first=first[0].mode,
+        second=second[0].mode,
+        n_unpaired=len(one) + len(other) - 2 * len(shared),
+        success=difference(SUCCESS, (a_success, b_success), every),
+        reward=difference(REWARD, (a_reward, b_reward), every),
+        success_not_null=difference(SUCCESS, (a_success, b_success), harder),
+        flips=flips,
+        needed=_tasks_needed(gains, sample, settings),
+    )
+
+
+def _tasks_needed(gains: Array, sample: Sample, settings: AnalysisSettings) -> TasksNeeded:
+    """From how outcomes of the same tasks differ between two modes."""
+    if not len(gains):
+        return TasksNeeded(difference=settings.detect, n_tasks=None)
+    if sample.clusters is None:
+        return _needed(settings, discordant=int(np.count_nonzero(gains)) / len(gains))
+    unit, _ = sample.units(len(gains))
+    means = np.bincount(unit, weights=gains) / np.bincount(unit)
+    if len(means) < 2:
+        return TasksNeeded(difference=settings.detect, n_tasks=None)
+    sd = float(np.std(means, ddof=1))
+    if sd < 1e-9:  # but for rounding, all are the same
+        return TasksNeeded(difference=settings.detect, n_tasks=None, sd=0.0)
+    n_tasks = n_for_difference(settings.detect, sd=sd, level=settings.level)
+    return TasksNeeded(difference=settings.detect, n_tasks=n_tasks, sd=sd)
+
+
+def _needed(settings: AnalysisSettings, *, discordant: float) -> TasksNeeded:
+    """A difference takes at least as many discordant tasks as it is large."""
+    difference = settings.detect
+    if discordant == 0:
+        return TasksNeeded(difference=difference, n_tasks=None, discordant=0.0)
+    discordant = max(discordant, difference)
+    n_tasks = n_for_difference(difference, discordant=discordant, level=settings.level)
+    return TasksNeeded(difference=difference, n_tasks=n_tasks, discordant=discordant)
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+class _Judged(NamedTuple):
+    """An executed plan with its verdict."""
+
+    row: EndedEpisode
+    verdict: PlanVerdict
+
+
+def _plans(
+    judge: PlanJudge, executions: Sequence[EndedEpisode], level: float
+) -> Iterator[PlanFigures]:
+    judged = [
+        _Judged(e, verdict)
+        for e in executions
+        if (verdict := judge.of(e)) is not None and verdict.is_correct is not None
+    ]
+    modes = modes_in_order(each.row.mode for each in judged)
+    for mode in [*modes, *([ALL_MODES] if len(modes) > 1 else [])]:
+        own = [each for each in judged if mode in (each.row.mode, ALL_MODES)]
+        yield _plan_figures(judge.name, mode, "all", own, level)
+        harder = [each for each in own if _fails_idle(each.row)]
+        if harder and len(harder) < len(own):
+            yield _plan_figures(judge.name, mode, "doing nothing fails", harder, level)
+
+
+def _plan_figures(
+    judge: str, mode: str, tasks: Tasks, rows: Sequence[_Judged], level: float
+) -> PlanFigures:
+    success, reward, sample = _columns([each.row for each in rows])
+    correct = np.array([each.verdict.is_correct for each in rows], dtype=bool)
+    grade = np.array([each.verdict.grade for each in rows], dtype=float)
+    n_by_code = sum(each.verdict.by_code for each in rows)
+    case = _numbers([each.row.case_id for each in rows])
+    outcomes = success.astype(float)
+
+    def rate(some: Ids, among: Ids) -> Estimate:
+        return share(some & among, among, sample, level=level)
+
+    every = np.ones(len(rows), dtype=bool)
+    contrast = part_difference(outcomes, correct, ~correct, sample, level=level)
+    graded = ~np.isnan(grade)
+    score = "grade" if graded.any() else "is_correct"
+    scored = graded if graded.any() else every
+    scores = (grade if graded.any() else correct.astype(float))[scored]
+    mixed = _mixed(correct, case)
+
+    def cell(is_correct: Ids, is_success: Ids, bound: Literal["upper", "lower"]) -> VerdictOutcome:
+        here = is_correct & is_success
+        estimate = share(here, every, sample, level=level)
+        return VerdictOutcome(
+            n=int(here.sum()), share=replace(estimate, bound=bound if by_code else "")
+        )
+
+    by_code = n_by_code == len(rows)
+    failures_correct, successes_wrong = rate(correct, ~success), rate(~correct, success)
+    if by_code:
+        failures_correct = replace(failures_correct, bound="upper")
+        successes_wrong = replace(successes_wrong, bound="lower")
+    return PlanFigures(
+        judge=judge,
+        mode=mode,
+        tasks=tasks,
+        by_code=by_code,
+        n_by_code=n_by_code,
+        n_tasks=len(np.unique(case)),
+        success_if_correct=rate(success, correct),
+        success_if_wrong=rate(success, ~correct),
+        difference=contrast.estimate,
+        bootstrap=success_difference_bootstrap(success, correct, case, level=level),
+        detectable=contrast.detectable,
+        within=_within(correct[mixed], success[mixed], case[mixed], level),
+        score=score,
+        auc=_auc(scores, success[scored], case[scored], level),
+        auc_within=_auc_within(scores, success[scored], case[scored], level),
+        r=_r(scores, reward[scored], sample.take(scored), level),
+        correct_success=cell(correct, success, "upper"),
+        correct_failure=cell(correct, ~success, "upper"),
+        wrong_success=cell(~correct, success, "lower"),
+        wrong_failure=cell(~correct, ~success, "lower"),
+        failures_correct=failures_correct,
+        successes_wrong=successes_wrong,
+        correct_failure_ids=_ids(rows, correct & ~success, mode),
+        wrong_success_ids=_ids(rows, ~correct & success, mode),
+    )
+
+
+def _ids(rows: Sequence[_Judged], here: Ids, mode: str) -> tuple[str, ...]:
+    of = (rows[at].row for at in np.flatnonzero(here).tolist())
+    return tuple(row.item_id if mode else f"{row.mode}: {row.item_id}" for row in of)
+
+
+def success_difference_bootstrap(
+    success: Ids, correct: Ids, case: Ids, *, level: float = CONFIDENCE_LEVEL
+) -> Estimate:
+    """The difference of two shares of successes, correct less wrong, whole tasks resampled.
+
+    Its interval is too narrow with few tasks (docs/coverage.md); see ``cluster_bootstrap``.
+
+    Args:
+        success: Shape (n,), whether the plan succeeded.
+        correct: Shape (n,), whether it was judged correct.
+        case: Shape (n,), its task.
+        level: Confidence level.
+    """
+
+    def difference(sums: Array) -> Array:
+        right, wrong = (np.where(sums[..., at] > 0, sums[..., at], np.nan) for at in (1, 3))
+        return sums[..., 0] / right - sums[..., 2] / wrong
+
+    columns = np.stack([success & correct, correct, success & ~correct, ~correct], axis=1)
+    return cluster_bootstrap(
+        columns.astype(float), Sample(clusters=case), difference, n_items=len(case), level=level
+    )
+
+
+def _mixed(correct: Ids, case: Ids) -> Ids:
+    """Rows of tasks that have plans of both verdicts."""
+    n, right = np.bincount(case), np.bincount(case, weights=correct)
+    return ((right > 0) & (right < n))[case]
+
+
+def _within(correct: Ids, success: Ids, case: Ids, level: float) -> Estimate:
+    """The risk difference of Mantel and Haenszel with tasks as strata.
+
+    It is the slope within tasks of success on the verdict: each task's difference weighted with
+    n1 n0 / (n1 + n0), its plans of either verdict (Greenland & Robins 1985,
+    doi:10.2307/2530643). The variance is by task.
+    """
+    if not len(case):
+        return nothing(level, note="no task has plans of both verdicts")
+    estimate = slope_within(correct.astype(float), success, case, level=level)
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return estimate
+    return replace(estimate, low=max(-1.0, low), high=min(1.0, high))
+
+
+def _auc(scores: Array, success: Ids, case: Ids, level: float) -> Estimate:
+    estimate = auroc(scores, success, clusters=case, level=level)
+    return estimate if estimate.value is not None else replace(estimate, note=_ONE_OUTCOME)
+
+
+def _auc_within(scores: Array, success: Ids, case: Ids, level: float) -> Estimate:
+    estimate = auroc_within(scores, success, case, level=level)
+    if estimate.value is not None:
+        return estimate
+    return replace(estimate, note="no task has plans of both outcomes")
+
+
+def _r(scores: Array, reward: Array, sample: Sample, level: float) -> Estimate:
+    estimate = pearson(scores, reward, sample, IntervalSettings(level=level))
+    if len(scores) > 1 and estimate.value is None:
+        return replace(estimate, note="needs scores that differ and rewards that differ")
+    return estimate
+
+
+_ONE_OUTCOME = "needs successes and failures"

@@ -1,0 +1,339 @@
+"""Whether better plans succeed, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ....document.model import (
+    Cell,
+    Document,
+    Heading,
+    MetricCell,
+    Notes,
+    Number,
+    Part,
+    Table,
+    missing,
+)
+from ....document.numbers import DASH, count, level_text, number, size
+from ....document.text import WIDTH, render_text
+from ....statistics.estimates import FEW_CLUSTERS, Estimate
+from ....statistics.metric import Unit
+from .analysis import (
+    ModeDifference,
+    ModelOutcomes,
+    PlanFigures,
+    TasksNeeded,
+)
+from .judged_plans import JudgedPart, Unmatched
+from .validate import ValidationReport
+
+_FEW = 5
+"""Plans of a kind below which intervals hold the true value less often; docs/coverage.md."""
+_WITHIN = "within a task"
+_NOT_NULL = "success where doing nothing fails"
+_BY_CODE = (
+    "code proves faults, never their absence: plans without a provable fault may be wrong too, so "
+    "their shares are the most that correct plans can have (≤), and those with a provable fault "
+    "the least that wrong plans have (≥)"
+)
+_NULL = (
+    "null agent: does nothing; it succeeds where its reward is 1, and there the success of others "
+    "says nothing of a plan"
+)
+_READING = (
+    (
+        "within a task: the difference between plans of one task, over tasks with plans of both "
+        "verdicts (Mantel and Haenszel); free of how hard tasks are, which moves the plain one. "
+        "The AUC within a task is over pairs of a success and a failure of one task; its /n are "
+        "tasks"
+    ),
+    "correct, failed: the fault is in the execution, or in the plan and the judge missed it",
+    "wrong, succeeded: the judge was wrong, or the agent left its plan or was lucky",
+    (
+        "good verdicts that go with success do not show that better plans cause it: for that, "
+        "plans have to be assigned at random"
+    ),
+)
+_NOT_WITHIN = (
+    "no task has plans of both verdicts, or of both outcomes: nothing is said within tasks"
+)
+
+
+def validation_text(report: ValidationReport) -> str:
+    """The report as text."""
+    return render_text(validation_document(report), width=WIDTH)
+
+
+def validation_document(report: ValidationReport) -> Document:
+    """Modes and their differences, then plans against success by judge, for each tested model."""
+    parts: list[Part] = []
+    notes: list[str] = []
+    for group in report.groups:
+        own = [*_group(group)]
+        parts += own
+        place = f"{group.environment}, {group.tested_model}"
+        notes += (f"{place}: {line}" for line in missing(own, intervals=True))
+        notes += (f"{place}: {line}" for line in _counted(group))
+    if report.judged:
+        parts += _judged(report.judged)
+    measured = (
+        f"value [{level_text(report.level)} interval] /n; rates in percent, their differences in "
+        "points; intervals over tasks"
+    )
+    about = [
+        measured,
+        _NULL,
+        *(_READING if report.judged else ()),
+    ]
+    return Document((*parts, Heading("Notes"), Notes((*about, *notes))))
+
+
+def _group(group: ModelOutcomes) -> Iterator[Part]:
+    yield Heading(f"{group.environment}, {group.tested_model}: {_tasks(group.n_tasks)}")
+    yield _modes(group)
+    if group.differences:
+        yield _differences(group.differences)
+        yield Notes(tuple(_power(each) for each in group.differences))
+    if group.needed is not None:
+        yield Notes((f"a second mode: {_needed(group.needed)}",))
+    for judge in dict.fromkeys(of.judge for of in group.plans):
+        yield from _judge(judge, [of for of in group.plans if of.judge == judge])
+
+
+def _tasks(n: int) -> str:
+    return f"{count(n)} {'task' if n == 1 else 'tasks'}"
+
+
+def _episodes(n: int) -> str:
+    return f"{count(n)} {'episode' if n == 1 else 'episodes'}"
+
+
+# Modes --------------------------------------------------------------------------------------------
+
+
+def _modes(group: ModelOutcomes) -> Table:
+    rows: list[Sequence[Cell]] = [
+        [
+            of.mode,
+            count(of.n_tasks),
+            _figure("success", of.success, "percent", of.mode),
+            _figure("mean reward", of.reward, "grade", of.mode),
+            _figure(_NOT_NULL, of.success_not_null, "percent", of.mode),
+        ]
+        for of in group.modes
+    ]
+    null = group.null
+    rows.append(
+        [
+            "null agent",
+            count(null.success.n_items),
+            _figure("success", null.success, "percent", "null agent"),
+            _figure("mean reward", null.reward, "grade", "null agent"),
+            DASH,
+        ]
+    )
+    heads = ("mode", "tasks", "success", "mean reward", _NOT_NULL)
+    return Table.of(heads, rows, align="lrvvv")
+
+
+def _differences(differences: Sequence[ModeDifference]) -> Table:
+    rows: list[Sequence[Cell]] = [
+        [
+            (name := f"{of.first} - {of.second}"),
+            _figure("difference of success", of.success.difference, "points", name),
+            Number(of.success.p_value, "p"),
+            Number(of.success.adjusted, "p"),
+            f"{of.flips.first_only}, {of.flips.second_only}",
+            _figure("difference of reward", of.reward.difference, "grade difference", name),
+            _figure(f"difference of {_NOT_NULL}", of.success_not_null.difference, "points", name),
+        ]
+        for of in differences
+    ]
+    heads = (
+        *("same tasks and trials", "success", "p", "Holm", "only first, only second"),
+        *("reward", _NOT_NULL),
+    )
+    return Table.of(heads, rows, align="lvrrrvv")
+
+
+def _power(of: ModeDifference) -> str:
+    smallest = of.success.detectable
+    seen = "" if smallest is None else f"with these tasks {_found(smallest)}; "
+    return f"{of.first} - {of.second}: {seen}{_needed(of.needed)}"
+
+
+def _found(smallest: float) -> str:
+    wanted = size(min(smallest, 1.0), "points")
+    return f"a true difference of {wanted} is found with a chance of 80 %"
+
+
+def _needed(of: TasksNeeded) -> str:
+    wanted = f"a difference of {size(of.difference, 'points')}"
+    if of.n_tasks is None:
+        same = "outcomes" if of.discordant == 0 else "differences of tasks"
+        why = f"all {same} are the same"
+        if of.discordant is None and of.sd is None:
+            why = "fewer than two tasks are in both modes"
+        return f"how many tasks {wanted} takes can't be told: {why}"
+    if of.discordant is not None:
+        basis = f"{number(of.discordant, 'percent')} % of tasks succeed in one mode alone"
+    else:
+        spread = number(of.sd, "grade")
+        basis = f"the mean differences of tasks have a standard deviation of {spread}"
+    return f"{wanted} takes {_tasks(of.n_tasks)} in both modes if {basis}"
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
+    by_code = all(of.by_code for of in figures)
+    good, bad = ("no provable fault", "provable fault") if by_code else ("correct", "wrong")
+    yield Heading(f"Plans judged by {judge}", 3)
+    places = [_place(of) for of in figures]
+    score = "grade" if figures[0].score == "grade" else good
+    measures: dict[str, tuple[Unit, list[Estimate]]] = {
+        f"success if {good}": ("percent", [of.success_if_correct for of in figures]),
+        f"success if {bad}": ("percent", [of.success_if_wrong for of in figures]),
+        "difference": ("points", [of.difference for of in figures]),
+        f"difference {_WITHIN}": ("points", [of.within for of in figures]),
+        f"AUC of {score}": ("grade", [of.auc for of in figures]),
+        f"AUC of {score} {_WITHIN}": ("grade", [of.auc_within for of in figures]),
+        f"r of {score} and reward": ("grade difference", [of.r for of in figures]),
+        f"{good} among failures": ("percent", [of.failures_correct for of in figures]),
+        f"{bad} among successes": ("percent", [of.successes_wrong for of in figures]),
+    }
+    yield Table.of(
+        ("plans of", *places),
+        (
+            (
+                name,
+                *(
+                    MetricCell(estimate=of, unit=unit, name=name, place=place)
+                    for of, place in zip(row, places, strict=True)
+                ),
+            )
+            for name, (unit, row) in measures.items()
+            if not name.endswith(_WITHIN) or any(of.value is not None for of in row)
+        ),
+        align="l" + "v" * len(places),
+    )
+    cells = {
+        f"{good}, succeeded": [of.correct_success for of in figures],
+        f"{good}, failed": [of.correct_failure for of in figures],
+        f"{bad}, succeeded": [of.wrong_success for of in figures],
+        f"{bad}, failed": [of.wrong_failure for of in figures],
+    }
+    heads = [head for place in places for head in ("n", f"% of {place}")]
+    yield Table.of(
+        ("plans", *heads),
+        (
+            (
+                name,
+                *(
+                    entry
+                    for cell in row
+                    for entry in (count(cell.n), MetricCell(estimate=cell.share, unit="percent"))
+                ),
+            )
+            for name, row in cells.items()
+        ),
+        align="l" + "rv" * len(places),
+    )
+    lines = [
+        f"{place}: {_found(of.detectable)}"
+        for of, place in zip(figures, places, strict=True)
+        if of.detectable is not None
+    ]
+    lines += (
+        f"{place}: {few}: with fewer than {_FEW} plans of a kind intervals are rough"
+        for of, place in zip(figures, places, strict=True)
+        if (few := _few(of, good, bad))
+    )
+    if all(of.within.value is None and of.auc_within.value is None for of in figures):
+        lines.append(_NOT_WITHIN)
+    if by_code:
+        lines.append(_BY_CODE)
+    elif n := max(of.n_by_code for of in figures):
+        lines.append(f"{count(n)} plans were judged by code alone, which proves faults only")
+    yield Notes(tuple(lines))
+
+
+def _few(of: PlanFigures, good: str, bad: str) -> str:
+    """The kinds of plans of which there are few."""
+    counts = {
+        good: of.correct_success.n + of.correct_failure.n,
+        bad: of.wrong_success.n + of.wrong_failure.n,
+        "succeeded": of.correct_success.n + of.wrong_success.n,
+        "failed": of.correct_failure.n + of.wrong_failure.n,
+    }
+    return ", ".join(f"{name} {n}" for name, n in counts.items() if 0 < n < _FEW)
+
+
+def _place(of: PlanFigures) -> str:
+    mode = of.mode or "all modes"
+    return mode if of.tasks == "all" else f"{mode}, where doing nothing fails"
+
+
+# What was counted ---------------------------------------------------------------------------------
+
+
+def _judged(parts: Sequence[tuple[str, JudgedPart]]) -> Iterator[Part]:
+    yield Heading("Judged plans")
+    rows = [
+        (
+            judge,
+            ", ".join(part.modes),
+            count(part.n_judgements),
+            count(part.n_executions),
+            count(part.n_matched),
+            part.source,
+        )
+        for judge, part in parts
+    ]
+    heads = ("judge", "plans of", "rows", "episodes", "with a verdict", "judgements")
+    yield Table.of(heads, rows, align="llrrrf")
+    lines: list[str] = []
+    for judge, part in parts:
+        lines += (
+            f"{judge}, {part.source}: {what}: {count(of.n)} ({_named(of)})"
+            for of, what in (
+                (part.without_judgement, "episodes whose plan it lacks"),
+                (part.without_verdict, "episodes whose plan has no verdict"),
+                (part.not_executed, "judged plans that were not executed"),
+            )
+            if of.n
+        )
+        lines += (f"{judge}, {part.source}: {note}" for note in part.notes)
+    yield Notes(tuple(lines))
+
+
+def _named(of: Unmatched) -> str:
+    return ", ".join(of.first) + (", …" if of.n > len(of.first) else "")
+
+
+def _counted(group: ModelOutcomes) -> Iterator[str]:
+    for of in group.differences:
+        if of.n_unpaired:
+            left_out = _episodes(of.n_unpaired)
+            yield f"{of.first} - {of.second}: left out, without a partner: {left_out}"
+    if any(of.success.low is not None and of.success.note for of in group.modes):
+        yield f"fewer than {FEW_CLUSTERS} tasks: intervals are rough"
+    if group.null.n_unknown:
+        yield f"what doing nothing is worth is not known of {_tasks(group.null.n_unknown)}"
+    if group.n_unjudged:
+        yield f"no judge has a verdict on the plan: {_episodes(group.n_unjudged)}"
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def _figure(name: str, estimate: Estimate, unit: Unit, place: str) -> MetricCell:
+    return MetricCell(
+        estimate=estimate,
+        unit=unit,
+        name=name,
+        place=place,
+        denominator=unit in ("percent", "points"),
+    )

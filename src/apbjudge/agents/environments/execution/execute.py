@@ -1,0 +1,372 @@
+"""Tasks carried out: drafts and reviews where a mode needs plans, then an episode a trial."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+
+from ....document.display import Shown
+from ....errors import InputError, OptionError
+from ....jsonl import write_atomically, write_rows
+from ....llm import Client
+from ....llm.resources import Resources, shared_resources
+from ....options import takes
+from ....records.run_folder import CASES
+from ....records.trajectories import trajectory_of
+from ....runs.folder import RecordLog, temporary_folder
+from ....runs.loop import QUIET, Events
+from ....runs.results import FailureCounts
+from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
+from ...prediction.predict import predict_in
+from ...prediction.prompts import CasePromptMaker
+from ...prediction.refine import refine_in, refine_session
+from ...prediction.session import PredictionRun, session_of
+from ...prediction.worker import asking_records
+from ..episodes import TRAJECTORIES
+from ..runner import EpisodeSession, Row
+from ..simulate import Simulation, simulate_in
+from .config import PLANNED, UNASKED, ExecuteConfig, Mode
+from .executions import EXECUTED
+from .planned import Plans
+from .step_states import StepRun, carry_out_steps
+from .suites import Suite, open_suite
+from .workers import NOT_EXECUTABLE, ActingWorker, SuiteWorld, UnaskedWorker
+
+DRAFTS, REFINED, BOUND_DRAFTS = "drafts", "refined", "bound-drafts"
+BOUND_PROMPTS = "bound@1"
+RATER = "execution"
+
+_RECORDS = asking_records(
+    "episode",
+    TRAJECTORIES,
+    ids=("id", "tested_model"),
+    check=trajectory_of,
+    figures=(EXECUTED,),
+)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
+class ExecutionRun(Shown):
+    """Tasks that were carried out.
+
+    Attributes:
+        folder: Where the files are; None when they were kept in memory.
+        suite: Name of the suite, and its package with version.
+        drafts: The plans that were drafted, by name of their folder; empty without.
+        modes: The episodes of each mode.
+        executed: What came of each episode, as rows of ``executed.jsonl``.
+        steps: What came of step-wise predictions; None in other modes.
+    """
+
+    folder: Path | None
+    suite: tuple[str, str]
+    drafts: Mapping[str, PredictionRun]
+    modes: Mapping[str, Simulation]
+    executed: tuple[Row, ...] = field(repr=False)
+    steps: StepRun | None = None
+    _files: list[str] = field(default_factory=list[str], compare=False)
+
+    def __fspath__(self) -> str:
+        """The folder; for a run in memory a temporary one, which goes with the run."""
+        if self.folder is not None:
+            return os.fspath(self.folder)
+        if not self._files:
+            files = {f"{mode}/{run.file}": run.rows for mode, run in self.modes.items()}
+            folder = temporary_folder(self, {EXECUTED: self.executed, **files}, {})
+            self._files.append(str(folder))
+        return self._files[0]
+
+    @property
+    def logs(self) -> list[Simulation]:
+        """The trajectories of each mode, as ``grade`` takes them."""
+        return [*self.modes.values()]
+
+    @property
+    def counts(self) -> list[FailureCounts]:
+        """What became of plans and episodes, of all modes and tested models."""
+        runs = [*self.drafts.values(), *self.modes.values(), self.steps]
+        return [each for run in runs if run is not None for each in run.counts.values()]
+
+    @property
+    def failed(self) -> int:
+        """Plans and episodes that have no end."""
+        return sum(sum(each.failed.values()) for each in self.counts)
+
+    def _printed(self) -> str:
+        from ..results_text import execution_text
+
+        return execution_text(self)
+
+
+@takes(config=ExecuteConfig)
+def execute(
+    suite: str,
+    config: ExecuteConfig,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> ExecutionRun:
+    """Lets tested models carry out the tasks of a suite, with or without a plan.
+
+    Each episode's tools work in a process of their own with bounded time and memory, held by
+    bubblewrap where that can be used: without keys, network and files to write to. The same call
+    with the same folder goes on where it was interrupted, in the middle of an episode too.
+
+    Args:
+        suite: Its name, such as ``tau2-telecom``.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+
+    Raises:
+        OptionError: If a setting, the suite or a model's access is unusable, its package is not
+            installed, or ``out`` holds another run.
+        InputError: If the suite or the file of plans can't be read.
+    """
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    with (
+        open_suite(suite, config.named_options, config, events.note) as opened,
+        TemporaryDirectory(prefix="apbjudge-")
+        if config.out is None
+        else nullcontext(config.out) as folder,
+    ):
+        return execute_in(
+            opened, config, Path(folder), resources, events, in_memory=config.out is None
+        )
+
+
+def default_folder(suite: str, config: ExecuteConfig) -> Path:
+    """The folder a run gets when none is named: the same command finds it again."""
+    left_out = {"mode", "first", "out", "overwrite", "cache", "sandbox"}
+    content = [config.model_dump(mode="json", exclude=left_out)]
+    digest = sha256(orjson.dumps([suite, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    names = [spec.slug for spec in config.model] or list(config.mode)
+    slug = names[0] if len(names) == 1 else f"{len(names)}-models"
+    return Path("runs") / f"{Path(suite).stem}-{slug}-{digest[:6]}"
+
+
+def execute_in(
+    suite: Suite,
+    config: ExecuteConfig,
+    folder: Path,
+    resources: Resources,
+    events: Events,
+    *,
+    in_memory: bool = False,
+) -> ExecutionRun:
+    """Carries out the tasks of an open suite in a folder; see ``execute``."""
+    tasks = _tasks(suite, config)
+    where = None if in_memory else folder
+    if config.plans is not None and config.mode == ("steps",):
+        steps = carry_out_steps(
+            suite,
+            config.plans,
+            config,
+            folder=folder / "steps",
+            resources=resources,
+            events=events,
+            in_memory=in_memory,
+        )
+        return ExecutionRun(where, (suite.name, suite.version), {}, {}, steps.labels, steps)
+    _write_cases(suite, tasks, folder)
+    stage = _Stage(suite, config, folder, resources, events, tasks)
+    drafts: dict[str, PredictionRun] = {}
+    modes: dict[str, Simulation] = {}
+    executed: list[Row] = []
+    for mode in config.mode:
+        plans = None
+        if mode in PLANNED:
+            plans = Plans(config.plans or stage.plans(mode, drafts), events.bad_row)
+            if config.plans is not None and not plans.models:
+                raise InputError(f"{config.plans}: expected predictions, got none")
+        session = stage.session(mode, plans, executed)
+        modes[mode] = simulate_in(session, in_memory=in_memory)
+    return ExecutionRun(where, (suite.name, suite.version), drafts, modes, tuple(executed))
+
+
+def _tasks(suite: Suite, config: ExecuteConfig) -> list[str]:
+    """The tasks to take; raises OptionError where they don't fit the modes."""
+    tasks = config.taken(suite.tasks)
+    acting = [mode for mode in config.mode if mode not in UNASKED]
+    users = {suite.user(task) for task in tasks}
+    if acting and "model" in users and config.user_model is None:
+        raise OptionError(
+            "--user-model: expected a model that plays the user, got none (--with user=… names "
+            "ways without one, where the suite has them)"
+        )
+    if planned := [mode for mode in config.mode if mode in PLANNED]:
+        if "scripted" in users:
+            raise OptionError(
+                f"--mode {planned[0]}: expected tasks that are known from the start (--with "
+                "turns=joined), got requests that come one by one"
+            )
+        if any(not suite.case(task).query for task in tasks):
+            raise OptionError(
+                f"--mode {planned[0]}: expected tasks with a query to plan for, got some without"
+            )
+    return tasks
+
+
+def _write_cases(suite: Suite, tasks: Sequence[str], folder: Path) -> None:
+    """Writes the tasks as plan cases, unless they stand there."""
+    data = b"".join(orjson.dumps(row) + b"\n" for row in suite.rows(tasks))
+    path = folder / CASES
+    if not path.is_file() or path.read_bytes() != data:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What the parts of one run share."""
+
+    suite: Suite
+    config: ExecuteConfig
+    folder: Path
+    resources: Resources
+    events: Events
+    tasks: Sequence[str]
+
+    def plans(self, mode: Mode, drafts: dict[str, PredictionRun]) -> Path:
+        """Folder of the plans that a mode carries out, drafted now where that is not yet done."""
+        name = BOUND_DRAFTS if mode == "bound" else DRAFTS
+        if name not in drafts:
+            prompts = BOUND_PROMPTS if mode == "bound" else self.config.prompts
+            drafts[name] = self._draft(name, prompts)
+        if mode == "refine" and REFINED not in drafts:
+            drafts[REFINED] = self._refine()
+        return self.folder / (REFINED if mode == "refine" else name)
+
+    def _draft(self, name: str, prompts: str) -> PredictionRun:
+        config = PredictConfig(
+            model=self.config.model,
+            samples=self.config.trials,
+            prompts=prompts,
+            out=self.folder / name,
+            overwrite=self.config.overwrite,
+        )
+        session = session_of(str(self.folder / CASES), config, self.resources, self.events)
+        return predict_in(session, batch=False)
+
+    def _refine(self) -> PredictionRun:
+        config = RefineConfig(
+            mode=self.config.review,
+            guide=self.config.guide,
+            critic=self.config.critic,
+            model=self.config.planners,
+            cases=self.folder / CASES,
+            out=self.folder / REFINED,
+            overwrite=self.config.overwrite,
+        )
+        session = refine_session(self.folder / DRAFTS, config, self.resources, self.events)
+        return refine_in(session, config)
+
+    def session(self, mode: Mode, plans: Plans | None, executed: list[Row]) -> EpisodeSession:
+        """The episodes of a mode; ``executed`` gets a row for each that came to an end."""
+        config, suite = self.config, self.suite
+        specs = () if mode in UNASKED else config.planners
+        user = config.user_model if specs else None
+        models, who = _models(mode, specs, plans, given=config.plans is not None)
+        maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
+        world = SuiteWorld(suite, mode, maker, plans)
+        helpers = () if user is None else (user,)
+
+        def take(log: RecordLog[Row]) -> Mapping[str, Any]:
+            rows = list(_executed(log.current(), mode, suite.name))
+            executed.extend(rows)
+            write_rows(log.folder / EXECUTED, rows)
+            return {}
+
+        def worker(planners: Sequence[Any]) -> ActingWorker | UnaskedWorker:
+            if not specs:
+                return UnaskedWorker(world)
+            tested = [planners[at] for at in who]
+            return ActingWorker(world, tested, planners[-1] if helpers else None, config)
+
+        return EpisodeSession(
+            folder=self.folder / mode,
+            kind=_RECORDS,
+            name=suite.name,
+            tasks=self.tasks,
+            specs=specs,
+            helpers=helpers,
+            models=models,
+            resources=self.resources,
+            identity={
+                "command": "execute",
+                "mode": mode,
+                "suite": suite.identity,
+                "models": {spec.model: spec.asked for spec in specs},
+                "user": None if user is None else user.asked,
+                "plans": None if config.plans is None else os.fspath(config.plans),
+                "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
+            },
+            worker=worker,
+            trials=config.trials,
+            described={**suite.described, "review": config.review},
+            events=self.events,
+            overwrite=config.overwrite,
+            take=take,
+        )
+
+
+def _spec(specs: Sequence[PlannerSpec]) -> PlannerSpec:
+    return specs[0] if specs else PlannerSpec(model="none")
+
+
+def _models(
+    mode: Mode, specs: Sequence[PlannerSpec], plans: Plans | None, *, given: bool
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names of the tested models, and for each the index of the model that acts for it.
+
+    Plans of others are carried out by the model of their name, or by the only one that is named.
+    """
+    if plans is None or not given:
+        names = tuple(spec.model for spec in specs) or (mode,)
+        if not specs and plans is not None:
+            names = plans.models
+        return names, tuple(range(len(specs)))
+    names, known = plans.models, [spec.model for spec in specs]
+    if not specs:
+        return names, ()
+    if len(specs) > 1 and (missing := [name for name in names if name not in known]):
+        raise OptionError(f"--model: expected {missing[0]}, whose plans are carried out, or one")
+    return names, tuple(known.index(name) if name in known else 0 for name in names)
+
+
+def _executed(rows: Iterator[Row], mode: Mode, suite: str) -> Iterator[Row]:
+    """What came of each episode, as labels of the plans that were carried out."""
+    times: dict[tuple[str, str], int] = {}
+    ended = [
+        row
+        for row in rows
+        if row.get("reason") is None and row.get("termination") != NOT_EXECUTABLE
+    ]
+    for row in sorted(ended, key=lambda row: (row["line"], row["trial"], row["tested_model"])):
+        run = trajectory_of(row)
+        if run.outcome is None or run.outcome.is_success is None:
+            continue
+        name = run.extra.get("plan", run.trajectory_id)
+        times[name, run.tested_model] = n = times.get((name, run.tested_model), 0) + 1
+        yield {
+            "item_id": name,
+            "case_id": run.case_id,
+            "tested_model": run.tested_model,
+            "rater": RATER if n == 1 else f"{RATER}#{n}",
+            "is_correct": run.outcome.is_success,
+            "reward": run.outcome.reward,
+            "null_reward": run.extra.get("null_reward"),
+            "mode": mode,
+            "trial": run.trial,
+            "environment": suite,
+            "termination": run.termination,
+            "plan_sha256": run.extra.get("plan_sha256", ""),
+        }

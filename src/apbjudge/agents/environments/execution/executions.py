@@ -1,0 +1,158 @@
+"""What came of executed plans, as ``executed.jsonl`` states it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ....errors import InputError, RowError
+from ....jsonl import read_lines
+from ....records.judgement_reader import first_complaint
+from ....records.wire import Row
+
+EXECUTED = "executed.jsonl"
+"""The file of a mode's executions."""
+DIRECT, PLAN_FIRST, REFINE = "direct", "plan-first", "refine"
+"""Modes that ``execute`` knows; others are the user's own."""
+WITHOUT_PLAN = (DIRECT, "gold", "null")
+"""Modes of ``execute`` that carry out no plan of a tested model."""
+_ORDER = (DIRECT, PLAN_FIRST, REFINE)
+
+
+class EndedEpisode(NamedTuple):
+    """One episode that ended.
+
+    Attributes:
+        item_id: The executed plan; in mode ``direct`` a name of the episode.
+        case_id: The task.
+        tested_model: Who planned and acted.
+        mode: How: ``direct`` is without a plan.
+        environment: Where.
+        trial: Number of the trial, from 0.
+        success: Whether the task was solved.
+        reward: From 0 to 1.
+        null_reward: What doing nothing is worth in this task; None where nobody knows.
+        termination: How the episode ended; empty where that is not stated.
+        plan_sha256: Hash of the plan's text; empty where that is not stated.
+    """
+
+    item_id: str
+    case_id: str
+    tested_model: str
+    mode: str
+    environment: str
+    trial: int
+    success: bool
+    reward: float
+    null_reward: float | None
+    termination: str
+    plan_sha256: str = ""
+
+
+def modes_in_order(modes: Iterable[str]) -> list[str]:
+    """Modes without repetition: those that are known first, others in the order they come."""
+    present = dict.fromkeys(modes)
+    return [*(mode for mode in _ORDER if mode in present), *(m for m in present if m not in _ORDER)]
+
+
+def executed_files(paths: Sequence[Path]) -> list[Path]:
+    """The files behind files and folders, each once.
+
+    Raises:
+        InputError: If a folder has none.
+    """
+    files: dict[Path, Path] = {}
+    for path in paths:
+        inside = [path]
+        if path.is_dir():
+            inside = [
+                f for f in (path / EXECUTED, *sorted(path.glob(f"*/{EXECUTED}"))) if f.exists()
+            ]
+            if not inside:
+                expected = f"expected {EXECUTED} in it or in a folder in it, got none"
+                raise InputError(f"{path}: {expected}")
+        for file in inside:
+            files.setdefault(file.resolve(), file)
+    return list(files.values())
+
+
+def read_executions(paths: Sequence[Path], problems: list[str]) -> list[EndedEpisode]:
+    """Reads files of executions.
+
+    Args:
+        paths: Files, or folders with such files.
+        problems: Gets a line for each row that can't be used, which is left out.
+
+    Raises:
+        InputError: If a file can't be read, or no row can be used.
+    """
+    rows: list[EndedEpisode] = []
+    places: dict[tuple[str, str, str, str, int], str] = {}
+    null_rewards: dict[tuple[str, str], float] = {}
+    for file in executed_files(paths):
+        for place, row in _rows(file, problems):
+            episode = (row.environment, row.tested_model, row.mode, row.case_id, row.trial)
+            task = (row.environment, row.case_id)
+            if episode in places:
+                problems.append(
+                    f"{place}: field trial: expected one episode a task, tested model, mode and "
+                    f"trial, got another one of {places[episode]}: the first one counts"
+                )
+                continue
+            if row.null_reward is not None:
+                known = null_rewards.setdefault(task, row.null_reward)
+                if known != row.null_reward:
+                    expected = f"{known}, as in other rows of the task"
+                    problem = RowError("null_reward", expected, row.null_reward)
+                    problems.append(f"{place}: {problem}: the first one counts")
+            places[episode] = place
+            rows.append(row)
+    if not rows:
+        names = ", ".join(map(str, paths))
+        wanted = "expected executions, one a line, as apbjudge execute writes them, got none"
+        raise InputError(f"{names}: {wanted}{first_complaint(problems)}")
+    return [
+        row._replace(null_reward=null_rewards.get((row.environment, row.case_id))) for row in rows
+    ]
+
+
+def _rows(file: Path, problems: list[str]) -> Iterator[tuple[str, EndedEpisode]]:
+    for line in read_lines(file):
+        place = f"{file}:{line.number}"
+        try:
+            if isinstance(line.values, RowError):
+                raise line.values
+            yield place, _execution(line.values)
+        except RowError as error:
+            problems.append(f"{place}: {error}")
+
+
+def _execution(row: Mapping[str, Any]) -> EndedEpisode:
+    success = row.get("is_correct")
+    if not isinstance(success, bool):
+        raise RowError("is_correct", "true or false", success)
+    trial = row.get("trial", 0)
+    if type(trial) is not int or trial < 0:
+        raise RowError("trial", "a whole number of at least 0", trial)
+    null_reward, termination = row.get("null_reward"), row.get("termination")
+    names, digest = Row(row, 0), row.get("plan_sha256")
+    return EndedEpisode(
+        item_id=names.identifier("item_id"),
+        case_id=names.identifier("case_id"),
+        tested_model=names.identifier("tested_model"),
+        mode=names.identifier("mode"),
+        environment=names.identifier("environment"),
+        trial=trial,
+        success=success,
+        reward=_share("reward", row.get("reward")),
+        null_reward=None if null_reward is None else _share("null_reward", null_reward),
+        termination=termination if isinstance(termination, str) else "",
+        plan_sha256=digest if isinstance(digest, str) else "",
+    )
+
+
+def _share(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise RowError(name, "a number from 0 to 1", value)
+    return float(value)

@@ -1,0 +1,69 @@
+"""Executable validation: judged plans against what came of executing them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ....document.display import Shown
+from ....document.model import Document
+from ....options import takes
+from .analysis import AnalysisSettings, ModelOutcomes, analyse, parts_of
+from .executions import read_executions
+from .judged_plans import JudgedPart, read_judges
+from .validate_config import ValidateConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ValidationReport(Shown):
+    """Whether better plans succeed.
+
+    Attributes:
+        sources: Files and folders of executions.
+        level: Confidence level of all intervals.
+        groups: Each tested model in each environment; nothing is pooled over them.
+        judged: The runs of judges, by the judge's name: what of them was executed.
+        problems: Rows that could not be used, with their place.
+    """
+
+    sources: tuple[str, ...]
+    level: float
+    groups: tuple[ModelOutcomes, ...]
+    judged: tuple[tuple[str, JudgedPart], ...]
+    problems: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        judged = [{"judge": judge, **asdict(part)} for judge, part in self.judged]
+        return asdict(self) | {"judged": judged}
+
+    def _printed(self) -> Document:
+        from .analysis_text import validation_document
+
+        return validation_document(self)
+
+
+@takes(config=ValidateConfig)
+def validate(config: ValidateConfig) -> ValidationReport:
+    """Sets plans against what came of their execution.
+
+    Args:
+        config: The settings; options count more.
+
+    Raises:
+        InputError: If a file is unusable, or a run is about no executed plan.
+        OptionError: If a setting is unusable.
+    """
+    problems: list[str] = []
+    executions = read_executions(config.executed, problems)
+    judges = read_judges(config.judged, executions, problems)
+    settings = AnalysisSettings(
+        level=config.level, detect=config.detect, correlation=config.correlation
+    )
+    return ValidationReport(
+        sources=tuple(map(str, config.executed)),
+        level=config.level,
+        groups=analyse(executions, judges, settings),
+        judged=tuple(parts_of(judges, executions)),
+        problems=tuple(problems),
+    )

@@ -1,0 +1,137 @@
+"""Settings of PlanBench-XL's environment, its paths and its block plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from ....config import Config, Grounding, Names, Option
+
+Scope = Literal["catalogue", "complete", "exhaustive"]
+Setting = Literal[
+    "default", "mixed", "explicit", "implicit", "misleading", "longest", "shortest", "base"
+]
+
+
+class DataConfig(Config):
+    """Where the benchmark's data is."""
+
+    data: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of the benchmark's data (queries.json, …)."
+    )
+
+
+class PathsConfig(DataConfig):
+    """Which paths are enumerated."""
+
+    scope: Scope = Field(
+        default="catalogue",
+        description="catalogue: as the authors' catalogue was made, from tools with one or two "
+        "inputs that are no composites; complete: all paths of the same tools, also those that "
+        "the catalogue lacks; exhaustive: of all executable tools.",
+    )
+    task: Names = Field(default=(), description="Tasks, by id; all without it.")
+    query: Names = Field(default=(), description="Tasks of these queries, by id.")
+    longest: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most tools in a path; by default any number, and for exhaustive as many as "
+        "in the task's longest catalogued path.",
+    )
+
+
+class BlockPlanConfig(DataConfig):
+    """Which tools are blocked."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Search": "max_tools max_candidates seed"}
+
+    setting: Setting = Field(
+        default="mixed",
+        description="default: nothing is blocked; mixed: one path remains, and all three kinds of "
+        "stand-ins replace a blocked tool; explicit, implicit, misleading: one path remains, one "
+        "kind; longest, shortest: as mixed, with the longest or shortest remaining paths; base: "
+        "0.6 of the paths remain, kinds at random.",
+    )
+    keep_paths: int | None = Field(
+        default=None, ge=1, description="Paths that remain, in place of the setting's number."
+    )
+    keep_ratio: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of the paths that remain, in place of a number; what the authors' "
+        "files call target_remaining_ratio.",
+    )
+    block_ratio: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of the paths that are taken away; what the paper calls block ratio: "
+        "0.2 is --keep-ratio 0.8.",
+    )
+    max_tools: int = Field(default=4, ge=1, description="Most tools that are blocked in a task.")
+    max_candidates: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most sets of tools that are looked at in a task; by default 20000, and 5000 "
+        "for base.",
+    )
+    seed: int = Field(default=42, description="Seed, together with the id of the task.")
+    out: Path | None = Field(default=None, description="File for the plan.")
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> BlockPlanConfig:
+        amounts = ("keep_paths", "keep_ratio", "block_ratio")
+        chosen = [name for name in amounts if getattr(self, name) is not None]
+        if len(chosen) > 1:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
+            raise ValueError(f"{options}: expected one of them")
+        if chosen and self.setting == "default":
+            raise ValueError(f"--{chosen[0].replace('_', '-')}: expected a --setting that blocks")
+        return self
+
+
+class EpisodeConfig(Config):
+    """How an episode goes."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Lists": "max_listed domain seed"}
+
+    block_plan: Path | None = Field(
+        default=None, description="File of planbench block-plan; without it nothing is blocked."
+    )
+    grounding: Grounding = Field(
+        default="paper",
+        description="Which right answers count: paper: the target was obtained from an executable "
+        "tool; released: and the answer has no value of a noisy tool or blocker, as in the "
+        "authors' code; answer-only: all.",
+    )
+    explore: int = Field(
+        default=0,
+        ge=0,
+        le=5,
+        description="Wrong answers that do not end an episode: the agent is told to go on. It "
+        "uses the right answer, so it is for analysis only.",
+    )
+    max_turns: int = Field(default=100, ge=1, description="Replies of the model in an episode.")
+    max_faults: int = Field(
+        default=3,
+        ge=1,
+        description="Faults of one kind in a row that end an episode: no valid tag, an unusable "
+        "search, a rejected call.",
+    )
+    noisy: Annotated[bool, Option("--no-noisy", help="Offer no noisy tools.")] = Field(
+        default=True, description="Whether searches also return noisy tools."
+    )
+    max_listed: int = Field(
+        default=30, ge=1, description="Tools in a list up to which noisy ones are added."
+    )
+    background: str = Field(
+        default="", description="What the agent is told of the domain, as text."
+    )
+    domain: str = Field(
+        default="retail", description="Name of the domain, which the seeds of lists depend on."
+    )
+    seed: int = Field(default=42, description="Seed of the order in lists.")

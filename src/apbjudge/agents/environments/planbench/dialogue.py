@@ -1,0 +1,109 @@
+"""The episode as a chat: each reply is text with one action between tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from ....llm.base import Completion
+from ....records.trajectories import Trajectory
+from .episode import Episode, PlanBenchRules, Turn
+from .prompts import listed, returned
+from .world import PlanBenchWorld
+
+_TAGS = {
+    action: re.compile(rf"<(/?){action}>", re.IGNORECASE)
+    for action in ("retrieve_tools", "tool_call", "final_answer")
+}
+
+
+def read_action(reply: str) -> tuple[str, str] | None:
+    """The one action of a reply and what is between its tags; None for none or several."""
+    found: list[tuple[str, str]] = []
+    for action, tag in _TAGS.items():
+        start: int | None = None
+        for match in tag.finditer(reply):
+            if not match[1] and start is None:
+                start = match.end()
+            elif match[1] and start is not None:
+                found.append((action, reply[start : match.start()].strip()))
+                start = None
+    return found[0] if len(found) == 1 else None
+
+
+def read_object(text: str) -> Mapping[str, Any] | None:
+    """A JSON object; None where the text is none."""
+    try:
+        content: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else None
+
+
+class PlanBenchDialogue:
+    """An episode of a query, as a tested model sees it; see ``environments.base.Dialogue``.
+
+    Raises:
+        RowError: If there is no such query.
+    """
+
+    def __init__(self, rules: PlanBenchRules, query_id: str) -> None:
+        self.episode = Episode(rules, query_id)
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """All messages so far; lists of tools are written when asked for, and not kept."""
+        episode = self.episode
+        messages = [
+            {"role": "system", "content": episode.rules.prompts.system},
+            {"role": "user", "content": episode.query.query_text},
+        ]
+        for turn in episode.turns:
+            messages.append({"role": "assistant", "content": turn.step.text})
+            if text := _told(episode.rules.world, turn):
+                messages.append({"role": "user", "content": text})
+        return messages
+
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """None: calls are text."""
+        return ()
+
+    @property
+    def ended(self) -> str:
+        """Why the episode ended, as the benchmark names it; ``normal`` for a right answer."""
+        return self.episode.ended
+
+    def answer(self, reply: Completion) -> None:
+        """Takes the model's reply; after the end nothing happens."""
+        if self.episode.ended:
+            return
+        text = reply.text.encode(errors="replace").decode()  # half a surrogate can't be written
+        action = read_action(text)
+        match action:
+            case None:
+                self.episode.babble(text)
+            case "retrieve_tools", content:
+                self.episode.retrieve(read_object(content), text)
+            case "tool_call", content:
+                self.episode.call(read_object(content), text)
+            case _, content:
+                self.episode.answer(content, text)
+
+    def trajectory(self) -> Trajectory:
+        """The run so far."""
+        return self.episode.trajectory()
+
+
+def _told(world: PlanBenchWorld, turn: Turn) -> str:
+    """What the agent is told in answer to a turn."""
+    found, done = turn.step.retrieval, turn.step.execution
+    if found is not None and found.tools is not None:
+        return listed([world.lines[tool.name] for tool in found.tools], turn.notice)
+    if done is not None and done.was_executed:
+        result = {"success": done.success, "output_value": done.output_value}
+        return returned(turn.step.calls[0].name, result, turn.notice)
+    return turn.notice

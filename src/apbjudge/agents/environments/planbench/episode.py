@@ -1,0 +1,296 @@
+"""One episode: what an agent did, what it holds, and when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from ....errors import RowError
+from ....records.trajectories import (
+    Execution,
+    LogPlace,
+    Outcome,
+    Retrieval,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    TrajectoryStep,
+)
+from ....trajectories.planbench.data import PlanbenchTool
+from ....trajectories.planbench.measures import UNTRUSTED_INPUT, is_contaminated, verdicts
+from .blocking import BlockPlan
+from .config import EpisodeConfig
+from .prompts import PlanBenchPrompts
+from .search import ToolSearch, read_request
+from .world import FAILING, PlanBenchWorld, as_compared
+
+Fault = Literal["label", "retrieval", "tool_call"]
+FOLLOWED = "normal"
+"""Why an episode ended that ended by a right answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply and what the environment makes of it.
+
+    Attributes:
+        step: As the trajectory has it, but for what the agent was told.
+        notice: What the agent is told beyond a result; empty for nothing.
+    """
+
+    step: TrajectoryStep
+    notice: str = ""
+
+
+class PlanBenchRules:
+    """A world with all that decides how its episodes go.
+
+    Attributes:
+        world: The tools and records.
+        config: The settings.
+        plan: What is blocked; None for nothing.
+        search: Searches in that world.
+        prompts: What agents are told.
+    """
+
+    def __init__(
+        self,
+        world: PlanBenchWorld,
+        config: EpisodeConfig | None = None,
+        plan: BlockPlan | None = None,
+    ) -> None:
+        self.world, self.plan = world, plan
+        self.config = config or EpisodeConfig()
+        self.search = ToolSearch(world, self.config)
+        self.prompts = PlanBenchPrompts(self.config)
+
+    @property
+    def setting(self) -> str:
+        """The condition in a few words."""
+        setting = self.plan.setting if self.plan else "default"
+        return f"{setting}, feedback" if self.config.explore else setting
+
+
+class Episode:
+    """The state of an episode; every action is one turn.
+
+    Attributes:
+        rules: What stays the same.
+        query: What is asked.
+        turns: So far.
+        discovered: Tools that can be called, in the order in which they were found.
+        ended: Why it is over, as the benchmark names it; empty while it goes on.
+        final_answer: The answer that ended it.
+        held: Datatypes of the start, and those obtained from executable tools.
+        trusted: Values obtained from executable tools, each with its datatype.
+        untrusted: Those of noisy tools and blockers, likewise.
+        faults: Faults of each kind in a row.
+    """
+
+    def __init__(self, rules: PlanBenchRules, query_id: str) -> None:
+        query = rules.world.data.queries.get(query_id)
+        if query is None:
+            raise RowError("case_id", "a query of the benchmark's data", query_id)
+        self.rules, self.query = rules, query
+        self.turns: list[Turn] = []
+        self.discovered: dict[str, None] = {}
+        self.ended = ""
+        self.final_answer: str | None = None
+        plan = rules.plan.tasks.get(query.task_id) if rules.plan else None
+        self._blocked: Mapping[str, Sequence[str]] = plan.blocked if plan else {}
+        self.held = {*query.input_datatypes}
+        known = query.input_values.items()
+        self.trusted = {(datatype, as_compared(value)) for datatype, value in known}
+        self.untrusted: set[tuple[str, str]] = set()
+        self.faults: dict[Fault, int] = {"label": 0, "retrieval": 0, "tool_call": 0}
+        self._wrong_answers = 0
+
+    def copied(self) -> Episode:
+        """The same state; what happens to one does not change the other."""
+        other = copy(self)
+        other.turns, other.discovered = [*self.turns], {**self.discovered}
+        other.held, other.trusted = {*self.held}, {*self.trusted}
+        other.untrusted, other.faults = {*self.untrusted}, {**self.faults}
+        return other
+
+    # Actions --------------------------------------------------------------------------------------
+
+    def babble(self, reply: str) -> None:
+        """Takes a reply that is not exactly one action."""
+        self._fault("label", TrajectoryStep("agent", "invalid", reply), "no_tag")
+
+    def retrieve(self, content: Mapping[str, Any] | None, reply: str) -> None:
+        """Carries out a search; ``content`` is None where it could not be read."""
+        self.faults["label"] = 0
+        named = (content or {}).get("meta_tool")
+        meta_tool = named.strip() if isinstance(named, str) else ""
+        asked = Retrieval(
+            by_inputs=meta_tool in {"by_inputs", "by_io_info"},
+            by_output=meta_tool in {"by_output_info", "by_io_info"},
+        )
+        step = TrajectoryStep("agent", "retrieve", reply, retrieval=asked)
+        if content is None or not meta_tool:
+            self._fault("retrieval", step, "search_no_json")
+            return
+        request = read_request(content)
+        if request is None:
+            step = replace(step, extra={"request": dict(content)})
+            self._fault("retrieval", step, "search_form")
+            return
+        self.faults["retrieval"] = 0
+        result = self.rules.search.search(request, self.query, self._blocked)
+        self.discovered.update(dict.fromkeys(tool.name for tool in result.tools))
+        tools = tuple(self.rules.world.found[tool.name] for tool in result.tools)
+        found = replace(asked, inputs=result.inputs, outputs=result.outputs, tools=tools)
+        step = replace(step, retrieval=found, extra={"request": request.to_json()})
+        self._add(step, "" if tools else "no_match")
+
+    def call(self, content: Mapping[str, Any] | None, reply: str) -> None:
+        """Carries out a call of a tool, if it passes all checks; ``content`` likewise."""
+        self.faults["label"] = 0
+        content = content or {}
+        named = next(
+            (n for key in ("name", "tool_name") if isinstance(n := content.get(key), str)), None
+        )
+        arguments = content.get("arguments")
+        if named is None or not isinstance(arguments, dict):
+            call = ToolCall("", parse_error="no JSON object with a name and arguments")
+            self._reject(call, reply, "", "call_no_json")
+            return
+        call = ToolCall(named, cast("dict[str, Any]", arguments))
+        tool = self.rules.world.tools.get(named) if named in self.discovered else None
+        if tool is None:
+            self._reject(call, reply, "tool_not_available", "call_unknown")
+            return
+        datatypes = tool.surface_argument_to_datatype
+        if call.arguments.keys() != datatypes.keys():
+            self._reject(call, reply, "wrong_arguments", "call_arguments")
+            return
+        values = {datatypes[argument]: value for argument, value in call.arguments.items()}
+        given = {(datatype, as_compared(value)) for datatype, value in values.items()}
+        if given & self.untrusted - self.trusted:
+            self._reject(call, reply, UNTRUSTED_INPUT, "call_inputs")
+        elif not tool.input_datatypes <= self.held:
+            self._reject(call, reply, "missing_required_input", "call_inputs")
+        else:
+            self._execute(tool, call, values, reply)
+
+    def answer(self, text: str, reply: str) -> None:
+        """Takes an answer: it ends the episode, unless it is wrong and exploration is enforced."""
+        self.faults["label"] = 0
+        step = TrajectoryStep("agent", "answer", reply)
+        run = replace(self._run(), final_answer=text)
+        grounding, target = self.rules.config.grounding, self.query.target_datatype
+        if verdicts(run, self.query)[grounding]:
+            code = FOLLOWED
+        elif target in self.held and not (
+            grounding == "released" and is_contaminated(run, self.query)
+        ):
+            code = "final_answer_wrong"
+        else:
+            code = "target_datatype_not_reached"
+        is_last = len(self.turns) + 1 >= self.rules.config.max_turns
+        if code != FOLLOWED and self._wrong_answers < self.rules.config.explore and not is_last:
+            self._wrong_answers += 1
+            self._add(step, "wrong_answer")
+        else:
+            self.turns.append(Turn(step))
+            self.final_answer, self.ended = text, code
+
+    # What follows ---------------------------------------------------------------------------------
+
+    def _execute(
+        self, tool: PlanbenchTool, call: ToolCall, values: Mapping[str, Any], reply: str
+    ) -> None:
+        self.faults["tool_call"] = 0
+        kind, notice = self.rules.world.found[tool.name].tool_type, ""
+        done = Execution(
+            was_executed=True, success=True, output_datatype=tool.output_datatype, tool_type=kind
+        )
+        if tool.name in self.rules.world.data.baseline:
+            outputs = self.rules.world.look_up(tool, values)
+            if len(outputs) == 1:
+                done = replace(done, output_value=outputs[0], provenance="trusted")
+                self.held.add(tool.output_datatype)
+                self.trusted.add((tool.output_datatype, as_compared(outputs[0])))
+            else:
+                notice = "ambiguous" if outputs else "no_record"
+        else:
+            # a tool without a value returns its description, as in the authors' environment
+            value = tool.return_value
+            value = tool.description or tool.name if value is None else value
+            is_success = tool.noise_type not in FAILING
+            done = replace(done, success=is_success, output_value=value, provenance="untrusted")
+            self.untrusted.add((tool.output_datatype, as_compared(value)))
+        step = TrajectoryStep("agent", "call", reply, calls=(call,), execution=done)
+        self._add(step, notice)
+
+    def _reject(self, call: ToolCall, reply: str, rejection: str, notice: str) -> None:
+        done = Execution(rejection=rejection)
+        step = TrajectoryStep("agent", "call", reply, calls=(call,), execution=done)
+        self._fault("tool_call", step, notice)
+
+    def _fault(self, kind: Fault, step: TrajectoryStep, notice: str) -> None:
+        self.faults[kind] += 1
+        attempt = self.faults[kind]
+        if attempt >= self.rules.config.max_faults:
+            self.ended = f"exceeded_max_{kind}_errors"
+        self._add(step, notice, attempt)
+
+    def _add(self, step: TrajectoryStep, notice: str = "", attempt: int = 0) -> None:
+        text = self.rules.prompts.notice(notice, attempt) if notice else ""
+        self.turns.append(Turn(step, text))
+        if not self.ended and len(self.turns) >= self.rules.config.max_turns:
+            self.ended = "exceeded_max_steps"
+
+    # The run --------------------------------------------------------------------------------------
+
+    def trajectory(self) -> Trajectory:
+        """The run so far: a search's answer has the names of the tools, ``tools`` defines them."""
+        run = self._run()
+        ambiguous = sum(
+            (done := turn.step.execution) is not None
+            and done.provenance == "none"
+            and turn.notice == self.rules.prompts.notice("ambiguous")
+            for turn in self.turns
+        )
+        return replace(
+            run,
+            steps=tuple(map(_told, self.turns)),
+            tools=tuple(self.rules.world.definitions[name] for name in self.discovered),
+            remarks={"ambiguous records": ambiguous} if ambiguous else {},
+        )
+
+    def _run(self) -> Trajectory:
+        return Trajectory(
+            trajectory_id=self.query.query_id,
+            case_id=self.query.query_id,
+            tested_model="",
+            setting=self.rules.setting,
+            query=self.query.query_text,
+            system_prompt=self.rules.prompts.system,
+            steps=tuple(turn.step for turn in self.turns),
+            final_answer=self.final_answer,
+            termination=self.ended,
+            outcome=Outcome(success=self.ended == FOLLOWED) if self.ended else None,
+            place=LogPlace("planbench-xl"),
+        )
+
+
+def _told(turn: Turn) -> TrajectoryStep:
+    """The step with what the environment answered."""
+    step = turn.step
+    found, done = step.retrieval, step.execution
+    name = step.calls[0].name if step.calls else ""
+    if found is not None and found.tools is not None:
+        content: Any = {"tools": [tool.name for tool in found.tools]}
+        content |= {"note": turn.notice} if turn.notice else {}
+        notes = (ToolResult(content),)
+    elif done is not None and done.was_executed:
+        notes = (ToolResult(done.output_value, name=name, is_error=not done.success),)
+    else:
+        is_error = True if done is not None else None
+        notes = (ToolResult(turn.notice, name=name, is_error=is_error),) if turn.notice else ()
+    return replace(step, observations=notes)

@@ -1,0 +1,83 @@
+"""Worlds whose episode is a given plan: for each substep the agent calls one tool or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from .base import Environment
+
+
+class PlanLine(NamedTuple):
+    """A step of the plan as the agent sees it: never the tool or the arguments that are right."""
+
+    step: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What an agent knows when it decides on a substep.
+
+    Attributes:
+        task: Id of the task, which tells nothing.
+        query: What the user wants.
+        plan: All steps, those that group others too.
+        substep: The one to decide on, such as ``1.1``.
+        history: What was done for the substeps before it, in order.
+        tools: Definitions of the tools that there are.
+    """
+
+    task: str
+    query: str
+    plan: tuple[PlanLine, ...]
+    substep: str
+    history: tuple[TrajectoryStep, ...]
+    tools: tuple[Mapping[str, Any], ...]
+
+    @property
+    def description(self) -> str:
+        """What the plan says of the substep."""
+        return next((line.description for line in self.plan if line.step == self.substep), "")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAction:
+    """What an agent does for a substep.
+
+    Attributes:
+        call: The call; None for doing without a tool.
+        text: The reply in which it said so.
+        is_readable: Whether that could be read; a reply that can't is no action.
+    """
+
+    call: ToolCall | None = None
+    text: str = ""
+    is_readable: bool = True
+
+    @property
+    def tool(self) -> str | None:
+        """Name of the tool; None for doing without."""
+        return None if self.call is None else self.call.name
+
+
+class PlanEnvironment(Environment, Protocol):
+    """A world that asks for one action a substep. ``call`` too is for the substep at hand."""
+
+    def situation(self) -> Situation | None:
+        """What there is to decide; None at the end of the plan."""
+        ...
+
+    def act(self, action: PlanAction) -> None:
+        """Carries out the action for the substep at hand, and goes on to the next."""
+        ...
+
+    def trajectory(self) -> Trajectory:
+        """The run so far with its outcome; see ``Dialogue.trajectory``.
+
+        Each step has ``extra.substep`` and, where the world knows it, ``extra.wrong``: whether the
+        tool, or doing without, differs from the reference.
+        """
+        ...

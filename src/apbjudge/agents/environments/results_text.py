@@ -1,0 +1,103 @@
+"""The tasks and episodes of tested models, counted, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...document.model import Cell
+from ...document.numbers import DASH, count
+from ..prediction.results_text import SPENT, counts_text, failed_lines, spent
+from .branching.run import BranchCounts
+from .execution.execute import ExecutionRun
+from .execution.step_states import STEP_RESULTS, StepRun
+from .simulate import EpisodeCounts
+
+
+def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
+    """The counts of a run of ``simulate``, a line for each tested model."""
+    rows: list[list[Cell]] = []
+    for name, each in counts.items():
+        successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
+        numbers = (each.turns, sum(each.failed.values()))
+        cells = [count(each.played), successes, *map(count, numbers), *spent(each)]
+        rows.append([name or "(unknown tasks)", *cells])
+    notes = [
+        f"ended, {name or '(unknown tasks)'}: {word} {n}"
+        for name, each in counts.items()
+        for word, n in each.endings.items()
+    ]
+    notes += failed_lines(counts)
+    return counts_text(f"tested model,episodes,success,turns,failed,{SPENT}", rows, notes)
+
+
+def steps_text(run: ExecutionRun, steps: StepRun) -> str:
+    """What came of step-wise predictions, by tested model and by what their reference does."""
+    rows: list[list[Cell]] = []
+    notes = [f"{run.suite[0]}: {run.suite[1]}"]
+    for name, each in steps.counts.items():
+        groups = (
+            ("changes the state", each.changing),
+            ("only reads", each.reading),
+            ("not known", each.unknown),
+        )
+        for reference, of in groups:
+            if of:
+                numbers = (of.get(result, 0) for result in STEP_RESULTS)
+                rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
+    notes += failed_lines(steps.counts)
+    heads = ["tested model", "reference", "predictions", *STEP_RESULTS]
+    return counts_text(",".join(heads).replace("_", " "), rows, notes, leads=2)
+
+
+def execution_text(run: ExecutionRun) -> str:
+    """What became of the tasks, a line for each mode and tested model."""
+    if run.steps is not None:
+        return steps_text(run, run.steps)
+    rows: list[list[Cell]] = []
+    notes: list[str] = [f"{run.suite[0]}: {run.suite[1]}"]
+    ended: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in run.executed:
+        ended.setdefault((row["mode"], row["tested_model"]), []).append(row)
+    for name, drafts in run.drafts.items():
+        for model, plans in drafts.counts.items():
+            unread = f", {count(plans.unreadable)} unreadable" if plans.unreadable else ""
+            notes.append(
+                f"{name}, {model or '(unreadable rows)'}: {count(plans.predicted)} plans{unread}"
+            )
+        notes += failed_lines(drafts.counts, f"{name}, ")
+    for mode, simulation in run.modes.items():
+        for name, each in simulation.counts.items():
+            of_both = ended.get((mode, name), [])
+            idle = [row["null_reward"] == 1 for row in of_both if row["null_reward"] is not None]
+            right = sum(row["is_correct"] for row in of_both)
+            numbers = (each.turns, sum(each.failed.values()))
+            rows.append(
+                [
+                    mode,
+                    name or "(unknown tasks)",
+                    count(each.played),
+                    f"{right}/{len(of_both)}" if of_both else DASH,
+                    f"{sum(idle)}/{len(idle)}" if idle else DASH,
+                    *map(count, numbers),
+                    *spent(each),
+                ]
+            )
+            notes += (
+                f"ended, {mode}, {name or '(unknown tasks)'}: {word or '(unsaid)'} {n}"
+                for word, n in each.endings.items()
+            )
+        notes += failed_lines(simulation.counts, f"failed, {mode}, ")
+    heads = f"mode,tested model,episodes,success,by doing nothing,turns,failed,{SPENT}"
+    return counts_text(heads, rows, notes, leads=2)
+
+
+def branching_text(counts: Mapping[str, BranchCounts]) -> str:
+    """The counts of a run of ``branch``, a line for each tested model."""
+    rows: list[list[Cell]] = []
+    for name, each in counts.items():
+        right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
+        numbers = (each.branches, each.accepted_wrong, sum(each.failed.values()), each.calls)
+        rows.append([name or "(unknown cases)", *right, *map(count, numbers), *spent(each)])
+    heads = f"first pass right,result right,branches,wrong accepted,failed,calls,{SPENT}"
+    return counts_text(f"tested model,{heads}", rows, failed_lines(counts))

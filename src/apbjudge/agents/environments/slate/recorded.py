@@ -1,0 +1,206 @@
+"""Recorded outputs of tools, and which of them answers a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from ....errors import InputError
+from ....protocols.checks.values import strings
+from ....trajectories.slate import SlateCase, SlateTool, validate
+from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
+from ....trajectories.slate.equality import is_equivalent, is_same
+from ....trajectories.slate.evaluator import OutputTag
+
+Scope = Literal["case", "library"]
+"""Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
+Layer = Literal["exact", "canonical", "judge", "default", ""]
+"""How an output was found: by the same JSON, by arguments that are equal however written, by free
+texts that a judge takes for the same, as the tool's default; empty for an error."""
+
+
+class TextPair(NamedTuple):
+    """Two free texts in arguments that are equal otherwise.
+
+    Attributes:
+        tool: The tool called.
+        recorded: The text of the recorded call.
+        asked: That of the call to be answered.
+    """
+
+    tool: str
+    recorded: str
+    asked: str
+
+
+class Lookup(NamedTuple):
+    """What answers a call.
+
+    Attributes:
+        tag: As the protocol ``slate`` counts it.
+        layer: How it was found.
+        output: What the call returns; the complaint where ``tag`` is ``error``.
+        source: Case and substep that it was recorded for, as ``case:1.1``; empty without.
+    """
+
+    tag: OutputTag
+    layer: Layer
+    output: Any
+    source: str = ""
+
+
+class _RecordedOutput(NamedTuple):
+    case_id: str
+    step: str
+    arguments: Any
+    output: Any
+
+
+class RecordedOutputs:
+    """The outputs that cases record for the calls of their plans.
+
+    Args:
+        cases: Each id once.
+        same_text: Asked once for each pair of texts whether they mean the same; None for no such
+            layer. Must be a function of the pair alone, or replays are no replays.
+        scope: Whose calls may answer.
+
+    Attributes:
+        judged: What ``same_text`` said of each pair, to be audited.
+
+    Raises:
+        InputError: If a case has a fault that ``MAKES_UNUSABLE`` names, or an id comes twice.
+    """
+
+    def __init__(
+        self,
+        cases: Iterable[SlateCase],
+        *,
+        same_text: Callable[[TextPair], bool] | None = None,
+        scope: Scope = "case",
+    ) -> None:
+        self.cases: dict[str, SlateCase] = {}
+        self.judged: dict[TextPair, bool] = {}
+        self._same_text = same_text
+        self._scope: Scope = scope
+        self._by_tool: dict[str, list[tuple[SlateTool, _RecordedOutput]]] = {}
+        for case in cases:
+            faults = [f for f in validate(case) if f.rule in MAKES_UNUSABLE]
+            if faults:
+                place = f"case {case.case_id}: {faults[0].where}"
+                raise InputError(f"{place}: {faults[0].message}")
+            if self.cases.setdefault(case.case_id, case) is not case:
+                raise InputError(f"case {case.case_id}: comes twice")
+            for call in case.calls:
+                tool = _tool(case, call.tool or "")
+                arguments = resolved(call.arguments, case.outputs)
+                record = _RecordedOutput(
+                    case.case_id, call.step, arguments, case.outputs[call.step]
+                )
+                self._by_tool.setdefault(tool.name, []).append((tool, record))
+
+    def look_up(
+        self, case: SlateCase, substep: str, name: str, arguments: Any, outputs: Mapping[str, Any]
+    ) -> Lookup:
+        """What answers a call of an agent.
+
+        Stricter layers come first; within a layer the substep's own record, then those of the case,
+        then those of others.
+
+        Args:
+            case: The case that is being run.
+            substep: The substep that the call is for.
+            name: The tool called.
+            arguments: As the agent wrote them, possibly with references.
+            outputs: What the agent's own earlier calls returned, by substep.
+        """
+        if complaint := _complaint(case, name, arguments, outputs):
+            return Lookup("error", "", complaint)
+        tool, given = _tool(case, name), resolved(arguments, outputs)
+        if (recorded := self._recorded(case, substep, tool, given)) is not None:
+            return recorded
+        if tool.default is not None:
+            return Lookup("default", "default", tool.default)
+        return Lookup("error", "", f"{name} has no answer to these arguments")
+
+    def _recorded(
+        self, case: SlateCase, substep: str, tool: SlateTool, given: Any
+    ) -> Lookup | None:
+        own, others = self._records(case, substep, tool)
+        for records in (own, others):
+            for record in records:
+                if is_same(record.arguments, given):
+                    return _found("matched", "exact", record)
+            for record in records:
+                if is_equivalent(record.arguments, given, tool.arguments_schema):
+                    return _found("equivalent", "canonical", record)
+        for record in (*own, *others):
+            if self._is_judged_same(tool, record.arguments, given):
+                return _found("equivalent", "judge", record)
+        return None
+
+    def _records(
+        self, case: SlateCase, substep: str, tool: SlateTool
+    ) -> tuple[list[_RecordedOutput], list[_RecordedOutput]]:
+        """The recorded calls of the case, the substep's first; those of other cases."""
+        of_tool = self._by_tool.get(tool.name, [])
+        own = [record for _, record in of_tool if record.case_id == case.case_id]
+        own.sort(key=lambda record: record.step != substep)
+        if self._scope == "case":
+            return own, []
+        interface = (tool.arguments_schema, tool.results)
+        return own, [
+            record
+            for other, record in of_tool
+            if record.case_id != case.case_id
+            and (other.arguments_schema, other.results) == interface
+        ]
+
+    def _is_judged_same(self, tool: SlateTool, recorded: Any, given: Any) -> bool:
+        """Whether all free texts in which two arguments differ mean the same to the judge."""
+        if self._same_text is None:
+            return False
+        pairs: list[TextPair] = []
+
+        def collect(one: str, other: str) -> bool:
+            pairs.append(TextPair(tool.name, one, other))
+            return True
+
+        if not is_equivalent(recorded, given, tool.arguments_schema, collect):
+            return False
+        for pair in pairs:
+            if pair not in self.judged:
+                self.judged[pair] = self._same_text(pair)
+        return all(self.judged[pair] for pair in pairs)
+
+
+def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str, Any]) -> str:
+    """Why a call can't be answered at all; empty if it can."""
+    if name not in case.tools_by_name and all(name != call.tool for call in case.calls):
+        return f"there is no tool {name}"
+    if not isinstance(arguments, dict):
+        return "arguments have to be a JSON object"
+    for leaf in strings(arguments, ""):
+        for reference in references(leaf.text):
+            if not target(reference, outputs):
+                return f"no earlier output has {'.'.join((reference.step, *reference.path))}"
+    return ""
+
+
+def _tool(case: SlateCase, name: str) -> SlateTool:
+    return case.tools_by_name.get(name) or SlateTool(name=name)
+
+
+def _found(tag: OutputTag, layer: Layer, record: _RecordedOutput) -> Lookup:
+    return Lookup(tag, layer, record.output, f"{record.case_id}:{record.step}")
+
+
+def interfaces(tools: Iterable[SlateTool]) -> Iterator[dict[str, Any]]:
+    """Definitions of tools as an agent sees them: without what the simulator would answer."""
+    for tool in tools:
+        yield {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.arguments_schema),
+            "results": tool.results,
+        }

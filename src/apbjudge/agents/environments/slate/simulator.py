@@ -1,0 +1,186 @@
+"""SLATE's simulator as an environment: a plan is given, recorded outputs answer its calls.
+
+The simulator (section 3 of arXiv:2604.12126) answers a call by what was recorded for it, and by the
+tool's default where nothing was. The paper does not say how calls are matched; see
+``RecordedOutputs`` for our layers. References in arguments are resolved from the agent's own
+earlier outputs, never from the reference's, so that a wrong output spoils what depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....errors import RowError
+from ....records.trajectories import (
+    LogPlace,
+    Outcome,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    TrajectoryStep,
+)
+from ....trajectories.slate import SlateCase
+from ....trajectories.slate.evaluator import wrong_outputs
+from ..base import Score
+from ..plans import PlanAction, PlanLine, Situation
+from .recorded import RecordedOutputs, interfaces
+
+
+@dataclass(frozen=True, slots=True)
+class _EpisodeState:
+    """How far a run has come.
+
+    Attributes:
+        position: Substeps done.
+        steps: What the agent knows of them.
+        origins: Where their outputs come from, which it may not know: a recorded output shows that
+            the call was right.
+        outputs: By substep; never handed out.
+    """
+
+    position: int = 0
+    steps: tuple[TrajectoryStep, ...] = ()
+    origins: tuple[Mapping[str, str], ...] = ()
+    outputs: tuple[tuple[str, Any], ...] = ()
+
+
+class SlateEnvironment:
+    """A world of recorded outputs; see ``PlanEnvironment``.
+
+    A task is a case. Calls change nothing but how far the plan is: equal actions give equal
+    observations.
+
+    Args:
+        recorded: The cases with their outputs; may be shared by environments.
+    """
+
+    def __init__(self, recorded: RecordedOutputs) -> None:
+        self._recorded = recorded
+        self._case: SlateCase | None = None
+        self._tools: tuple[Mapping[str, Any], ...] = ()
+        self._state = _EpisodeState()
+
+    @property
+    def case(self) -> SlateCase:
+        """The case that is being run.
+
+        Raises:
+            ValueError: Before ``reset``.
+        """
+        if self._case is None:
+            raise ValueError("SlateEnvironment: expected reset(task) first")
+        return self._case
+
+    def reset(self, task: str) -> None:
+        """Begins a case; raises RowError where there is none, or its plan calls no tool."""
+        case = self._recorded.cases.get(task)
+        if case is None:
+            raise RowError("case_id", "a case of the file of cases", task)
+        if not case.calls:
+            raise RowError("case_id", "a case whose plan calls a tool", task)
+        self._case, self._state = case, _EpisodeState()
+        self._tools = tuple(interfaces(case.tools))
+
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """The tools of the case."""
+        return self._tools
+
+    def situation(self) -> Situation | None:
+        """See ``PlanEnvironment``."""
+        case, position = self.case, self._state.position
+        if position == len(case.substeps):
+            return None
+        return Situation(
+            task=case.case_id,
+            query=case.query,
+            plan=tuple(PlanLine(step.step, step.description) for step in case.plan),
+            substep=case.substeps[position].step,
+            history=self._state.steps,
+            tools=self._tools,
+        )
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Calls a tool for the substep at hand."""
+        if self._state.position == len(self.case.substeps):
+            return ToolResult("the plan is at its end", name=name, is_error=True)
+        self.act(PlanAction(ToolCall(name, dict(arguments))))
+        return self._state.steps[-1].observations[0]
+
+    def act(self, action: PlanAction) -> None:
+        """See ``PlanEnvironment``.
+
+        Raises:
+            ValueError: At the end of the plan.
+        """
+        case, state = self.case, self._state
+        if state.position == len(case.substeps):
+            raise ValueError("act: expected a substep to act for, got the end of the plan")
+        substep = case.substeps[state.position].step
+        outputs, call, origin = state.outputs, action.call, dict[str, str]()
+        step = TrajectoryStep(
+            source="agent",
+            kind="message" if action.is_readable else "invalid",
+            text=action.text,
+            extra={"substep": substep},
+        )
+        if call is not None and action.is_readable:
+            earlier = dict(outputs)
+            has_none = call.arguments is None and not call.parse_error
+            arguments = dict[str, Any]() if has_none else call.arguments
+            lookup = self._recorded.look_up(case, substep, call.name, arguments, earlier)
+            is_error = lookup.tag == "error"
+            if not is_error:
+                outputs = (*outputs, (substep, lookup.output))
+            content = deepcopy(lookup.output)
+            observation = ToolResult(content, call.call_id, call.name, is_error)
+            step = replace(step, kind="call", calls=(call,), observations=(observation,))
+            origin = {"output": lookup.tag, "layer": lookup.layer, "source": lookup.source}
+        self._state = _EpisodeState(
+            state.position + 1,
+            (*state.steps, step),
+            (*state.origins, {name: value for name, value in origin.items() if value}),
+            outputs,
+        )
+
+    def score(self) -> Score:
+        """Success is that all final outputs are the recorded ones."""
+        wrong = wrong_outputs(self.case, dict(self._state.outputs))
+        return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
+
+    def snapshot(self) -> _EpisodeState:
+        """How far the run is, which nothing changes."""
+        return self._state
+
+    def restore(self, snapshot: _EpisodeState) -> None:
+        """Goes back to a state of the same case."""
+        self._state = snapshot
+
+    def trajectory(self) -> Trajectory:
+        """The run so far, as a row that ``grade --protocol slate`` takes."""
+        case, state = self.case, self._state
+        steps = tuple(
+            replace(step, extra={**step.extra, **origin, "wrong": _is_wrong(step, substep.tool)})
+            for step, origin, substep in zip(
+                state.steps, state.origins, case.substeps, strict=False
+            )
+        )
+        reward = self.score().reward
+        return Trajectory(
+            trajectory_id=case.case_id,
+            case_id=case.case_id,
+            tested_model="",
+            query=case.query,
+            steps=steps,
+            termination="" if state.position < len(case.substeps) else "plan_completed",
+            outcome=Outcome(reward=reward, success=reward == 1.0),
+            place=LogPlace("trajectories"),
+        )
+
+
+def _is_wrong(step: TrajectoryStep, expected: str | None) -> bool:
+    """Whether the tool, or doing without one, is not the reference's."""
+    called = step.calls[0].name if step.calls else None
+    return step.kind == "invalid" or called != expected

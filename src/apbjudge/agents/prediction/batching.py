@@ -1,0 +1,106 @@
+"""Predictions through batches of requests: a provider's batch interface, or files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...errors import OptionError
+from ...judge.batching import export_requests
+from ...judge.config import GradeConfig
+from ...judge.source import Rows
+from ...llm.batch_requests import BatchWriter
+from ...llm.resources import Resources, can_see
+from ...options import takes
+from ...runs.batching import BatchedRun, Export, run_batched, write_requests
+from ...runs.loop import QUIET, Progress
+from .config import PlannerSpec, PredictConfig
+from .session import PredictionRun, PredictionSession, carry_out, claim, predict_worker, session_of
+from .source import Cases
+from .worker import Planner
+
+
+def predict_batched(session: PredictionSession, *, poll_s: float = 30.0) -> PredictionRun:
+    """Carries out a session through the provider's batch interface; see ``runs.batching``."""
+    spec = _only_model(session, "--batch")
+    session.source.keep_rows()  # each round reads them
+
+    def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
+        run = _carry_out(session, spec, client)
+        return run, run.progress
+
+    batched = BatchedRun(
+        option="--model",
+        spec=spec,
+        resources=session.resources,
+        folder=session.folder,
+        events=session.events,
+        claim=lambda: claim(session),
+        carry_out=again,
+    )
+    run, progress = run_batched(batched, poll_s=poll_s)
+    return replace(run, progress=progress)
+
+
+@takes(graded=GradeConfig, tested=PredictConfig)
+def batch_export(rows: Rows, *, options: Mapping[str, Any]) -> Export:  # noqa: D417
+    """Writes a batch file of every request that the reply cache has no reply to.
+
+    Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
+    set, then has every reply in its cache. The model must have the settings and the address that
+    it will get there.
+
+    Args:
+        rows: Predictions for a judge, or cases for a tested model.
+
+    Raises:
+        OptionError: If a setting is unusable, or there is no ``out``, the file for the requests.
+        InputError: If the rows as a whole are unusable.
+    """
+    return export(rows, options)
+
+
+def export(rows: Rows, options: Mapping[str, Any]) -> Export:
+    """Writes the requests of options; see ``batch_export``."""
+    if options.get("out") is None:
+        raise OptionError("--out: expected a path, got nothing")
+    out = Path(options["out"])
+    if options.get("model"):
+        return export_predictions(rows, out, PredictConfig.of(options, out=None))
+    return export_requests(rows, out, GradeConfig.of(options, escalate=None))
+
+
+def export_predictions(
+    cases: Cases, out: Path, config: PredictConfig | None = None, **settings: Any
+) -> Export:
+    """Writes a batch file of every request that the reply cache has no reply to.
+
+    Export, have the file answered, import; the same ``predict`` then has every reply in its cache.
+    The model must have the settings and the address that it will get from ``predict``; see
+    ``judge.batching.export_requests``.
+    """
+    config = config or PredictConfig(**settings)
+    with TemporaryDirectory(prefix="apbjudge-") as scratch:
+        session = session_of(cases, config, Resources(), QUIET)
+        session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
+        spec = _only_model(session, "batch export")
+
+        def run(client: BatchWriter) -> Progress:
+            return _carry_out(session, spec, client).progress
+
+        return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
+
+
+def _only_model(session: PredictionSession, what: str) -> PlannerSpec:
+    spec, *others = session.specs
+    if others:
+        raise OptionError(f"{what}: expected one --model, got {len(session.specs)}")
+    return spec
+
+
+def _carry_out(session: PredictionSession, spec: PlannerSpec, client: BatchWriter) -> PredictionRun:
+    worker = predict_worker(session, [Planner(spec, client, can_see(spec), session.events.note)])
+    return carry_out(session, worker, [client])

@@ -1,0 +1,164 @@
+"""Prompt sets: versioned files of templates, shipped ones and those of users."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from jinja2 import Template, TemplateSyntaxError, meta
+from jinja2.sandbox import SandboxedEnvironment
+
+from ...config import Config
+from ...errors import OptionError, visible
+from ...protocols.prompts import compiled
+
+ToolOrder = Literal["given", "mixed"]
+_FOLDER = resources.files(__name__.rpartition(".")[0]).joinpath("prompt_sets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSet:
+    """Templates and how they are used.
+
+    Attributes:
+        name: ``name@version`` of a shipped set, the path of a user's file.
+        digest: SHA-256 of the file, in hex.
+        texts: Templates by their path in the file, such as ``plan.system``.
+        tool_order: ``given``, as the case lists them, or ``mixed``: an order that follows from
+            names and query alone, so that the place of a tool says nothing of what it is.
+        shows_condition: Whether the prompt shows if a case is solvable.
+        continues: Whether the review of a plan goes on in the exchange in which it was drafted.
+    """
+
+    name: str
+    digest: str
+    texts: Mapping[str, Template]
+    tool_order: ToolOrder = "given"
+    shows_condition: bool = False
+    continues: bool = False
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of ours, which all demand the benchmark's output format."""
+        return not self.name.endswith(".toml")
+
+    def render(self, path: str, values: Mapping[str, Any]) -> str:
+        """A text without blank lines at its ends.
+
+        Raises:
+            OptionError: If the template can't be filled.
+        """
+        try:
+            return self.texts[path].render(values).strip()
+        except Exception as error:  # noqa: BLE001 - a user's template can do anything
+            detail = visible(f"{type(error).__name__}: {error}")
+            raise OptionError(f"--prompts: {self.name}: {path}: {detail}") from None
+
+
+def prompt_set_names(kind: str, folder: Traversable = _FOLDER) -> tuple[str, ...]:
+    """Names of the shipped sets of a kind, ``prompts`` or ``review_prompts``."""
+    files = (file.name for file in folder.joinpath(kind).iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
+
+
+def load_prompt_set(
+    ref: str,
+    *,
+    kind: str,
+    paths: Sequence[str],
+    names: Sequence[str],
+    folder: Traversable = _FOLDER,
+) -> PromptSet:
+    """A shipped set by name, or a user's TOML file.
+
+    Args:
+        ref: ``name@version`` or a path.
+        kind: Such as ``review_prompts``, as the option is called.
+        paths: The templates that it must have.
+        names: The values that they may use.
+        folder: Where the shipped sets are, in a folder for each kind.
+
+    Raises:
+        OptionError: If there is no such set, or it can't be used; the text names what is wrong.
+    """
+    shipped, flag = prompt_set_names(kind, folder), f"--{kind.replace('_', '-')}"
+    try:
+        if ref in shipped:
+            data = folder.joinpath(kind, f"{ref}.toml").read_bytes()
+        elif ref.endswith(".toml"):
+            data = Path(ref).read_bytes()
+        else:
+            known = ", ".join(shipped)
+            raise OptionError(f"{flag}: expected one of {known}, or a .toml file, got {ref!r}")
+        values = tomllib.loads(data.decode())
+    except OSError as error:
+        raise OptionError(f"{flag}: {ref}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or no path at all
+        raise OptionError(f"{flag}: {visible(ref)}: {error}") from None
+    try:
+        head = _Head(**{name: values.pop(name) for name in _Head.model_fields if name in values})
+        texts = _texts(values, paths, names)
+    except ValueError as error:
+        raise OptionError(f"{flag}: {ref}: {error}") from None
+    except OptionError as error:  # of a key of the file, which is no option
+        key, _, detail = str(error).partition(": ")
+        key = key.removeprefix("--").replace("-", "_")
+        raise OptionError(f"{flag}: {ref}: {key}: {detail}") from None
+    return PromptSet(
+        name=ref,
+        digest=sha256(data).hexdigest(),
+        texts=texts,
+        tool_order=head.tool_order,
+        shows_condition=head.shows_condition,
+        continues=head.continues,
+    )
+
+
+class _Head(Config):
+    """What a file says beside its texts; see ``PromptSet``."""
+
+    description: str = ""
+    tool_order: ToolOrder = "given"
+    shows_condition: bool = False
+    continues: bool = False
+
+
+def _texts(
+    values: Mapping[str, Any], paths: Sequence[str], names: Sequence[str]
+) -> dict[str, Template]:
+    """The templates by path; raises ValueError where one is missing, unknown or unusable."""
+    sources = dict(_flat(values))
+    if missing := [path for path in paths if path not in sources]:
+        raise ValueError(f"expected the text {missing[0]}, got nothing")
+    if unknown := [path for path in sources if path not in paths]:
+        raise ValueError(f"expected only {', '.join(paths)}, got {unknown[0]}")
+    texts: dict[str, Template] = {}
+    for path, source in sources.items():
+        try:
+            used: set[str] = meta.find_undeclared_variables(SandboxedEnvironment().parse(source))
+            texts[path] = compiled(source)
+        except TemplateSyntaxError as error:
+            raise ValueError(f"{path}, line {error.lineno}: {error.message}") from None
+        if unknown := sorted(used.difference(names)):
+            raise ValueError(f"{path}: expected only {', '.join(names)}, got {unknown[0]}")
+    return texts
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Texts of nested tables by dotted path."""
+    found: list[tuple[str, str]] = []
+    for name, value in values.items():
+        path = f"{above}{name}"
+        if isinstance(value, dict):
+            found += _flat(cast("Mapping[str, Any]", value), f"{path}.")
+        elif isinstance(value, str):
+            found.append((path, value))
+        else:
+            raise ValueError(f"{path}: expected text, got {value!r}")  # noqa: TRY004
+    return found

@@ -1,0 +1,460 @@
+"""From drafts to final answers: each draft is reviewed, and rewritten by the model that made it.
+
+Refinement as in the Agent Planning Benchmark, arXiv:2606.04874, section 5.3 and appendix C.7: two
+calls a round, drafts are never asked for again, and the tested model always writes the final
+answer. A final answer counts as it is, also one that is cut off or can't be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...errors import (
+    AccessError,
+    InputError,
+    JudgeError,
+    OptionError,
+    PendingError,
+    RowError,
+    visible,
+)
+from ...judge.config import JudgeSpec
+from ...judge.llm_judge import make_judge
+from ...llm import Client
+from ...llm.model_spec import ModelSpec
+from ...llm.resources import Resources, can_see, shared_resources
+from ...memory import Rows, path_of
+from ...options import takes
+from ...records import Item, Usage
+from ...records.own_runs import is_own, named_path
+from ...records.responses import read_response
+from ...records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
+from ...runs.loop import QUIET, Events, Job
+from ...runs.rows import BadRow
+from .config import PlannerSpec, RefineConfig
+from .prompt_sets import PromptSet, load_prompt_set
+from .prompts import VIEW_NAMES, CasePromptMaker, logged
+from .reviews import (
+    REVIEW_NAMES,
+    REVIEW_PATHS,
+    Draft,
+    JudgeReviewer,
+    ModelReviewer,
+    Review,
+    Reviewer,
+    StaticReviewer,
+)
+from .session import Closable, PredictionRun, PredictionSession, carry_out, planner_of
+from .source import DraftSource, RefineTask, data_roots
+from .worker import (
+    CALLS,
+    Account,
+    Planner,
+    account_of,
+    failure,
+    own_fields,
+    response_of,
+    unusable,
+)
+from .worker import Row as JsonRow
+
+_EVERY = 10**6
+"""More pictures than a case has: none is left out for a judge that reviews."""
+
+Drafts = str | PathLike[str] | Rows
+"""A folder or a file of predictions, or a run of ``predict``."""
+
+
+@dataclass(slots=True)
+class _Account(Account):
+    """What the calls of a row took, and what came of each round."""
+
+    rounds: list[JsonRow] = field(default_factory=list[JsonRow])
+
+
+class RefineWorker:
+    """Makes a final answer of a draft."""
+
+    waits = True
+
+    def __init__(
+        self,
+        planners: Sequence[Planner],
+        prompts: CasePromptMaker,
+        reviewer: Reviewer,
+        review_prompts: PromptSet,
+        config: RefineConfig,
+    ) -> None:
+        self._planners = {planner.spec.model: planner for planner in planners}
+        self._prompts = prompts
+        self._reviewer = reviewer
+        self._review_prompts = review_prompts
+        self._config = config
+
+    def job(self, row: RefineTask) -> Job[JsonRow]:
+        """The job of a draft; raises RowError where its case can't be shown."""
+        item = row.item
+        planner = self._planner_of(item.tested_model)
+        prompt = self._prompts.make(item)
+        planner.check(prompt)
+        draft = Draft(item, prompt, row.sample, planner)
+        self._reviewer.check(draft)
+        fields = {
+            "id": item.item_id,
+            "case_id": item.case_id,
+            "tested_model": item.tested_model,
+            "line": item.line,
+            "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
+        }
+        return Job(fields, lambda: self._refine(draft, fields, row))
+
+    def _planner_of(self, tested_model: str) -> Planner:
+        """The tested model of that name, or the only one of it at whatever provider."""
+        if (planner := self._planners.get(tested_model)) is not None:
+            return planner
+        bare = {
+            name: name.rpartition("/")[2].casefold() for name in (tested_model, *self._planners)
+        }
+        same = [name for name in self._planners if bare[name] == bare[tested_model]]
+        if len(same) != 1:
+            expected = f"one of {', '.join(same or self._planners)} (--model names more)"
+            raise RowError("tested_model", expected, tested_model)
+        return self._planners[same[0]]
+
+    def reject(self, row: BadRow, detail: str) -> JsonRow:
+        """The failure of a row that can't be used."""
+        return unusable(row, detail)
+
+    async def _refine(self, draft: Draft, fields: JsonRow, task: RefineTask) -> JsonRow:
+        account, first, last = _Account(), draft.item, JsonRow()
+        try:
+            for _ in range(self._config.rounds):
+                review = await self._reviewer.review(draft)
+                account.add(review.usage, review.cost_usd, review.latency_s)
+                if review.failure is not None:
+                    return failure(fields, *review.failure, account.usage)
+                account.rounds.append(_round_of(review))
+                if review.endorses or not review.text:
+                    break
+                last, item = await self._final(draft, review, account)
+                is_same = is_unchanged(draft.item, item)
+                draft = replace(draft, item=item)
+                if is_same:
+                    break
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = account.usage + Usage(calls=error.calls, lost=error.lost)
+            return failure(fields, error.reason, str(error), usage)
+        row = self._row(first, draft, fields, account, last)
+        own = {} if task.case is None else own_fields(task.case)
+        return own | row | {"is_oracle": self._config.with_reference or task.is_oracle}
+
+    async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
+        """Asks for the final answer of a round."""
+        view = draft.prompt.view
+        asked = self._review_prompts.render(
+            f"{'steps' if view.k else 'plan'}.final",
+            {
+                **asdict(view),
+                "draft": draft.text,
+                "critique": review.text,
+                "is_critique_above": self._reviewer.continues(draft),
+                "guide": self._config.guide,
+            },
+        )
+        messages = [
+            *self._reviewer.continued(draft, review.text),
+            {"role": "user", "content": asked},
+        ]
+        planner = draft.planner
+        request = planner.request(messages, draft.sample, draft.item.case_id)
+        completion = await planner.ask(request)
+        account.add(completion.usage, completion.cost_usd, completion.latency_s)
+        response = response_of(completion)
+        row = {
+            **account_of(completion),
+            "settings": {"max_tokens": request.max_tokens, **request.settings},
+            "messages": logged(messages, draft.prompt.images),
+        }
+        account.rounds[-1] |= {
+            "model_response": response,
+            "finish_reason": completion.finish_reason,
+            "refusal": completion.refusal,
+        }
+        item = draft.item
+        prediction = read_response(response, item.form, item.condition.horizon)
+        return row, item.model_copy(update={"response": response, "prediction": prediction})
+
+    def _row(
+        self, first: Item, draft: Draft, fields: JsonRow, account: _Account, last: JsonRow
+    ) -> JsonRow:
+        config, final = self._config, draft.item
+        return {
+            "id": fields["id"],
+            "case_id": fields["case_id"],
+            "tested_model": fields["tested_model"],
+            "model_response": final.response,
+            "method": config.method,
+            "mode": config.mode,
+            "guide": config.guide if config.mode in ("self", "critic") else None,
+            "draft_sha256": sha256(first.response.encode()).hexdigest(),
+            "is_unchanged": is_unchanged(first, final),
+            "is_readable": final.prediction.kind != "text",
+            "critique": account.rounds[-1]["critique"] if account.rounds else "",
+            "critic_model": self._reviewer.model,
+            "rounds": account.rounds,
+            "finish_reason": last.get("finish_reason"),
+            "refusal": last.get("refusal"),
+            "served_model": last.get("served_model"),
+            **account.to_json(),
+            "settings": last.get("settings"),
+            "prompt_set": self._prompts.prompts.name,
+            "review_prompt_set": self._review_prompts.name,
+            "format_demanded": final.format_demanded or None,
+            "line": fields["line"],
+            "fingerprint": fields["fingerprint"],
+            "messages": last.get("messages", []),
+        }
+
+
+def _round_of(review: Review) -> JsonRow:
+    return {
+        "critique": review.text,
+        "endorses": review.endorses,
+        "critique_finish_reason": review.finish_reason,
+        "critic_served_model": review.served_model,
+        "model_response": None,
+        "finish_reason": None,
+        "refusal": None,
+    }
+
+
+def is_unchanged(before: Item, after: Item) -> bool:
+    """Whether two answers say the same: as read where both can be read, else to the letter."""
+    if before.response.strip() == after.response.strip():
+        return True
+    one, other = before.prediction, after.prediction
+    if "text" in (one.kind, other.kind):
+        return False
+    return one == other
+
+
+# Session ------------------------------------------------------------------------------------------
+
+
+@takes(config=RefineConfig)
+def refine(
+    drafts: Drafts,
+    config: RefineConfig,
+    *,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> PredictionRun:
+    """Has drafts reviewed, and rewritten by the tested models that made them.
+
+    Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
+    tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
+
+    Args:
+        drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
+        config: The settings; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the run goes on.
+
+    Raises:
+        OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
+            another run.
+        InputError: If the file of drafts or of cases as a whole is unusable.
+    """
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    with (
+        TemporaryDirectory(prefix="apbjudge-") if config.out is None else nullcontext(config.out)
+    ) as folder:
+        session = refine_session(drafts, config, resources, events)
+        return refine_in(replace(session, folder=Path(folder)), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where drafts come from.
+
+    Attributes:
+        rows: The file of drafts.
+        cases: The file of their cases; None where the rows have all fields.
+        manifest: That of the run; empty without.
+    """
+
+    rows: Path
+    cases: Path | None
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, drafts: Drafts, cases: Path | None) -> _Origin:
+        """What is known of drafts.
+
+        Raises:
+            InputError: If there are no drafts, or the cases of the run are not where they were.
+        """
+        path = path_of(drafts, "drafts")
+        rows = path / PREDICTIONS if path.is_dir() else path
+        if not rows.exists():
+            raise InputError(f"{rows}: can't be read: No such file or directory")
+        return cls(rows, cases or cases_of(rows), read_manifest(rows.parent))
+
+    def _named(self, stated: object, option: str) -> Path | None:
+        return named_path(self.rows.parent, self.manifest, stated, option)
+
+    @property
+    def home(self) -> Path:
+        """Folder that files of the cases are relative to."""
+        file = self.cases
+        with suppress(InputError):  # then a file of a case is missing, and its row says so
+            stated = self.manifest.get("cases", self.manifest.get("input"))
+            file = file or self._named(stated, "--cases")
+        return (file or self.rows).parent
+
+    @property
+    def data_root(self) -> Path | None:
+        """The folder for files that the run was given; None where it is not there any more."""
+        stated = self._named(self.manifest.get("data_root"), "--data-root")
+        return stated if stated is not None and stated.is_dir() else None
+
+    @property
+    def specs(self) -> tuple[PlannerSpec, ...]:
+        """The tested models as the run asked them.
+
+        Raises:
+            OptionError: If a stranger's manifest says where to send prompts and keys.
+        """
+        models = mapping(self.manifest.get("models"))
+        specs = tuple(PlannerSpec(**mapping(mapping(of).get("settings"))) for of in models.values())
+        for spec in specs if not is_own(self.manifest) else ():
+            if spec.api_base or spec.params:
+                raise OptionError(
+                    f"--model: {visible(str(self.rows))} is of a run that was not made by you on "
+                    f"this machine, and it names addresses or parameters of {visible(spec.model)}: "
+                    "expected --model MODEL@ADDRESS, got nothing"
+                )
+        return specs
+
+    @property
+    def prompts(self) -> str:
+        """The prompt set of the run."""
+        stated = str(mapping(self.manifest.get("prompts")).get("name") or "neutral@1")
+        return str(self._named(stated, "--prompts")) if stated.endswith(".toml") else stated
+
+
+def refine_session(
+    drafts: Drafts, config: RefineConfig, resources: Resources, events: Events
+) -> PredictionSession:
+    """The session of a configuration; without ``out`` in the current folder.
+
+    Raises:
+        OptionError: If a setting or a prompt set is unusable, or no tested model is known.
+        InputError: If the cases are not there.
+    """
+    origin = _Origin.of(drafts, config.cases)
+    specs = config.model or origin.specs
+    if not specs:
+        raise OptionError("--model: expected the tested models of the drafts, got nothing")
+    for spec in () if config.model else specs:
+        if spec.api_base:
+            where = ", ".join(spec.api_base)
+            events.note(f"note: {spec.model} is asked at {where}, as the run of the drafts was")
+    source = DraftSource(
+        rows=origin.rows,
+        cases=origin.cases,
+        data_roots=data_roots(config.data_root or origin.data_root),
+        home=origin.home,
+    )
+    maker = CasePromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
+    texts = review_set(config)
+    critic = config.critic
+    return PredictionSession(
+        folder=config.out or Path(),
+        source=source,
+        specs=specs,
+        critic=critic,
+        prompts=maker,
+        resources=resources,
+        identity={
+            "command": "refine",
+            "method": config.method,
+            "rounds": config.rounds,
+            "critic": critic.asked if critic is not None else None,
+            "models": {spec.model: spec.asked for spec in specs},
+            "prompts": [maker.prompts.name, maker.prompts.digest],
+            "review_prompts": [texts.name, texts.digest],
+        },
+        described={
+            "cases": None if origin.cases is None else str(origin.cases),
+            "method": config.method,
+        },
+        events=events,
+        in_memory=config.out is None,
+        overwrite=config.overwrite,
+    )
+
+
+def review_set(config: RefineConfig) -> PromptSet:
+    """The texts of reviews; raises OptionError where they can't be used."""
+    names = (*VIEW_NAMES, *REVIEW_NAMES)
+    return load_prompt_set(
+        config.review_prompts, kind="review_prompts", paths=REVIEW_PATHS, names=names
+    )
+
+
+def refine_in(session: PredictionSession, config: RefineConfig) -> PredictionRun:
+    """Carries out a session.
+
+    Replies are kept in the run's folder where there is no cache: a session that is killed between
+    a review and the final answer pays for neither again.
+    """
+    cache = session.resources.cache or session.folder / CALLS
+    resources = replace(session.resources, cache=cache, is_durable=True)
+    session, note = replace(session, resources=resources), session.events.note
+    if config.with_reference:
+        note("note: oracle: the judge sees the reference; report shows its results apart")
+    if config.mode == "judge":
+        note(
+            "note: the drafts are reviewed by a judge: graded by the same judge, they are improved "
+            "against their own measure"
+        )
+    elif config.mode != "static" and config.guide == "codes":
+        note(
+            "note: the review goes by the six error codes that judges flag: a judge with these "
+            "codes may favour its results"
+        )
+    planners = [planner_of(spec, resources, session.events) for spec in session.specs]
+    clients: list[Closable] = [planner.client for planner in planners]
+    reviewer: Reviewer
+    if config.mode == "static":
+        reviewer = StaticReviewer()
+    elif config.mode == "judge" and config.critic is not None:
+        settings: dict[str, Any] = config.critic.model_dump(include={*ModelSpec.model_fields})
+        spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
+        judge = make_judge(spec, session.source.roots, resources)
+        clients.append(judge)
+        reviewer = JudgeReviewer(
+            judge,
+            config.critic,
+            sees=can_see(config.critic, known=resources.client is None),
+            is_oracle=config.with_reference,
+        )
+    else:
+        critic = None
+        if config.critic is not None:
+            critic = planner_of(config.critic, resources, session.events)
+            critic.option = "--critic"
+            clients.append(critic.client)
+        reviewer = ModelReviewer(review_set(config), config.guide, critic)
+    worker = RefineWorker(planners, session.prompts, reviewer, review_set(config), config)
+    return carry_out(session, worker, clients)

@@ -1,0 +1,334 @@
+"""Asking tested models, as work of the run loop: a task in, a prediction or a failure out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from ...errors import AccessError, JudgeError, PendingError, RefusalError, RowError, visible
+from ...llm.base import Client, Completion, Request
+from ...llm.model_names import is_same_model
+from ...llm.resources import REPLIES
+from ...records import Usage
+from ...records.responses import read_response
+from ...records.run_folder import PREDICTIONS, mapping
+from ...runs.loop import Job
+from ...runs.resume import BAD_INPUT, RecordKind
+from ...runs.rows import BadRow
+from .config import PlannerSpec
+from .prompts import CasePrompt, CasePromptMaker, logged
+from .source import PredictTask
+
+FAILURES = "failures.jsonl"
+CALLS = "calls"
+"""Folder of a run's own replies, where it has no cache that keeps them for later runs."""
+REFUSED = ("content_filter", "refusal", "safety")
+"""Reasons to finish that are a refusal of the provider's."""
+
+Row = dict[str, Any]
+"""A prediction or a failure, as JSON values."""
+
+
+def asking_records(
+    name: str,
+    file: str,
+    *,
+    ids: Sequence[str],
+    check: Callable[[Row], object],
+    figures: Sequence[str] = (),
+) -> RecordKind[Row]:
+    """The records of a run that asks models, with its failures and its replies beside them.
+
+    Args:
+        name: What a record is called, for messages.
+        file: Name of their file.
+        ids: Fields that are strings in every record of a row that could be read.
+        check: Raises RowError where a record that is no failure is not whole.
+        figures: Further files that the run writes, which can be computed again.
+    """
+
+    def checked(values: Mapping[str, Any] | RowError) -> Row:
+        if isinstance(values, RowError):
+            raise values
+        row = dict(values)
+        is_bad = row.get("reason") == BAD_INPUT
+        for field_name in ids:
+            value = row.get(field_name)
+            if not isinstance(value, str) and not (is_bad and value is None):
+                raise RowError(field_name, "a string", value)
+        if not isinstance(row.get("fingerprint"), str):
+            raise RowError("fingerprint", "a string", row.get("fingerprint"))
+        if type(row.get("line")) is not int:
+            raise RowError("line", "a whole number", row.get("line"))
+        counts = mapping(row.get("usage"))
+        if any(type(counts.get(each)) is not int for each in Usage.model_fields):
+            raise RowError("usage", "counts of calls and tokens", row.get("usage"))
+        if row.get("reason") is None:
+            check(row)
+        return row | {"cost_usd": row.get("cost_usd")}
+
+    return RecordKind(
+        name=name,
+        file=file,
+        to_json=lambda row: row,
+        check=checked,
+        place=("line",),
+        retried=("transport", "timeout", "budget", "truncated", "unparsable", "error", BAD_INPUT),
+        failures=FAILURES,
+        figures=(FAILURES, *figures),
+        folders={
+            f"{CALLS}/{REPLIES}": re.compile(r"cache\.db(-wal|-shm|-journal)?"),
+            CALLS: re.compile(r"endpoints\.json"),
+        },
+    )
+
+
+def _check_prediction(row: Row) -> None:
+    if not isinstance(row.get("model_response"), str):
+        raise RowError("model_response", "a string", row.get("model_response"))
+
+
+PREDICTION_RECORDS = asking_records(
+    "prediction", PREDICTIONS, ids=("id", "tested_model"), check=_check_prediction
+)
+
+
+def check_pictures(prompt: CasePrompt, spec: PlannerSpec, *, sees: bool) -> None:
+    """Raises RowError where a model can't be shown all pictures of a prompt."""
+    n, most = len(prompt.images), spec.max_images
+    if n and not sees:
+        expected = f"a model that can see ({spec.model}: --vision yes says that it can)"
+        raise RowError("files", expected, f"{n} pictures")
+    if most is not None and n > most:
+        raise RowError("files", f"at most {most} pictures (--max-images)", n)
+
+
+@dataclass(slots=True)
+class Planner:
+    """A tested model: its settings, what answers for it, and whether it can be shown pictures.
+
+    Attributes:
+        option: By which the user named it.
+        served: How often each name of a model was reported by the endpoint.
+    """
+
+    spec: PlannerSpec
+    client: Client
+    sees: bool
+    note: Callable[[str], None] = lambda message: None
+    option: str = "--model"
+    served: Counter[str] = field(default_factory=Counter[str])
+
+    def check(self, prompt: CasePrompt) -> None:
+        """Raises RowError where the model can't be shown the prompt's pictures."""
+        check_pictures(prompt, self.spec, sees=self.sees)
+
+    def request(self, messages: list[dict[str, Any]], sample: int, prefix: str) -> Request:
+        """A call with these messages."""
+        spec = self.spec
+        return Request(
+            model=spec.model,
+            messages=messages,
+            max_tokens=spec.max_reply_tokens,
+            timeout_s=spec.timeout_s,
+            settings=spec.sampling(sample),
+            sample=sample,
+            prefix=prefix,
+        )
+
+    def fingerprint(self, messages: Sequence[Any], sample: int, *more: str) -> str:
+        """Hash of all that can move a reply: messages, model, settings, number of the sample."""
+        content = [list(messages), self.spec.asked, sample, *more]
+        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+    async def ask(self, request: Request) -> Completion:
+        """The model's answer; a refusal of the provider's is one too.
+
+        Raises:
+            JudgeError: If there is none.
+        """
+        try:
+            completion = await self.client.complete(request)
+        except RefusalError as error:
+            return Completion(
+                text="",
+                finish_reason="content_filter",
+                refusal=str(error),
+                usage=Usage(calls=error.calls, lost=error.lost),
+                cost_usd=None if error.lost else 0.0,  # an error, and errors cost nothing
+            )
+        except AccessError as error:
+            raise AccessError(f"{self.option} {self.spec.model}: {error}") from None
+        if completion.served_model is not None:
+            self._notice(completion.served_model)
+        return completion
+
+    def _notice(self, served: str) -> None:
+        """Counts a name that the endpoint reports, and warns once of one that was not asked for."""
+        self.served[served] += 1
+        if self.served[served] == 1 and not is_same_model(self.spec.model, served):
+            self.note(
+                f"warning: {self.spec.model} was asked, and {visible(served)} answered: "
+                "the name is in each row as served_model"
+            )
+
+
+class PredictWorker:
+    """Makes a prediction of a task."""
+
+    waits = True
+
+    def __init__(
+        self, planners: Sequence[Planner], prompts: CasePromptMaker, *, full: bool
+    ) -> None:
+        self._planners = planners
+        self._prompts = prompts
+        self._full = full
+
+    def job(self, row: PredictTask) -> Job[Row]:
+        """The job of a task; raises RowError where its case can't be shown to the model."""
+        planner = self._planners[row.at]
+        prompt = row.case.prompt(self._prompts)
+        planner.check(prompt)
+        messages = prompt.messages()
+        fingerprint = planner.fingerprint(messages, row.sample)
+        fields = {
+            "id": row.id,
+            "case_id": row.case_id,
+            "tested_model": row.tested_model,
+            "line": row.case.item.line,
+            "fingerprint": fingerprint,
+        }
+        return Job(fields, lambda: self._predict(row, fields, messages, prompt))
+
+    def reject(self, row: BadRow, detail: str) -> Row:
+        """The failure of a row that can't be used."""
+        return unusable(row, detail)
+
+    async def _predict(
+        self,
+        row: PredictTask,
+        fields: Row,
+        messages: list[dict[str, Any]],
+        prompt: CasePrompt,
+    ) -> Row:
+        planner = self._planners[row.at]
+        request = planner.request(messages, row.sample, row.case_id)
+        try:
+            completion = await planner.ask(request)
+        except (AccessError, PendingError):
+            raise
+        except JudgeError as error:
+            usage = Usage(calls=error.calls, lost=error.lost)
+            return failure(fields, error.reason, str(error), usage)
+        response = response_of(completion)
+        thinking = "" if response.strip() else completion.reasoning
+        item = row.case.item
+        horizon = item.condition.horizon
+        return {
+            **(own_fields(row.case.row) if self._full else {}),
+            "id": fields["id"],
+            "case_id": fields["case_id"],
+            "tested_model": fields["tested_model"],
+            "model_response": response,
+            **({"reasoning_content": thinking} if thinking else {}),
+            "is_readable": read_response(response, item.form, horizon).kind != "text",
+            **account_of(completion),
+            "settings": {"max_tokens": request.max_tokens, **request.settings},
+            "prompt_set": self._prompts.prompts.name,
+            "format_demanded": self._prompts.prompts.is_shipped or None,
+            "line": fields["line"],
+            "fingerprint": fields["fingerprint"],
+            "messages": logged(messages, prompt.images),
+        }
+
+
+def own_fields(case: Mapping[str, Any]) -> Row:
+    """The fields of a case but those that would make its prediction another record."""
+    return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
+
+
+def unusable(row: BadRow, detail: str) -> Row:
+    """The failure of a row that can't be used."""
+    fields = {
+        "id": row.item_id,
+        "tested_model": row.tested_model,
+        "line": row.line,
+        "fingerprint": row.digest.hex()[:32],
+    }
+    return failure(fields, BAD_INPUT, detail)
+
+
+def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008
+    """The record of a task that never reached the model, or whose answer never came."""
+    counts = usage.model_dump()
+    return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
+
+
+@dataclass(slots=True)
+class Account:
+    """What the calls of a row took.
+
+    Attributes:
+        usage: Calls and tokens of all.
+        cost_usd: Their price; None once that of one is not known.
+        latency_s: Seconds of those that were measured; None where none was.
+        limited_tokens: What a limit of tokens counts: estimates, and the calls that replies from
+            the cache came from, included.
+        limited_usd: What a limit of money counts.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
+    latency_s: float | None = None
+    limited_tokens: int = 0
+    limited_usd: float = 0.0
+
+    def add(self, usage: Usage, cost_usd: float | None, latency_s: float | None) -> None:
+        """Adds a call."""
+        self.usage = self.usage + usage
+        if self.cost_usd is not None:
+            self.cost_usd = None if cost_usd is None else self.cost_usd + cost_usd
+        if latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + latency_s
+
+    def to_json(self) -> Row:
+        """As fields of a row."""
+        return {
+            "usage": self.usage.model_dump(),
+            "cost_usd": self.cost_usd,
+            "latency_s": None if self.latency_s is None else round(self.latency_s, 3),
+        }
+
+
+def account_of(completion: Completion) -> Row:
+    """How an answer ended, who gave it and what it took, as fields of a row."""
+    return {
+        "finish_reason": completion.finish_reason,
+        "refusal": completion.refusal,
+        "served_model": completion.served_model,
+        "usage": completion.usage.model_dump(),
+        "cost_usd": completion.cost_usd,
+        "latency_s": None if completion.latency_s is None else round(completion.latency_s, 3),
+    }
+
+
+def response_of(completion: Completion) -> str:
+    """The raw reply; one with native tool calls as the message that it is.
+
+    A model may call tools natively though none were offered so: name and arguments are kept.
+    """
+    if not completion.tool_calls:
+        return completion.text or completion.refusal or ""
+    calls = [
+        {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in completion.tool_calls
+    ]
+    message = {"role": "assistant", "content": completion.text, "tool_calls": calls}
+    return orjson.dumps(message).decode()

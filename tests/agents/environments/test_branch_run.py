@@ -1,0 +1,126 @@
+"""``branch`` over a file of cases: one record a case, resumed, graded and analysed as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge.agents.environments.branching.run import Branching, branch
+from apbjudge.errors import InputError, OptionError, TransportError
+from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.records import Usage
+from apbjudge.records.trajectories import trajectory_of
+from apbjudge.trajectories.slate import load_cases
+
+CASES = Path(__file__).parents[3] / "examples" / "runs" / "slate_cases.jsonl"
+MODEL = "hosted_vllm/planner"
+BY_QUERY = {case.query: case for case in load_cases(CASES).by_id.values()}
+
+
+def reply(value: Any) -> Completion:
+    usage = Usage(calls=1, prompt_tokens=100, completion_tokens=10)
+    return Completion(text=json.dumps(value), finish_reason="stop", usage=usage, cost_usd=0.01)
+
+
+def case_and_substep(request: Request) -> tuple[Any, str]:
+    text = request.messages[-1]["content"]
+    case = next(case for query, case in BY_QUERY.items() if query in text)
+    return case, text.rpartition("Do substep ")[2].split()[0]
+
+
+class Agent:
+    """Knows the reference, but is torn at the first call: of five samples three are for no tool."""
+
+    def __init__(self, *, torn: bool = True) -> None:
+        self.torn = torn
+        self.asked: Counter[str] = Counter()
+        self.verified = 0
+
+    def __call__(self, request: Request) -> Completion:
+        text = request.messages[-1]["content"]
+        if '"right"' in text:
+            self.verified += 1
+            return reply({"reason": "as scripted", "right": "no tool was called" not in text})
+        case, substep = case_and_substep(request)
+        self.asked[case.case_id] += 1
+        step = next(each for each in case.substeps if each.step == substep)
+        is_first = step == case.calls[0]
+        if self.torn and is_first and request.sample % 5 < 3:
+            return reply({"tool": None})
+        return reply({"tool": step.tool, "arguments": step.arguments})
+
+
+def run(client: ScriptedClient, **settings: Any) -> Branching:
+    usual: dict[str, Any] = {"model": {"model": MODEL, "retries": 0}, "samples": 5}
+    return branch(CASES, client=client, **(usual | settings))
+
+
+def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
+    agent = Agent()
+    branched = run(ScriptedClient(agent), out=tmp_path / "run")
+    (counts,) = branched.counts.values()
+    assert counts.cases == len(BY_QUERY)
+    assert counts.first_successes == 0
+    assert counts.successes == counts.cases
+    assert counts.branches == counts.cases  # the doubtful substep is the first to be tried
+    assert counts.calls == agent.asked.total()
+    assert counts.cost_usd == pytest.approx(0.01 * counts.calls)
+    runs = [trajectory_of(row) for row in branched]
+    assert Counter(each.setting for each in runs) == {
+        "first-pass": counts.cases,
+        "egb-entropy-oracle": counts.cases,
+    }
+    graded = apbjudge.grade(branched, protocol="slate", cases=CASES)
+    right = {(j.item_id, j.groups["setting"]): j.is_correct for j in graded.judgements}
+    assert all(is_right == (setting != "first-pass") for (_, setting), is_right in right.items())
+
+
+def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(tmp_path: Path) -> None:
+    """In a notebook, where a loop is running already."""
+    agent, whole = Agent(), Agent()
+    calls = 0
+
+    def failing(request: Request) -> Completion:
+        nonlocal calls
+        calls += 1
+        if calls == 12:
+            raise TransportError("scripted failure")
+        return agent(request)
+
+    async def notebook() -> None:
+        first = run(ScriptedClient(failing), out=tmp_path / "run")
+        assert first.failed == 1
+        second = run(ScriptedClient(agent), out=tmp_path / "run")
+        assert second.failed == 0
+        run(ScriptedClient(whole), out=tmp_path / "whole")
+
+    asyncio.run(notebook())
+    assert agent.asked == whole.asked  # no reply was asked for twice
+
+
+def test_a_judge_verifies_in_place_of_the_reference() -> None:
+    agent = Agent()
+    judge = {"model": "hosted_vllm/judge", "retries": 0}
+    branched = run(ScriptedClient(agent), verifier="judge", judge=judge)
+    (counts,) = branched.counts.values()
+    assert agent.verified == 2 * counts.cases
+    assert counts.accepted_wrong <= counts.cases - counts.successes
+
+
+def test_what_cannot_be_used_is_said_before_a_call(tmp_path: Path) -> None:
+    client = ScriptedClient(Agent())
+    with pytest.raises(OptionError, match="--judge: expected a model with --verifier judge"):
+        run(client, verifier="judge")
+    with pytest.raises(OptionError, match="--max-candidates: expected at most 26 letters"):
+        run(client, samples=0, labels="letters")
+    bad = tmp_path / "cases.jsonl"
+    bad.write_text('{"id": "a"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"cases\.jsonl:1: field query"):
+        branch(bad, client=client, model=MODEL)
+    assert not client.requests

@@ -1,7 +1,0 @@
-"""Servers, as the tests of predictions have them."""
-
-from __future__ import annotations
-
-from tests.prediction.conftest import serve
-
-__all__ = ["serve"]
