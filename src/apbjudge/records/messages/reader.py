@@ -476,7 +476,7 @@ class _Reader:
         """A result that is a part of a message."""
         body = result_body(part)
         content = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
-        is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
+        is_value = body is not part or "part_kind" in part or str(part.get("type")) in _ANY_VALUE
         if "codeExecutionResult" in part or "code_execution_result" in part:
             body = {**body, "name": CODE}
         elif "functionResponse" in part or "function_response" in part:
@@ -501,7 +501,7 @@ class _Reader:
 
     def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
         """The result that stands in the part of its call; returns how many there are."""
-        if part.get("state") in _NO_RESULT_YET:
+        if str(part.get("state")) in _NO_RESULT_YET:
             return 0
         content = next((of for key in CONTENTS[1:] if (of := part.get(key)) is not None), None)
         if content is None and part.get("state") == "output-denied":
