@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,7 +70,18 @@ PANELS: Mapping[str, Mapping[str, str]] = {
 }
 """Each command by the panel of the help that it stands in, or its group does. It is in the module
 of its first word, which is imported when the command is used."""
-COMMANDS = {name: text for commands in PANELS.values() for name, text in commands.items()}
+_OF_AGENTS = (
+    "batch branch build check doctor entropy execute planbench predict prompt refine simulate "
+    "validate"
+).split()
+"""Commands of tested models; without the folder ``agents`` the judge's side has the others."""
+_LEFT_OUT = [] if find_spec("..agents", __package__) else _OF_AGENTS
+COMMANDS = {
+    name: text
+    for commands in PANELS.values()
+    for name, text in commands.items()
+    if name.partition(" ")[0] not in _LEFT_OUT
+}
 """Every command with the first sentence of its help."""
 GROUPS: Mapping[str, str] = {
     "planbench": "Enumerates minimal paths, and plans blocked tools, of PlanBench-XL.",
@@ -139,6 +151,8 @@ app = _group(_main, complete=True)
 _groups = {name: _group(_help) for name in GROUPS}
 for _panel, _commands in PANELS.items():
     for _path, _text in _commands.items():
+        if _path not in COMMANDS:
+            continue
         _first, _, _second = _path.partition(" ")
         if not _second:
             app.command(_path, help=_text, rich_help_panel=_panel)(_stub)
