@@ -436,7 +436,7 @@ class _Reader:
 
     def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
         """The result that stands in the part of its call; returns how many there are."""
-        if part.get("state") in _NO_RESULT_YET:
+        if str(part.get("state")) in _NO_RESULT_YET:
             return 0
         content = next((of for key in CONTENTS[1:] if (of := part.get(key)) is not None), None)
         if content is None and part.get("state") == "output-denied":

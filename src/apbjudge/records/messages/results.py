@@ -31,7 +31,7 @@ def answer_in(part: dict[str, Any]) -> tuple[dict[str, Any], Any, bool]:
     """
     body = next((inner for key in _ANSWERS if (inner := as_object(part.get(key)))), part)
     content: Any = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
-    is_value = body is not part or "part_kind" in part or part.get("type") in _ANY_VALUE
+    is_value = body is not part or "part_kind" in part or str(part.get("type")) in _ANY_VALUE
     if not part.keys().isdisjoint(_CODE_ANSWERS):
         return {**body, "name": CODE}, content, is_value
     if not part.keys().isdisjoint(_FUNCTION_ANSWERS):
