@@ -1,8 +1,8 @@
 """Replays gold actions of a domain through the adapter and the package's own evaluators.
 
 A program of its own, as each episode needs a process and the package may warn where it is imported:
-``python -m tests.agents.environments.execution.tau2_replays OPTIONS NUMBER`` writes a line of JSON about
-the benchmark, and one for each of the first tasks.
+``python -m tests.agents.environments.execution.tau2_replays OPTIONS NUMBER`` writes a line of JSON
+about the benchmark, and one for each of the first tasks.
 """
 
 from __future__ import annotations
