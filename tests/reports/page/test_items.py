@@ -198,18 +198,12 @@ def test_numbers_that_a_page_would_round_become_texts():
     ]
 
 
-def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
-    row = {"judge": "j", "reasoning": ["a"], "grade": "high", "inconsistent": "no", "usage": []}
-    row |= {"overrides": ["x", None, {"field": "grade"}], "doubt": "some"}
-    shown = {"judge": "j", "reasoning": '[\n  "a"\n]', "overrides": [{"field": "grade"}]}
-    assert judgement_view(row) == shown
-    assert judgement_view({"overrides": "abc", "raw": 5}) == {"raw": "5"}
-
-
 def test_judgements():
     shown = {"judge": "j", "kind": "verdict", "is_correct": False, "grade": 0.0}
-    shown |= {"errors": {"E1": True}, "cost_usd": 0.0, "uses_distractor": False}
+    shown |= {"errors": {"E1": True}, "cost_usd": 0.0}
+    facts = {"uses_distractor": False, "plan_cost": 0.0, "excess_cost": None}
     empty = {"inconsistent": False, "doubt": None, "overrides": [], "raw": ""}
     other = {"line": 3, "item_id": "i", "findings": [finding("response")]}
-    assert judgement_view(shown | empty | other) == shown
+    words = {"uses a distractor": False, "cost of the plan": 0.0}
+    assert judgement_view(shown | facts | empty | other) == shown | {"facts": words}
     assert judgement_view({"inconsistent": True})["inconsistent"] is True

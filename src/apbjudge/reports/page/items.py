@@ -24,6 +24,7 @@ from ...records import (
     Toolset,
     message_calls,
 )
+from ...records.judgements import COLUMNS, FACTS
 from ...records.loose_json import as_object
 from ...records.messages import Messages, read_messages
 from ...records.messages.shapes import ARGUMENTS, NAMES, kind_of
@@ -268,39 +269,21 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 # Judgements --------------------------------------------------------------------------------------
 
 
-_JUDGEMENT = (
-    "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
-    "doubt reasoning reply_fields diagnosis reason detail plan_cost excess_cost uses_distractor "
-    "matches_reference over_refusal raw usage cost_usd latency_s fingerprint"
-).split()
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(
-        "is_correct inconsistent uses_distractor matches_reference over_refusal".split(), bool
-    ),
-    **dict.fromkeys(
-        ("grade", "category", "plan_cost", "excess_cost", "cost_usd", "latency_s"), (int, float)
-    ),
-    **dict.fromkeys(("errors", "doubt", "usage", "reply_fields", "diagnosis"), dict),
-    "overrides": list,
-}
-"""Types of the columns that are no text."""
+_ELSEWHERE = frozenset(
+    "item_id case_id tested_model images_shown images_of not_shown findings lenient_replies line "
+    "content_id response_id groups".split()
+)
+"""Columns that belong to the prediction, or are not shown."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
     """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
     Returns:
-        Its columns that are not empty; ``inconsistent`` only when it is true. A value of another
-        type, as only a damaged row has it, is left out, or shown as JSON where a text belongs.
+        Its columns that are not empty, and under ``facts`` those with words of their own, by these;
+        ``inconsistent`` only when it is true.
     """
-    view: View = {}
-    for name in _JUDGEMENT:
-        value, type_ = row.get(name), _TYPES.get(name, str)
-        if isinstance(value, type_):
-            view[name] = value
-        elif value is not None and type_ is str:
-            view[name] = as_json(value)
-    listed: list[Any] = view.get("overrides", [])
-    view["overrides"] = [change for change in listed if isinstance(change, dict)]
-    view["inconsistent"] = view.get("inconsistent") or None
-    return present(**view)
+    view: View = {name: row.get(name) for name in COLUMNS if name not in _ELSEWHERE}
+    facts = {fact.label: view.pop(fact.name) for fact in FACTS if fact.label}
+    view["inconsistent"] = view["inconsistent"] or None
+    return present(**view, facts=present(**facts))

@@ -292,11 +292,11 @@ def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
         rows = scored[~np.isnan(c.grade[scored])]
         values = c.grade[rows]
     elif kind is OVER_REFUSAL:
-        rows = rows[c.over_refusal[rows] >= 0]
-        values = c.over_refusal[rows] == 1
+        rows = rows[c.facts["over_refusal"][rows] >= 0]
+        values = c.facts["over_refusal"][rows] == 1
     elif kind.name == TC.name:
         rows = rows[~c.missing[rows]]
-        values = c.distractor[rows] == 1
+        values = c.facts["uses_distractor"][rows] == 1
     elif kind in _TYPES:
         of_type = has_label(c, "unsolvable_type", _TYPES[kind])
         rows = np.intersect1d(counted, c.where(of_type))
@@ -334,15 +334,15 @@ def _pair_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
 
 def _cost_values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Array]:
     """The rows that a metric of costs is over, and what it is the mean of."""
-    c, rows = part.c, part.rows[~np.isnan(part.c.cost[part.rows])]
+    c, rows = part.c, part.rows[~np.isnan(part.c.facts["plan_cost"][part.rows])]
     if kind is not C_ALL:
         rows = rows[c.correct[rows] == 1]
     if kind is C_COM:
         rows = rows[np.isin(c.case[rows], cases_all_right(c, part.rivals))]
     if kind in OF_COSTS:
-        return rows, c.cost[rows]
-    rows = part.rows[(c.correct[part.rows] == 1) & ~np.isnan(c.excess[part.rows])]
-    excess = c.excess[rows]
+        return rows, c.facts["plan_cost"][rows]
+    rows = part.rows[(c.correct[part.rows] == 1) & ~np.isnan(c.facts["excess_cost"][part.rows])]
+    excess = c.facts["excess_cost"][rows]
     return rows, excess if kind is EXCESS else (excess <= 0).astype(float)
 
 
