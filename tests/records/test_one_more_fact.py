@@ -12,7 +12,7 @@ from pathlib import Path
 import apbjudge
 
 LINE = "    over_refusal: Annotated"
-FACT = '    is_loud: Annotated[bool | None, _fact("raises its voice")] = None\n'
+FACT = '    is_loud: Annotated[bool | None, _fact("raises its voice", is_new=True)] = None\n'
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -28,8 +28,9 @@ file = Path(sys.argv[1])
 file.write_text(json.dumps(row))
 run = read_run(file)
 shown = judgement_view(run.row_at(0))["facts"]["raises its voice"]
+older = check_written_row({name: row[name] for name in row if name != "is_loud"})["is_loud"]
 table = int(run.table.facts["is_loud"][0])
-print(json.dumps([check_written_row(row)["is_loud"], table, bool(frame(file).is_loud[0]), shown]))
+print(json.dumps([older, row["is_loud"], table, bool(frame(file).is_loud[0]), shown]))
 """
 
 
@@ -42,4 +43,4 @@ def test_one_more_line_is_in_file_table_frame_and_page(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
     assert done.stderr == ""
-    assert json.loads(done.stdout) == [True, 1, True, True]
+    assert json.loads(done.stdout) == [None, True, 1, True, True]

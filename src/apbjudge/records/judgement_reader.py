@@ -141,8 +141,8 @@ class _Reader:
         checked, faults = _checked_alone(of)
         faults = faults or dict(_odd(checked))
         if faults:
-            for at, fault in faults.items():
-                self._faults.append((of["number"][at], fault))
+            for at in sorted(faults):
+                self._faults.append((of["number"][at], faults[at]))
                 self._count_scales(of, at)
             return self._checked(_without(of, faults))
         others = self._others(checked)

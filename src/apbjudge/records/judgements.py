@@ -149,7 +149,8 @@ class Column:
         is_new: Whether files of a release before lack it, so that a run may continue without.
         is_fact: Whether it is a number or a truth value of its own, which the table of judgements,
             the frame and the page show under its name.
-        label: Words for a fact on the page; empty where the page has a place of its own for it.
+        label: Words on the page for a fact of the prediction, which is the same whoever judges it;
+            empty for a fact of the judging, for which the page has a place of its own.
     """
 
     name: str = ""

@@ -220,7 +220,7 @@ def _figure(pairs: _Pairs, key: str) -> _Figure:
         case "Tokens/fix":
             estimate = _per_fix(pairs, origin.tokens[pairs.on])
         case "USD/fix":
-            estimate = _per_fix(pairs, origin.facts["cost_usd"][pairs.on])
+            estimate = _per_fix(pairs, origin.cost_usd[pairs.on])
         case "Unchanged":
             estimate = _stated(origin.is_unchanged[pairs.on], pairs, by_case)
         case "Flips":
