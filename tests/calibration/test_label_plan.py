@@ -34,7 +34,8 @@ def write(tmp_path: Path) -> Write:
 def doubtful(row: Row, share: float) -> Row:
     """The same row from a judge whose samples say true so often."""
     bits = -sum(p * log2(p) for p in (share, 1 - share) if p > 0)
-    return row | {"doubt": {"method": "samples", "entropy": {"is_correct": bits}}}
+    stated = {"shares": {"is_correct": share}, "entropy": {"is_correct": bits}}
+    return row | {"doubt": {"method": "samples", "n": 10, **stated}}
 
 
 def run_of(n: int = 40, models: Sequence[str] = ("alder", "birch")) -> list[Row]:

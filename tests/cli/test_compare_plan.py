@@ -108,7 +108,7 @@ def test_a_damaged_field_costs_its_row_alone(
     for arguments in (("calibrate", "a", "labels.jsonl"), ("plan-labels", "a")):
         done = apbjudge(*arguments)
         assert (done.code, done.err.count("\n")) == (1, 1)
-        assert done.err.startswith(f"a/judgements.jsonl:4: field {field}: expected ")
+        assert done.err.startswith(f"a/judgements.jsonl:4: field {field}")
 
 
 def test_unusable_requests_of_a_comparison_get_one_line(apbjudge: Command) -> None:

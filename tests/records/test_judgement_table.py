@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import InputError
-from apbjudge.records.judgement_reader import read_table, row_complaint, table_of
+from apbjudge.records.judgement_reader import read_table, table_of
 from apbjudge.records.judgement_table import JudgementTable
+from apbjudge.records.judgements import COLUMNS
 from apbjudge.records.run_folder import judgements_path, read_judgements, read_run
 from tests.reports.rows import bad_row, unscored, verdict
 from tests.support.judging import write_rows
@@ -41,12 +43,13 @@ def test_every_column_of_a_row_arrives(tmp_path: Path) -> None:
         latency_s=2.0,
         doubt={**doubt, "entropy": {"is_correct": 0.81}},
     )
+    facts = ("plan_cost", "uses_distractor", "matches_reference")
     table, problems = read(tmp_path, row)
     assert (table.judge, problems, len(table)) == ("j", [], 1)
     assert (table.item_id[0], table.case_id[0], table.tested_model(0)) == ("x", "x", "m")
     assert (table.correct[0], table.grade[0], table.flags[0], table.known[0]) == (0, 0.4, 17, 63)
-    assert (table.cost[0], table.distractor[0], table.matches[0]) == (7.5, 1, 0)
-    assert (table.entropy[0], table.p_correct[0], table.latency_s[0]) == (0.81, 0.25, 2.0)
+    assert [table.facts[name][0] for name in facts] == [7.5, 1, 0]
+    assert (table.entropy[0], table.p_correct[0], table.facts["latency_s"][0]) == (0.81, 0.25, 2.0)
     codes = {name: labels[table.codes[name][0]] for name, labels in table.labels.items()}
     assert (codes["category"], codes["form"], codes["horizon"]) == ("travel", "step-wise", "3")
     assert (table.levels.tolist(), table.totals.prompt_tokens, table.totals.cost_usd) == (
@@ -74,13 +77,10 @@ def test_a_row_is_found_again_in_its_file(tmp_path: Path) -> None:
     assert run.path == judgements_path(tmp_path)
 
 
-LATER = ("matches_reference", "doubt", "content_id", "decided_by", "groups", "case_id")
-LACKING = (*LATER, "line", "findings", "overrides", "usage", "cost_usd", "plan_cost", "rubric")
-
-
-def test_rows_of_other_versions_lack_columns(tmp_path: Path) -> None:
-    old = [{k: v for k, v in verdict(name).items() if k not in LACKING} for name in "xy"]
-    table, problems = read(tmp_path, *old)
+def test_rows_of_another_program_may_lack_columns(tmp_path: Path) -> None:
+    names = ["protocol", *(name for name, column in COLUMNS.items() if column.is_required)]
+    foreign = [{k: verdict(name)[k] for k in names} for name in "xy"]
+    table, problems = read(tmp_path, *foreign)
     assert (problems, len(table.items()), table.case_id.values) == ([], 2, [None, None])
     assert len(np.unique(table.case)) == 2
 
@@ -102,18 +102,18 @@ _VALUES = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(verdict("x"))), _VALUES), max_size=6))
 def test_many_rows_are_judged_as_each_alone(changes: list[tuple[str, Any]]) -> None:
-    """What was learnt from one row refuses and takes no other than a full look at it would."""
+    """The others of a chunk refuse and take no other row than a look at it alone would."""
     plain = verdict("x")
     for name, value in [("grade", 0.5), *changes]:
-        rows = [plain, plain | {name: value}, plain]
-        complaints = [row_complaint(row) for row in rows]
-        assert (complaints[0], complaints[2]) == ("", "")
-        if complaints[1]:
-            with pytest.raises(InputError) as refused:
-                table_of(rows)
-            assert str(refused.value) == f"judgement 2: {complaints[1]}"
+        odd = plain | {name: value}
+        try:
+            table_of([odd])
+        except InputError as error:
+            alone = str(error).replace("judgement 1", "judgement 2")
+            with pytest.raises(InputError, match=re.escape(alone)):
+                table_of([plain, odd, plain])
         else:
-            assert len(table_of(rows)) == 3
+            assert len(table_of([plain, odd, plain])) == 3
 
 
 def test_taking_and_joining_are_each_other_s_reverse() -> None:

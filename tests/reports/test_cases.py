@@ -15,7 +15,7 @@ import apbjudge
 from apbjudge.judge.summary_text import summary_text
 from apbjudge.records import Item, Row
 from apbjudge.records.judgement_table import case_numbers
-from tests.support.judging import read_rows, write_rows
+from tests.support.judging import write_rows
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tool_extraneous.jsonl"
 ROWS: list[dict[str, Any]] = [orjson.loads(line) for line in EXAMPLE.read_bytes().splitlines()]
@@ -103,13 +103,3 @@ def test_rows_share_a_case_where_a_chain_of_keys_leads_from_one_to_the_other(
         linked = (linked @ linked > 0).astype(int)
     assert [[a == b for b in result] for a in result] == (linked > 0).tolist()
     assert sorted(set(result)) == list(range(len(set(result))))
-
-
-def test_a_run_of_an_older_version_gets_the_content_when_it_is_resumed(tmp_path: Path) -> None:
-    run = graded(tmp_path / "a", UNNAMED)
-    path = tmp_path / "a" / "run" / "judgements.jsonl"
-    rows = read_rows(path.parent)
-    write_rows(path, [{k: v for k, v in row.items() if k != "content_id"} for row in rows])
-    again = apbjudge.grade(tmp_path / "a" / "rows.jsonl", out=path.parent)
-    assert again.progress.skipped == len(rows)
-    assert again.summary.to_json()["groups"] == run.summary.to_json()["groups"]

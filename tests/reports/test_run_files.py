@@ -93,11 +93,14 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(tmp_path: Path) -
         assert ("Run a is not finished" in (judge.note or "")) == is_said
 
 
-def test_nonsense_about_doubt_or_in_the_manifest_is_done_without(tmp_path: Path) -> None:
-    doubt = {"entropy": {"is_correct": 0.5}, "shares": "text"}
-    result = run(tmp_path / "a", [verdict("x") | {"doubt": doubt, "latency_s": "text"}])
-    (row,) = frame(result.path).to_dict("records")
-    assert (row["entropy"], row["p_correct"] != row["p_correct"]) == (0.5, True)
+def test_nonsense_in_a_row_is_named_and_in_the_manifest_done_without(tmp_path: Path) -> None:
+    sure = {"method": "samples", "n": 2, "shares": {}, "entropy": {"is_correct": 7}}
+    odd = {"doubt": sure, "latency_s": "text", "overrides": [None], "usage": {"calls": -1}}
+    rows = [verdict("x"), *(verdict("y") | {name: value} for name, value in odd.items())]
+    result = run(tmp_path / "a", rows)
+    assert [problem.split(" ")[2] for problem in result.problems] == [
+        *("doubt.entropy.is_correct:", "latency_s:", "overrides.0:", "usage.calls:")
+    ]
     manifest = dict.fromkeys(("identity", "settings", "state", "input"), "text")
     for of in (manifest, {"identity": manifest}):
         (tmp_path / "a" / "manifest.json").write_text(json.dumps(of))
@@ -123,7 +126,7 @@ def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) ->
 def test_a_cost_beyond_all_measure_is_none(tmp_path: Path) -> None:
     dear = [verdict(f"x{at}", plan_cost=cost) for at, cost in enumerate((3.5, 1e300, -1e16))]
     result = run(tmp_path / "a", dear)
-    assert np.nan_to_num(result.table.cost, nan=-1).tolist() == [3.5, -1, -1]
+    assert np.nan_to_num(result.table.facts["plan_cost"], nan=-1).tolist() == [3.5, -1, -1]
 
 
 def test_a_file_is_the_first_judge_s_and_rows_of_others_are_named(tmp_path: Path) -> None:

@@ -405,7 +405,7 @@ class _Calibrating:
         )
 
     def diversity(self) -> Diversity | None:
-        matches = self.run.table.matches[self.rows]
+        matches = self.run.table.facts["matches_reference"][self.rows]
         if self.is_picked or not np.any((matches >= 0) & (self.human.correct == 1)):
             return None
         return diversity(

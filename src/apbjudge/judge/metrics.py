@@ -247,9 +247,9 @@ def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
     row is missing.
     """
     metrics: list[Metric] = []
-    solvable = rows[c.over_refusal[rows] >= 0]
+    solvable = rows[c.facts["over_refusal"][rows] >= 0]
     if len(solvable):
-        refused = c.over_refusal[solvable] == 1
+        refused = c.facts["over_refusal"][solvable] == 1
         metrics.append(OVER_REFUSAL.of(rate(refused, c.sample(solvable))))
     reasons = c.labels["finish_reason"]
     is_stated = np.array([reason is not None for reason in reasons], dtype=bool)
@@ -295,7 +295,7 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Met
     C_com is over the cases that each compared tested model, with its rows in ``all_rows``, has
     right.
     """
-    priced = rows[~np.isnan(c.cost[rows])]
+    priced = rows[~np.isnan(c.facts["plan_cost"][rows])]
     passed = priced[c.correct[priced] == 1]
     common = passed[np.isin(c.case[passed], cases_all_right(c, all_rows))]
     metrics: list[Metric] = []
@@ -304,11 +304,13 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Met
         (C_PASS, passed, "no correct plan whose cost is known"),
         (C_COM, common, "no case that every tested model has right"),
     ):
-        estimate = ratio(c.cost[part].astype(float), np.ones(len(part)), c.sample(part))
+        estimate = ratio(
+            c.facts["plan_cost"][part].astype(float), np.ones(len(part)), c.sample(part)
+        )
         metrics.append(kind.of(estimate if len(part) else replace(estimate, note=note)))
-    known = passed[~np.isnan(c.excess[passed])]
+    known = passed[~np.isnan(c.facts["excess_cost"][passed])]
     if len(known):
-        excess = c.excess[known].astype(float)
+        excess = c.facts["excess_cost"][known].astype(float)
         metrics += [
             EXCESS.of(ratio(excess, np.ones(len(known)), c.sample(known))),
             CHEAPEST.of(rate(excess <= 0, c.sample(known))),
@@ -319,7 +321,7 @@ def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Met
 def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
     """Cases that every tested model has right, in all its rows and at a known cost."""
     models = c.code("tested_model", rows)
-    good = (c.correct[rows] == 1) & ~np.isnan(c.cost[rows])
+    good = (c.correct[rows] == 1) & ~np.isnan(c.facts["plan_cost"][rows])
     common: Vector | None = None
     for model in np.unique(models):
         own = models == model
@@ -338,7 +340,7 @@ def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Metrics
     base was judged several times). Overall figures weigh every pair alike. ``base`` are the same
     tested model's rows of the same form without distractors.
     """
-    uses = c.distractor == 1
+    uses = c.facts["uses_distractor"] == 1
     there = rows[~c.missing[rows]]
     count = Estimate(
         value=float(np.sum(uses[there])),

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..records import Override, Unscored, Verdict
+from ..records.judgements import FACTS
 from ..rubrics import Rubric
 from ..statistics.dawid_skene import dawid_skene as fitted
 from .consistency import ParsedVerdict, is_enforced, overrides_of, own_verdict
@@ -136,14 +137,12 @@ def _joint(
     needs_all: bool = False,
 ) -> Judgement:
     first = next((j for j in judgements if j.protocol), judgements[0])
-    shared = (
-        "item_id case_id tested_model protocol rubric plan_cost excess_cost uses_distractor "
-        "matches_reference over_refusal findings line content_id response_id groups"
-    )
+    shared = "item_id case_id tested_model protocol rubric findings line content_id response_id"
+    facts = (fact.name for fact in FACTS if fact.label)
     latencies = [j.latency_s for j in judgements if j.latency_s is not None]
     least = min(judgements, key=lambda j: inf if j.images_shown is None else j.images_shown)
     common: dict[str, Any] = {
-        **{name: getattr(first, name) for name in shared.split()},
+        **{name: getattr(first, name) for name in (*shared.split(), "groups", *facts)},
         **joint_account(judgements),
         "images_shown": least.images_shown,
         "images_of": least.images_of,

@@ -318,7 +318,7 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
             by={field: labels[i][4]} if field else {},
             n=len(rows),
             scored=int(c.scored[rows].sum()),
-            inconsistent=int(c.inconsistent[rows].sum()),
+            inconsistent=int(c.facts["inconsistent"][rows].sum()),
             overridden=int(c.overridden[rows].sum()),
             figures=figures,
         )

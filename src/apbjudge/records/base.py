@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from ..errors import RowError
 
@@ -16,6 +19,12 @@ class Record(BaseModel):
 def row_error(error: ValidationError) -> RowError:
     """The first complaint of a validation, as one about a row."""
     first = error.errors()[0]
-    if first["type"] == "missing":
-        return RowError(".".join(map(str, first["loc"])), "a value", None)
-    return RowError(".".join(map(str, first["loc"])) or "row", first["msg"], first["input"])
+    return complaint(first, first["loc"])
+
+
+def complaint(details: ErrorDetails, place: Sequence[int | str]) -> RowError:
+    """A complaint of a validation about a place of a row, as one about the row."""
+    if details["type"] == "missing":
+        return RowError(".".join(map(str, place)), "a value", None)
+    expected = details["msg"].removeprefix("Input should be ")
+    return RowError(".".join(map(str, place)) or "row", expected, details["input"])

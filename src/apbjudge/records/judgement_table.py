@@ -91,21 +91,13 @@ class JudgementTable(Scores):
         content: uint64, key of what the tested model was asked; 0 where that is not known.
         response: uint64, key of what it replied, or of its whole run; likewise.
         scored: Whether there is a verdict.
-        cost: Plan cost, NaN where there is none.
-        excess: Plan cost above that of the cheapest way, NaN where it is not known.
-        distractor: 1 used, 0 not used, -1 no distractors.
-        matches: 1 the reference's tools in its order, 0 others, -1 not known.
-        over_refusal: 1 a solvable plan case was answered with the reject form, 0 was not, -1 no
-            such case, or not known.
+        facts: The facts of ``COLUMNS`` by name: an amount, NaN where it is not known; a count; true
+            or false; or 1 true, 0 false, -1 not known.
         unseen: What of a case's files the judge was not shown: a bit for each of ``UNSEEN``.
-        inconsistent: Whether the judge's last reply contradicted itself.
-        lenient_replies: How many of the judge's replies could be read leniently only.
         overridden: Whether a rule changed the verdict.
         off_form: Whether code found something against the form of the reply.
         entropy: Bits of ``is_correct``, NaN where not measured.
         p_correct: Share of the judge's replies that said correct, NaN where not measured.
-        cost_usd: Price of the calls, NaN where not known.
-        latency_s: Seconds, NaN where not known.
         reason: Index into ``reasons``: why there is no verdict.
         reasons: The different reasons.
         last_errors: What the unscored row furthest down the input says, by reason.
@@ -129,20 +121,12 @@ class JudgementTable(Scores):
     content: Vector
     response: Vector
     scored: Vector
-    cost: Vector
-    excess: Vector
-    distractor: Vector
-    matches: Vector
-    over_refusal: Vector
+    facts: Mapping[str, Vector]
     unseen: Vector
-    inconsistent: Vector
-    lenient_replies: Vector
     overridden: Vector
     off_form: Vector
     entropy: Vector
     p_correct: Vector
-    cost_usd: Vector
-    latency_s: Vector
     reason: Vector
     reasons: list[str] = field(repr=False)
     last_errors: dict[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -161,6 +145,7 @@ class JudgementTable(Scores):
             for name, column in of.items()
         }
         taken["profile"] = profile.astype(np.int32)
+        taken["facts"] = {name: fact[rows] for name, fact in self.facts.items()}
         return replace(self, profiles=[self.profiles[at] for at in used.tolist()], **taken)
 
     def in_order(self) -> Self:
@@ -197,6 +182,10 @@ class JudgementTable(Scores):
             if name in {"item_id", "case_id"}
             else np.concatenate([getattr(table, name) for table in tables])
             for name in _ROW_FIELDS
+        }
+        found["facts"] = {
+            name: np.concatenate([table.facts[name] for table in tables])
+            for name in tables[0].facts
         }
         lists = {"profile": profiles, "reason": reasons}
         for name, codes in lists.items():
@@ -417,8 +406,8 @@ class JudgementTable(Scores):
         """Counts over all rows."""
         reasons = self.reason[~self.scored].tolist()
         by_reason = np.bincount(reasons, minlength=1).tolist()
-        has_usage = self.usage[:, 0] >= 0
-        is_priced = not np.any(has_usage & np.isnan(self.cost_usd))
+        has_usage, cost_usd = self.usage[:, 0] >= 0, self.facts["cost_usd"]
+        is_priced = not np.any(has_usage & np.isnan(cost_usd))
         counts = self.usage[has_usage].sum(axis=0, dtype=np.int64).tolist()
         return Totals(
             rows=len(self),
@@ -426,16 +415,17 @@ class JudgementTable(Scores):
             last_errors=self.last_errors,
             missing=int(self.missing.sum()),
             unseen={name: int((self.unseen >> bit & 1).sum()) for bit, name in enumerate(UNSEEN)},
-            inconsistent=int(self.inconsistent.sum()),
-            lenient_replies=int(self.lenient_replies.sum()),
+            inconsistent=int(self.facts["inconsistent"].sum()),
+            lenient_replies=int(self.facts["lenient_replies"].sum()),
             overridden=int(self.overridden.sum()),
-            cost_usd=math.fsum(np.nan_to_num(self.cost_usd).tolist()) if is_priced else None,
+            cost_usd=math.fsum(np.nan_to_num(cost_usd).tolist()) if is_priced else None,
             **dict(zip(Usage.model_fields, counts, strict=True)),
         )
 
 
 _OF_THE_WHOLE = frozenset(
-    "judge path profiles reasons last_errors weights error_codes measure_names intervals".split()
+    "judge path profiles reasons last_errors weights error_codes facts measure_names "
+    "intervals".split()
 )
 _ROW_FIELDS = tuple(f.name for f in fields(JudgementTable) if f.name not in _OF_THE_WHOLE)
 

@@ -1,8 +1,12 @@
 """What comes out: a verdict, or the reason why there is none."""
 
+# of frozen records a field may narrow that of its base, which the checker does not see
+# pyright: reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, cast
 
 import orjson
@@ -131,34 +135,86 @@ NO_OUTCOME: UnscoredReason = "no_outcome"
 """Reason of the record of a run that was measured, of which nothing says whether it succeeded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How a field of a judgement is read from a file and where it is shown.
+
+    Its name, its type and what stands for "missing" are those of the field.
+
+    Attributes:
+        name: Name of the field.
+        type: What a row may have in it; JSON null is missing.
+        is_required: Whether a row without it is no judgement. Rows of another program may lack the
+            others, which are missing then.
+        is_new: Whether files of a release before lack it, so that a run may continue without.
+        is_fact: Whether it is a number or a truth value of its own, which the table of judgements,
+            the frame and the page show under its name.
+        label: Words on the page for a fact of the prediction, which is the same whoever judges it;
+            empty for a fact of the judging, for which the page has a place of its own.
+    """
+
+    name: str = ""
+    type: Any = None
+    is_required: bool = False
+    is_new: bool = False
+    is_fact: bool = False
+    label: str = ""
+
+
+def _fact(label: str = "", *, is_new: bool = False) -> Column:
+    return Column(is_fact=True, label=label, is_new=is_new)
+
+
+_KEY = Column(is_required=True)
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+
+
 class _Judgement(Record):
-    item_id: str | None
+    """The columns of ``judgements.jsonl``, in their order; both kinds have all of them.
+
+    This is the one place where they are listed: a field that is added here is written, checked and
+    read back; one with a ``_fact`` is in the table, the frame and the page as well.
+    """
+
+    item_id: Annotated[str | None, _KEY]
     case_id: str | None
-    tested_model: str | None
+    tested_model: Annotated[str | None, _KEY]
     protocol: str | None
     rubric: str | None
-    judge: str
+    judge: Annotated[str, _KEY]
     decided_by: str | None = None
-    plan_cost: float | None = None
-    excess_cost: float | None = None
-    uses_distractor: bool | None = None
-    matches_reference: bool | None = None
-    over_refusal: bool | None = None
+    kind: Annotated[Literal["verdict", "unscored"], _KEY]
+    is_correct: Annotated[bool | None, _KEY]
+    grade: Annotated[float | None, Field(ge=0, le=1), _KEY] = None
+    errors: Annotated[dict[ErrorCode, bool] | None, _KEY] = None
+    category: Annotated[int | None, Field(ge=1, le=5), _KEY] = None
+    plan_cost: Annotated[float | None, _fact("cost of the plan")] = None
+    excess_cost: Annotated[float | None, _fact("above the cheapest way")] = None
+    uses_distractor: Annotated[bool | None, _fact("uses a distractor")] = None
+    matches_reference: Annotated[bool | None, _fact("same tools as the reference")] = None
+    over_refusal: Annotated[bool | None, _fact("rejects a solvable case")] = None
     images_shown: int | None = None
     images_of: int | None = None
     not_shown: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    inconsistent: Annotated[bool, _fact()] = False
+    doubt: Doubt | None = None
+    reasoning: str = ""
+    reply_fields: dict[str, Any] | None = None
+    diagnosis: Diagnosis | None = None
+    reason: UnscoredReason | None
+    detail: str | None
     raw: str | None = None
-    lenient_replies: int = 0
+    lenient_replies: Annotated[Count, _fact()] = 0
     usage: Usage | None = None
-    cost_usd: float | None = None
-    latency_s: float | None = None
+    cost_usd: Annotated[float | None, _fact()] = None
+    latency_s: Annotated[float | None, _fact()] = None
     fingerprint: str
     line: int
     content_id: str | None = None
     response_id: str | None = None
     groups: Groups = {}
-    diagnosis: Diagnosis | None = None
 
 
 class Verdict(_Judgement):
@@ -175,9 +231,9 @@ class Verdict(_Judgement):
             the plan found a cheaper one or leaves something out. None where either is not known.
         uses_distractor: Whether a listed distractor is called; None without distractors.
         matches_reference: Whether the reference's tools are called in its order; None where that
-            is unknown, and in rows of versions without this column.
-        over_refusal: Whether a plan of a solvable case is the reject form; None for other cases,
-            without a prediction, and in rows of versions without this column.
+            is unknown.
+        over_refusal: Whether a plan of a solvable case is the reject form; None for other cases and
+            without a prediction.
         images_shown: Pictures of the case that the judge was shown; None where no model was asked.
         images_of: Pictures of the case; likewise.
         not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
@@ -195,14 +251,8 @@ class Verdict(_Judgement):
 
     kind: Literal["verdict"] = "verdict"
     is_correct: bool
-    grade: float | None = Field(default=None, ge=0, le=1)
-    errors: dict[ErrorCode, bool] | None = None
-    category: int | None = Field(default=None, ge=1, le=5)
-    overrides: tuple[Override, ...] = ()
-    inconsistent: bool = False
-    doubt: Doubt | None = None
-    reasoning: str = ""
-    reply_fields: dict[str, Any] | None = None
+    reason: None = None
+    detail: None = None
 
 
 class Unscored(_Judgement):
@@ -213,6 +263,10 @@ class Unscored(_Judgement):
     """
 
     kind: Literal["unscored"] = "unscored"
+    is_correct: None = None
+    grade: None = None
+    errors: None = None
+    category: None = None
     reason: UnscoredReason
     detail: str
 
@@ -220,55 +274,37 @@ class Unscored(_Judgement):
 Judgement = Annotated[Verdict | Unscored, Field(discriminator="kind")]
 _ADAPTER: TypeAdapter[Verdict | Unscored] = TypeAdapter(Judgement)
 
-_COLUMNS = (
-    "item_id case_id tested_model protocol rubric judge decided_by kind is_correct grade errors "
-    "category plan_cost excess_cost uses_distractor matches_reference over_refusal "
-    "images_shown images_of not_shown findings overrides inconsistent doubt reasoning reply_fields "
-    "diagnosis reason detail raw lenient_replies usage cost_usd latency_s fingerprint line "
-    "content_id response_id groups"
-).split()
+
+def _columns() -> Iterator[Column]:
+    for name, field in _Judgement.model_fields.items():
+        stated = [each for each in field.metadata if isinstance(each, Column)]
+        limits = [each for each in field.metadata if not isinstance(each, Column)]
+        type_ = Annotated[field.annotation, *limits] if limits else field.annotation
+        yield replace(next(iter(stated), Column()), name=name, type=type_)
+
+
+COLUMNS: Mapping[str, Column] = {column.name: column for column in _columns()}
+"""What a judgement holds, by name and in the order of the file."""
+FACTS: tuple[Column, ...] = tuple(column for column in COLUMNS.values() if column.is_fact)
 
 
 def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
-    values = judgement.__dict__
-    row = {name: values.get(name) for name in _COLUMNS}
-    row["not_shown"] = list(judgement.not_shown)
-    row["findings"] = [finding.__dict__ for finding in judgement.findings]
-    if isinstance(judgement, Verdict):
-        row["overrides"] = [override.__dict__ for override in judgement.overrides]
-        row["doubt"] = judgement.doubt.__dict__ if judgement.doubt else None
-    else:
-        row["overrides"] = []
-    row["diagnosis"] = judgement.diagnosis.__dict__ if judgement.diagnosis else None
-    row["usage"] = judgement.usage.__dict__ if judgement.usage else None
-    return row
+    return judgement.model_dump(mode="json", fallback=str)
 
 
-def read_judgement(row: dict[str, Any]) -> Verdict | Unscored:
+def read_judgement(row: Mapping[str, Any]) -> Verdict | Unscored:
     """Reads a row of ``judgements.jsonl`` back; columns of later versions are ignored.
 
     Raises:
         pydantic.ValidationError: If the row is no judgement.
     """
-    return _ADAPTER.validate_python(_fields(row))
+    return _ADAPTER.validate_python(_stated(row))
 
 
-def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row's kind, those that take their default left out."""
-    names = _NAMES if row.get("kind") != "unscored" else _NAMES_UNSCORED
-    return {k: v for k, v in row.items() if k in names and (v is not None or k in _NULLABLE)}
-
-
-_NULLABLE = {"item_id", "case_id", "tested_model", "protocol", "rubric"}
-_NAMES = frozenset(_COLUMNS)
-_NAMES_UNSCORED = _NAMES - {"overrides"}
-
-_ADDED_LATER = frozenset(
-    "decided_by matches_reference over_refusal doubt content_id response_id diagnosis "
-    "lenient_replies images_shown images_of not_shown".split()
-)
-"""Columns that rows of earlier versions do not have."""
+def _stated(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row, those left out that take their default."""
+    return {k: v for k, v in row.items() if k in COLUMNS and (v is not None or k in _OF_ITEMS)}
 
 
 def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
@@ -281,33 +317,31 @@ def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
         values: The JSON object of the line, or why it is none.
 
     Returns:
-        The row, with null in columns that its version did not have.
+        The row, with null in new columns that it does not have.
 
     Raises:
         RowError: If a column is missing or holds what ``judgement_row`` never writes.
     """
     if isinstance(values, RowError):
         raise values
-    row = {name: values.get(name) for name in _COLUMNS}
-    for name in _COLUMNS:
-        if name not in values and name not in _ADDED_LATER:
-            raise RowError(name, "a judgement, as apbjudge grade writes it", "no such field")
+    row = {**dict.fromkeys(COLUMNS), **values}
+    for name, column in COLUMNS.items():
+        if name not in values and not column.is_new:
+            raise RowError(name, NO_JUDGEMENT, "no such field")
     try:
-        judgement = _ADAPTER.validate_json(orjson.dumps(_fields(row)), strict=True)
+        judgement = _ADAPTER.validate_json(orjson.dumps(_stated(row)), strict=True)
     except ValidationError as error:
         raise row_error(error) from None
-    is_bad_row = isinstance(judgement, Unscored) and judgement.reason == "bad_input"
+    is_bad_row = judgement.reason == "bad_input"
     if is_bad_row and row["protocol"] is not None:
         raise RowError("protocol", "null for a row that could not be used", row["protocol"])
     for name in () if is_bad_row else _OF_ITEMS:
         if row[name] is None:
             raise RowError(name, "text", None)
-    if (usage := values.get("usage")) is not None and not usage.keys() >= _COUNTS:
-        raise RowError("usage", f"counts of {', '.join(sorted(_COUNTS))}", usage)
-    if not isinstance(judgement.groups.get("level") or 0, int):
-        raise RowError("groups.level", "a whole number or null", judgement.groups["level"])
-    return {**values, **row}
+    if (usage := row["usage"]) is not None and usage.keys() != Usage.model_fields.keys():
+        raise RowError("usage", f"counts of {', '.join(Usage.model_fields)}", usage)
+    return row
 
 
-_COUNTS = {"prompt_tokens", "completion_tokens", "cached_tokens", "calls"}
+NO_JUDGEMENT = "a judgement, as apbjudge grade writes it"
 _OF_ITEMS = ("item_id", "case_id", "tested_model", "protocol", "rubric")

@@ -14,9 +14,9 @@ from ..config import check_local
 from ..errors import InputError, RowError, path_text, visible
 from ..jsonl import object_of, read_line_at, read_lines
 from .base import Record, row_error
-from .judgement_reader import LENIENT, NOT_STATED, read_table, usable
+from .judgement_reader import NOT_STATED, read_table
 from .judgement_table import JudgementTable, Problems
-from .judgements import ERROR_CODES, Unscored, Verdict, read_judgement
+from .judgements import COLUMNS, ERROR_CODES, Unscored, Verdict, read_judgement
 from .own_runs import named_path
 
 JUDGEMENTS = "judgements.jsonl"
@@ -404,12 +404,10 @@ class RunFolder:
 
 
 def completed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A judgement with every column that is shown of one; None where one is of no use."""
-    full = {**row, **{name: usable(name, row.get(name)) for name in LENIENT}}
+    """A judgement with every column, None where the row has nothing."""
+    full = {**dict.fromkeys(COLUMNS), **row}
     full["case_id"] = full["case_id"] or full["item_id"]
-    groups = mapping(full.get("groups"))
-    level = groups.get("level")
-    full["groups"] = {**groups, "level": level if isinstance(level, int) else 0}
+    full["groups"] = {"level": 0, **(full["groups"] or {})}
     if full["errors"] is not None:
         stated: dict[str, bool] = full["errors"]
         shipped = ERROR_CODES if not stated or stated.keys() & set(ERROR_CODES) else ()

@@ -100,8 +100,8 @@ def frame(
 ) -> DataFrame:
     """Reads runs into a pandas frame, one row a judgement, unscored ones included.
 
-    Columns are those of ``judgements.jsonl`` that hold one value, the error codes ``E1`` to
-    ``E6``, the grouping fields (``group_category`` and so on), ``entropy`` in bits and
+    Columns are those of ``judgements.jsonl`` that hold one value, the error codes ``E1`` to ``E6``,
+    the grouping fields (``group_category`` and so on), ``entropy`` in bits and
     ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, what was
     measured of whole runs (classes as ``class=value``, 1 or 0), and with labels ``human_correct``,
     ``human_grade``, ``human_E1`` to ``human_E6``. What is missing is NA or NaN. Booleans have the
@@ -152,14 +152,7 @@ def _columns(table: JudgementTable) -> dict[str, Any]:
         "is_correct": scores.pop("is_correct"),
         "grade": scores.pop("grade"),
         "category": category,
-        "plan_cost": table.cost,
-        "excess_cost": table.excess,
-        "uses_distractor": _booleans(table.distractor),
-        "matches_reference": _booleans(table.matches),
-        "over_refusal": _booleans(table.over_refusal),
-        "inconsistent": table.inconsistent,
-        "cost_usd": table.cost_usd,
-        "latency_s": table.latency_s,
+        **{name: _plain(fact) for name, fact in table.facts.items()},
         **scores,
         **{f"group_{name}": table.values(name) for name in _GROUPS[:-1]},
         "group_level": levels,
@@ -179,6 +172,11 @@ def _scores(scores: Scores, prefix: str, correct: str) -> dict[str, Any]:
         for i, code in enumerate(scores.error_codes)
     }
     return {correct: _booleans(scores.correct), f"{prefix}grade": scores.grade, **codes}
+
+
+def _plain(fact: Vector) -> Any:
+    """A fact as a column; of 1, 0 and -1 it makes a nullable one."""
+    return _booleans(fact) if fact.dtype == np.int8 else fact
 
 
 def _booleans(values: Vector) -> Any:

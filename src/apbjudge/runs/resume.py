@@ -187,15 +187,9 @@ def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str
 def inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
     """What the manifest says of the files; None where it says nothing that can be used."""
     stated = manifest.get("inputs")
-    if isinstance(stated, dict):
-        return {name: _mark_of(cast("dict[str, Any]", stated).get(name)) for name in names}
-    if not isinstance(manifest.get("input"), str):
+    if not isinstance(stated, dict):
         return None
-    # as earlier versions wrote it
-    of_rows = {"path": manifest["input"], "sha256": manifest.get("input_sha256")}
-    rows = None if manifest["input"] == "row" else _mark_of(of_rows)
-    cases = _mark_of({"path": manifest.get("cases")})
-    return {name: cases if name == "cases" else rows for name in names}
+    return {name: _mark_of(cast("dict[str, Any]", stated).get(name)) for name in names}
 
 
 def _mark_of(values: object) -> InputMark | None:

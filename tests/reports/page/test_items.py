@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from apbjudge.protocols.table import protocol_of
 from apbjudge.records import Item, Row
-from apbjudge.records.run_folder import completed
 from apbjudge.reports.page.items import case_key, case_view, judgement_view, prediction_view
 
 from ..rows import check_golden
@@ -199,17 +198,12 @@ def test_numbers_that_a_page_would_round_become_texts():
     ]
 
 
-def test_a_damaged_judgement_is_shown_as_far_as_it_goes():
-    row = {"item_id": "i", "judge": "j", "errors": None, "reasoning": ["a"], "reason": "timeout"}
-    row |= {"overrides": ["x", None, {"field": "grade"}], "inconsistent": "no", "usage": []}
-    shown = {"judge": "j", "reasoning": '[\n  "a"\n]', "overrides": [{"field": "grade"}]}
-    assert judgement_view(completed(row | {"raw": 5})) == shown | {"reason": "timeout", "raw": "5"}
-
-
 def test_judgements():
     shown = {"judge": "j", "kind": "verdict", "is_correct": False, "grade": 0.0}
-    shown |= {"errors": {"E1": True}, "cost_usd": 0.0, "uses_distractor": False}
+    shown |= {"errors": {"E1": True}, "cost_usd": 0.0}
+    facts = {"uses_distractor": False, "plan_cost": 0.0, "excess_cost": None}
     empty = {"inconsistent": False, "doubt": None, "overrides": [], "raw": ""}
     other = {"line": 3, "item_id": "i", "findings": [finding("response")]}
-    assert judgement_view(shown | empty | other) == shown
+    words = {"uses a distractor": False, "cost of the plan": 0.0}
+    assert judgement_view(shown | facts | empty | other) == shown | {"facts": words}
     assert judgement_view({"inconsistent": True})["inconsistent"] is True

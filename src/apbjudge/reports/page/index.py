@@ -9,6 +9,7 @@ from heapq import nlargest
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from ...records.judgements import FACTS
 from .entries import Entry
 from .runs import diagnosis_of
 
@@ -33,14 +34,6 @@ _COLUMNS: Mapping[str, tuple[str, float]] = {
     "reason": ("h", -1),  # number of the reason why there is no verdict
 }
 """Columns of one judge: type of array, and the value of an entry that says nothing."""
-
-_FACTS = {
-    "uses_distractor": "uses a distractor",
-    "matches_reference": "same tools as the reference",
-    "over_refusal": "rejects a solvable case",
-}
-"""Properties of the prediction, whoever judged it, and the names of their groups; classes of a
-whole run are groups by their own names."""
 
 _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "human": ("Judge and humans differ", {"human": "differs", "sort": "human"}),
@@ -300,10 +293,11 @@ def _differing(*judges: Sequence[str]) -> tuple[int, int]:
 
 
 def _facts(rows: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
+    """Properties of the prediction, whoever judged it, and classes of a whole run, as groups."""
     facts: dict[str, str] = {}
-    for row in rows:
-        for column, name in _FACTS.items():
-            if row is not None and row.get(column) is not None:
-                facts.setdefault(name, "yes" if row[column] else "no")
+    for row in filter(None, rows):
+        for fact in FACTS:
+            if fact.label and isinstance(value := row.get(fact.name), bool):
+                facts.setdefault(fact.label, "yes" if value else "no")
     diagnosis = diagnosis_of(rows)
     return facts if diagnosis is None else {**diagnosis.classes, **facts}

@@ -24,6 +24,7 @@ from ...records import (
     Toolset,
     message_calls,
 )
+from ...records.judgements import COLUMNS, FACTS
 from ...records.loose_json import as_object
 from ...records.messages import Messages, read_messages
 from ...records.messages.shapes import ARGUMENTS, NAMES, kind_of
@@ -268,29 +269,21 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 # Judgements --------------------------------------------------------------------------------------
 
 
-_JUDGEMENT = (
-    "judge kind protocol rubric is_correct grade errors category decided_by overrides inconsistent "
-    "doubt reasoning reply_fields diagnosis reason detail plan_cost excess_cost uses_distractor "
-    "matches_reference over_refusal raw usage cost_usd latency_s fingerprint"
-).split()
+_ELSEWHERE = frozenset(
+    "item_id case_id tested_model images_shown images_of not_shown findings lenient_replies line "
+    "content_id response_id groups".split()
+)
+"""Columns that belong to the prediction, or are not shown."""
 
 
 def judgement_view(row: Mapping[str, Any]) -> View:
     """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
-    Args:
-        row: As ``completed`` gives it; of what that does not look at, a value of another type is
-            left out, or shown as JSON where a text belongs.
-
     Returns:
-        Its columns that are not empty; ``inconsistent`` only when it is true.
+        Its columns that are not empty, and under ``facts`` those with words of their own, by these;
+        ``inconsistent`` only when it is true.
     """
-    view: View = {name: row.get(name) for name in _JUDGEMENT}
-    for name in ("reasoning", "detail", "raw", "fingerprint"):
-        if not isinstance(view[name], str | None):
-            view[name] = as_json(view[name])
-    if not isinstance(view["reply_fields"], dict):
-        view["reply_fields"] = None
-    view["overrides"] = [of for of in view["overrides"] or () if isinstance(of, dict)]
+    view: View = {name: row.get(name) for name in COLUMNS if name not in _ELSEWHERE}
+    facts = {fact.label: view.pop(fact.name) for fact in FACTS if fact.label}
     view["inconsistent"] = view["inconsistent"] or None
-    return present(**view)
+    return present(**view, facts=present(**facts))

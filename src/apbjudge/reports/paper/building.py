@@ -228,7 +228,9 @@ _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DE
 def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
     """Values of a part, and which of them the metric is the mean of; shape (n,) each."""
     c, rows = part.c, part.rows
-    outcome, grade, cost, excess = (of[rows] for of in (c.outcome, c.grade, c.cost, c.excess))
+    outcome, grade, cost, excess = (
+        of[rows] for of in (c.outcome, c.grade, c.facts["plan_cost"], c.facts["excess_cost"])
+    )
     is_counted, is_correct = ~np.isnan(outcome), c.correct[rows] == 1
     if kind in _TYPES:
         return outcome, is_counted & has_label(c, "unsolvable_type", _TYPES[kind])[c.profile[rows]]
@@ -237,11 +239,12 @@ def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
     if kind is C_COM:
         is_common = np.isin(c.case[rows], cases_all_right(c, part.rivals))
         return cost, is_correct & ~np.isnan(cost) & is_common
+    refusal = c.facts["over_refusal"][rows]
     known: dict[str, tuple[Vector, Vector]] = {
         CR.name: (outcome, is_counted),
         GRADE.name: (grade, (c.scored[rows] == 1) & ~np.isnan(grade)),
-        OVER_REFUSAL.name: (c.over_refusal[rows] == 1, c.over_refusal[rows] >= 0),
-        TC.name: (c.distractor[rows] == 1, ~c.missing[rows]),
+        OVER_REFUSAL.name: (refusal == 1, refusal >= 0),
+        TC.name: (c.facts["uses_distractor"][rows] == 1, ~c.missing[rows]),
         C_ALL.name: (cost, ~np.isnan(cost)),
         C_PASS.name: (cost, is_correct & ~np.isnan(cost)),
         EXCESS.name: (excess, is_correct & ~np.isnan(excess)),

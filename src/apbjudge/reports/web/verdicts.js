@@ -139,11 +139,9 @@
     count(usage.calls, "call", "calls");
 
   const small = (said) => facts([
-    ["decided by", said.decided_by], ["cost of the plan", said.plan_cost],
-    ["above the cheapest way", said.excess_cost],
-    ["uses a distractor", yesNo(said.uses_distractor)],
-    ["calls the reference's tools in its order", yesNo(said.matches_reference)],
-    ["rejects a solvable case", yesNo(said.over_refusal)],
+    ["decided by", said.decided_by],
+    ...Object.entries(said.facts || {})
+      .map(([name, value]) => [name, typeof value === "boolean" ? yesNo(value) : value]),
     ["rubric", said.rubric],
     ["price", when(Number.isFinite(said.cost_usd), () => `${said.cost_usd} USD`)],
     ["time", when(Number.isFinite(said.latency_s), () => `${said.latency_s.toFixed(1)} s`)],
