@@ -33,7 +33,7 @@ def predict_batched(
     spec = _only_model(session, "--batch")
     session.source.keep_rows()  # each round reads them
 
-    ask = _asking(session, spec)
+    ask = _asking(session)
 
     def again(client: BatchWriter) -> tuple[PredictionRun, Progress]:
         run = ask(client)
@@ -94,7 +94,7 @@ def export_predictions(
         session = session_of(cases, config, Resources(), QUIET)
         session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
         spec = _only_model(session, "batch export")
-        ask = _asking(session, spec)
+        ask = _asking(session)
 
         def run(client: BatchWriter) -> Progress:
             return ask(client).progress
@@ -109,14 +109,14 @@ def _only_model(session: AskingSession[PredictionRun], what: str) -> PlannerSpec
     return spec
 
 
-def _asking(
-    session: AskingSession[PredictionRun], spec: PlannerSpec
-) -> Callable[[BatchWriter], PredictionRun]:
+def _asking(session: AskingSession[PredictionRun]) -> Callable[[BatchWriter], PredictionRun]:
     """Carries a session out with a client; a name that the endpoint reports is noted once."""
     served = Counter[str]()
 
     def ask(client: BatchWriter) -> PredictionRun:
-        planner = Planner(spec, client, can_see(spec), session.events.note, served=served)
-        return carry_out([replace(session, planner=lambda _: planner)])[0]
+        def planner(of: PlannerSpec) -> Planner:
+            return Planner(of, client, can_see(of), session.events.note, served=served)
+
+        return carry_out([replace(session, planner=planner)])[0]
 
     return ask
