@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from own_benchmarks import storeroom  # noqa: E402
 
-from apbjudge import PlannerSpec, ScriptedClient, execute  # noqa: E402
+from apbjudge import ScriptedClient, TestedModelSpec, execute  # noqa: E402
 from apbjudge.llm.base import Request  # noqa: E402
 
 SUITE = str(ROOT / "examples" / "own_benchmarks" / "storeroom.py")
@@ -56,7 +56,7 @@ def by_a_model(trials: int) -> None:
         call = {"type": "function", "function": {"name": name, "arguments": arguments}}
         return json.dumps({"role": "assistant", "thought": "", "tool_calls": [call]})
 
-    spec = PlannerSpec(model="m/scripted", temperature=1)
+    spec = TestedModelSpec(model="m/scripted", temperature=1)
     run = execute(SUITE, model=spec, client=ScriptedClient(reply), cache=False, trials=trials)
     assert all(row["is_correct"] for row in run.executed)
 

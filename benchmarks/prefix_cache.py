@@ -24,7 +24,7 @@ def rows(cases: int, models: int) -> list[dict[str, Any]]:
     return [
         {
             "id": f"table-{case:02}",
-            "tested_model": f"planner-{model}",
+            "tested_model": f"asked_model-{model}",
             "split": "holistic_unsolvable",
             "unsolvable_type": "information_missing",
             "query": f"Book table {case} of the place we spoke of. " * 8,

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-MODELS = ("planner-a", "planner-b", "planner-c", "planner-d", "planner-e")
+MODELS = ("asked_model-a", "asked_model-b", "asked_model-c", "asked_model-d", "asked_model-e")
 CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
 
 BARE = """
@@ -85,7 +85,7 @@ def _judgement(rng: random.Random, case: int, model: str, *, correct: bool) -> d
         "findings": [],
         "overrides": [],
         "inconsistent": False,
-        "doubt": {
+        "uncertainty": {
             "method": "samples",
             "n": 5,
             "shares": {"is_correct": 0.8},

@@ -2,7 +2,7 @@
 
     python examples/refine_offline.py
 
-Two scripted tested models plan (``scripted_planner.py``), a scripted critic reviews their drafts,
+Two scripted tested models plan (``scripted_model.py``), a scripted critic reviews their drafts,
 they write final answers, and a scripted judge (``scripted_judge.py``) grades both. Nobody here
 thinks: the figures show what the commands do and say nothing about any model.
 """
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from scripted_judge import HERE, Handler, Server, read_labels
-from scripted_planner import Examples, PlannerHandler
+from scripted_model import Examples, TestedModelHandler
 
 import apbjudge
 from apbjudge.reports.paper.formatting import tables_text
@@ -39,16 +39,18 @@ def serving(handler: type[Handler]) -> Iterator[str]:
 
 def main() -> None:
     Handler.labels = read_labels(HERE)
-    PlannerHandler.examples = Examples(HERE)
+    TestedModelHandler.examples = Examples(HERE)
     cases = HERE / "cases.jsonl"
     with (
-        serving(PlannerHandler) as planner,
+        serving(TestedModelHandler) as asked_model,
         serving(Handler) as judge,
         TemporaryDirectory() as folder,
     ):
         out = Path(folder)
-        models = [apbjudge.PlannerSpec(model=f"{name}@{planner}", vision="yes") for name in MODELS]
-        critic = apbjudge.PlannerSpec(model=f"hosted_vllm/critic@{planner}", vision="yes")
+        models = [
+            apbjudge.TestedModelSpec(model=f"{name}@{asked_model}", vision="yes") for name in MODELS
+        ]
+        critic = apbjudge.TestedModelSpec(model=f"hosted_vllm/critic@{asked_model}", vision="yes")
         scripted = apbjudge.JudgeSpec(model=f"hosted_vllm/scripted@{judge}", images=False)
 
         drafts = apbjudge.predict(cases, model=models, out=out / "drafts", cache=False)

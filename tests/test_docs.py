@@ -71,9 +71,9 @@ def judge_address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def servers(judge_address: str) -> Iterator[dict[int, str]]:
-    """Addresses of the scripted judge and the scripted planner, by the port that docs give them."""
-    for planner_address in address_of("scripted_planner.py"):
-        yield {8000: judge_address, 8001: planner_address}
+    """Addresses of the scripted judge and tested model, by the port that docs give them."""
+    for model_address in address_of("scripted_model.py"):
+        yield {8000: judge_address, 8001: model_address}
 
 
 def address_of(program: str) -> Iterator[str]:

@@ -14,9 +14,9 @@ from .agents.environments.execution.execute import ExecutionRun as ExecutionRun
 from .agents.environments.execution.validate import ValidationReport as ValidationReport
 from .agents.environments.execution.validate_config import ValidateConfig as ValidateConfig
 from .agents.environments.simulate import Simulation as Simulation
-from .agents.prediction.config import PlannerSpec as PlannerSpec
 from .agents.prediction.config import PredictConfig as PredictConfig
 from .agents.prediction.config import RefineConfig as RefineConfig
+from .agents.prediction.config import TestedModelSpec as TestedModelSpec
 from .agents.prediction.session import PredictionRun as PredictionRun
 from .audits.card_text.text import card_html as card_html
 from .audits.card_text.text import card_markdown as card_markdown

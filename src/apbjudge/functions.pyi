@@ -24,7 +24,7 @@ from .agents.environments.planbench.blocking import BlockPlan
 from .agents.environments.planbench.config import BlockPlanConfig, PathsConfig
 from .agents.environments.planbench.paths import PathReport
 from .agents.environments.simulate import Simulation
-from .agents.prediction.config import PlannerSpec, PredictConfig, PromptConfig, RefineConfig
+from .agents.prediction.config import PredictConfig, PromptConfig, RefineConfig, TestedModelSpec
 from .agents.prediction.prompt import SentPrompt
 from .agents.prediction.session import PredictionRun
 from .audits.config import AuditConfig
@@ -336,7 +336,7 @@ def batch_export(
     lead: bool = True,
     tools: _Rows | None = None,
     prompts: str = "neutral@1",
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     preset: str | None = None,
     full: bool = False,
 ) -> Export:
@@ -486,8 +486,8 @@ def branch(
     out: _Path | None = None,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
-    judge: str | PlannerSpec | None = None,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
+    judge: str | TestedModelSpec | None = None,
     samples: int = 10,
     labels: Literal["digits", "letters"] | None = None,
     max_candidates: int = 100,
@@ -516,7 +516,7 @@ def branch(
     client: Client | None = None,
     events: Events = ...,
 ) -> Branching:
-    """Lets tested models carry out given plans, and branches where they doubt.
+    """Lets tested models carry out given plans, and branches where uncertain.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 
@@ -614,7 +614,7 @@ def build(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
-    model: str | PlannerSpec | None = None,
+    model: str | TestedModelSpec | None = None,
     write: WriteConfig | None = None,
     repairs: int = 2,
     write_prompts: str = "writing@1",
@@ -638,7 +638,7 @@ def build(
     client: Client | None = None,
     events: Events = ...,
 ) -> Build:
-    """Builds cases from one's own data, by code alone unless a model is named.
+    """Builds cases from one's own data, by rule alone unless a model is named.
 
     The same source, settings and version give the same bytes, and so do the same texts of a
     model. Memory does not grow with the source, apart from some bytes a seed and a bounded sample
@@ -678,7 +678,7 @@ def build(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
-            built by code alone.
+            built by rule alone.
         repairs: How often it is asked again, with the complaints, for a text that code does not
             accept.
         write_prompts: writing@1, or a TOML file.
@@ -860,7 +860,7 @@ def check(
     client: Client | None = None,
     events: Events = ...,
 ) -> CaseReport:
-    """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
+    """Checks cases by rule, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
     some bytes a case.
@@ -1079,7 +1079,7 @@ def doctor(
     lead: bool = True,
     tools: _Rows | None = None,
     prompts: str = "neutral@1",
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     preset: str | None = None,
     full: bool = False,
     wait: float | None = None,
@@ -1245,7 +1245,7 @@ def execute(
     out: _Path | None = None,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     options: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
     trials: int = 1,
@@ -1254,13 +1254,13 @@ def execute(
     max_episode_cost: float | None = None,
     mode: Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]
     | Sequence[Literal["direct", "plan-first", "refine", "bound", "steps", "gold", "null"]] = ...,
-    user_model: str | PlannerSpec | None = None,
+    user_model: str | TestedModelSpec | None = None,
     plans: _Rows | None = None,
     cases: _Rows | None = None,
     prompts: str = "neutral@1",
     review: Literal["self", "critic", "static", "judge"] = "self",
     guide: Literal["codes", "none"] = "codes",
-    critic: str | PlannerSpec | None = None,
+    critic: str | TestedModelSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1662,8 +1662,8 @@ def plan_labels(
 ) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
-    Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
-    where humans may well disagree. Rows without verdict are strata of their own: what humans
+    Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
+    more where humans may well disagree. Rows without verdict are strata of their own: what humans
     would say of them nobody has even guessed.
 
     Args:
@@ -1770,7 +1770,7 @@ def predict(
     out: _Path | None = None,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     preset: str | None = None,
     samples: int = 1,
     batch: bool = False,
@@ -1938,11 +1938,11 @@ def refine(
     cache: bool | _Path | None = None,
     mode: Literal["self", "critic", "static", "judge"] = ...,
     guide: Literal["codes", "none"] = "codes",
-    critic: str | PlannerSpec | None = None,
+    critic: str | TestedModelSpec | None = None,
     rounds: int = 1,
     with_reference: bool = False,
     cases: _Rows | None = None,
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = (),
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     prompts: str | None = None,
     review_prompts: str = "ablate@1",
     data_root: _Path | None = None,
@@ -2141,7 +2141,7 @@ def simulate(
     out: _Path | None = None,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
-    model: str | PlannerSpec | Sequence[str | PlannerSpec] = ...,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     options: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
     trials: int = 1,

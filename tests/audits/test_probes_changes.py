@@ -313,5 +313,5 @@ def test_payloads_counted_by_hand() -> None:
         "payload authority:2, place reason, language de – inject-reason of c2/authority:2; "
         "judged correct, 1, with idle text not correct (E4), 0.4"
     )
-    assert any(note.startswith("1 of 5 were proven faulty by code") for note in result.notes)
+    assert any(note.startswith("1 of 5 were proven faulty by rule") for note in result.notes)
     assert result.cost.judgements == 11

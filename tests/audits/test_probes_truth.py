@@ -76,8 +76,8 @@ def test_faults_counted_by_hand() -> None:
         "grade drop, minor": 0.4,
         "grade drop, fatal": (0.8 - 0.4) / 2,
         "grade drop, E5": (0.6 + 0.4) / 2,
-        "proven by code, E4": 1 / 3,
-        "caught E4, not proven by code": 0.5,
+        "proven by rule, E4": 1 / 3,
+        "caught E4, not proven by rule": 0.5,
     }
     assert {name: figure(result, name) for name in figures} == pytest.approx(figures)
     assert table(result) == {

@@ -221,7 +221,12 @@ def full() -> dict[str, Any]:
     tool = {"name": "n", "description": "d", "marks": ["m"], "cost": 1, "parameters": parameters}
     message = {"role": "r", "text": "t", "name": "n", "calls": [{"name": "n", "arguments": {}}]}
     override = {"field": "f", "was": "w", "now": "n", "because": "b"}
-    doubt = {"method": "samples", "n": 5, "shares": {"is_correct": 0.8}, "grades": {"0.8": 1.0}}
+    uncertainty = {
+        "method": "samples",
+        "n": 5,
+        "shares": {"is_correct": 0.8},
+        "grades": {"0.8": 1.0},
+    }
     told = {"decided_by": "d", "reasoning": "r", "raw": "w", "rubric": "r", "fingerprint": "f"}
     return {
         "item": {"id": "i", "model": "m", "protocol": "p"},
@@ -266,7 +271,7 @@ def full() -> dict[str, Any]:
             verdict(
                 **{"judge": "j", "category": 1, **told},
                 overrides=[override],
-                doubt={**doubt, "entropy": {"is_correct": 0.7}},
+                uncertainty={**uncertainty, "entropy": {"is_correct": 0.7}},
             ),
             {"judge": "k", "kind": "unscored", "reason": "x", "detail": "d", "raw": "r"},
         ],

@@ -119,11 +119,11 @@ FOUND: list[tuple[dict[str, str], list[str]]] = [
     ({"change": "worse"}, [OAK_1]),
     ({"change": "any", "sort": "change"}, [OAK_1, ELM_1]),
     ({"overridden": "yes"}, [OAK_10]),
-    ({"doubt": "0.9"}, [ELM_2]),
+    ({"uncertainty": "0.9"}, [ELM_2]),
     ({"q": "nothing AMISS"}, [OAK_2]),
     ({"q": "asked case-2  elm"}, [ELM_2]),
     ({"g.category": "finance", "sort": "grade"}, [ELM_10, OAK_10]),
-    ({"tested": "elm", "sort": "doubt"}, [ELM_2, ELM_1, ELM_10]),
+    ({"tested": "elm", "sort": "uncertainty"}, [ELM_2, ELM_1, ELM_10]),
     ({"human": "labelled", "sort": "human"}, [ELM_2, OAK_1]),
     ({"tested": "nobody"}, []),
 ]

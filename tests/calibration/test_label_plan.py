@@ -31,11 +31,11 @@ def write(tmp_path: Path) -> Write:
     return lambda name, rows: write_rows(tmp_path / f"{name}.jsonl", rows)
 
 
-def doubtful(row: Row, share: float) -> Row:
+def uncertain(row: Row, share: float) -> Row:
     """The same row from a judge whose samples say true so often."""
     bits = -sum(p * log2(p) for p in (share, 1 - share) if p > 0)
     stated = {"shares": {"is_correct": share}, "entropy": {"is_correct": bits}}
-    return row | {"doubt": {"method": "samples", "n": 10, **stated}}
+    return row | {"uncertainty": {"method": "samples", "n": 10, **stated}}
 
 
 def run_of(n: int = 40, models: Sequence[str] = ("alder", "birch")) -> list[Row]:
@@ -112,16 +112,18 @@ def test_every_row_is_in_the_plan_and_weights_add_up(
 
 
 def test_more_labels_go_where_the_judge_wavers(write: Write) -> None:
-    run = [doubtful(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
+    run = [uncertain(row, [0.5, 0.9, 1.0][at % 3]) for at, row in enumerate(run_of(60))]
     result = planned(write("run", run), n=60, by=())
     strata = {s.name: s for s in result.strata}
-    assert set(strata) == {f"{v}, doubt {d} of 3" for v in ("correct", "wrong") for d in (1, 2, 3)}
-    numbers = [strata[f"wrong, doubt {d} of 3"].planned for d in (1, 2, 3)]
+    assert set(strata) == {
+        f"{v}, uncertainty {d} of 3" for v in ("correct", "wrong") for d in (1, 2, 3)
+    }
+    numbers = [strata[f"wrong, uncertainty {d} of 3"].planned for d in (1, 2, 3)]
     assert numbers == sorted(numbers)
     assert numbers[0] < numbers[2]
-    sure, unsure = strata["wrong, doubt 1 of 3"], strata["wrong, doubt 3 of 3"]
-    assert sure.doubt == pytest.approx(0.9 * 0.15 + 0.05)
-    assert unsure.doubt == pytest.approx(0.5, abs=1e-3)
+    sure, unsure = strata["wrong, uncertainty 1 of 3"], strata["wrong, uncertainty 3 of 3"]
+    assert sure.uncertainty == pytest.approx(0.9 * 0.15 + 0.05)
+    assert unsure.uncertainty == pytest.approx(0.5, abs=1e-3)
 
 
 def test_rows_can_be_drawn_within_any_fields_and_those_without_verdict_too(write: Write) -> None:
@@ -132,7 +134,7 @@ def test_rows_can_be_drawn_within_any_fields_and_those_without_verdict_too(write
     strata = {s.name: s for s in result.strata}
     assert "dataset not stated, alder, correct" in strata
     assert strata["d, alder, unscored"].planned >= 2
-    assert strata["d, alder, unscored"].doubt == pytest.approx(0.5)
+    assert strata["d, alder, unscored"].uncertainty == pytest.approx(0.5)
     assert any("rows without verdict are sampled too" in note for note in result.notes)
     assert planned(write("run", run), n=16, by=("none",)).by == ()
     with pytest.raises(OptionError, match=r"--by: expected some of .*, got 'colour'"):

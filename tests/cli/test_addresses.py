@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge import GradeConfig, OptionError, PlannerSpec, grade, predict, refine
+from apbjudge import GradeConfig, OptionError, TestedModelSpec, grade, predict, refine
 from apbjudge.agents.cases.asking import ask
 from apbjudge.audits import audit
 from apbjudge.judge import JudgeSpec
@@ -131,7 +131,7 @@ PYTHON: dict[str, Callable[[str], object]] = {
     "escalate": lambda model: grade([ROW], judge=JudgeSpec(model=OTHER, samples=3), escalate=model),
     "audit": audit,
     "ask": lambda model: ask([ROW], model),
-    "predict": lambda model: predict([ROW], model=[PlannerSpec(model=OTHER), model]),
+    "predict": lambda model: predict([ROW], model=[TestedModelSpec(model=OTHER), model]),
     "critic": lambda model: refine(str(ROWS), mode="critic", critic=model, model=OTHER),
 }
 

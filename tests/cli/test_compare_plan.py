@@ -93,8 +93,8 @@ def test_damaged_rows_are_named_and_make_it_exit_code_1(apbjudge: Command, tmp_p
 DAMAGE = [
     ("matches_reference", "yes"),
     ("groups", [1]),
-    ("doubt", {"entropy": [1]}),
-    ("doubt", {"entropy": {"is_correct": -5}}),
+    ("uncertainty", {"entropy": [1]}),
+    ("uncertainty", {"entropy": {"is_correct": -5}}),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Several judges over the same rows: a panel that votes, a cascade that asks the doubtful on."""
+"""Several judges over the same rows: a panel that votes, a cascade that asks the uncertain on."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_majority_of_three_judges(tmp_path: Path) -> None:
     rows = by_name(tmp_path / "out")
     assert [rows[name]["is_correct"] for name in VOTES] == [True, True, False, False, False, None]
     assert (rows["row-02"]["grade"], rows["row-02"]["errors"]["E2"]) == (0.4, True)
-    assert rows["row-04"]["doubt"]["n"] == 2  # who gives no verdict abstains
+    assert rows["row-04"]["uncertainty"]["n"] == 2  # who gives no verdict abstains
     assert rows["row-05"]["reason"] == "refusal"
     assert rows["row-00"]["judge"] == f"panel({A}+{B}+{C})"
     assert rows["row-00"]["usage"]["calls"] == 3
@@ -115,7 +115,7 @@ def test_a_panel_whose_budget_ends_has_judged_the_same_rows_and_goes_on_there(
     assert run.progress.calls == 8
     _, rest = panel(tmp_path / "out")
     assert len(rest) == 3 * len(VOTES) - 8
-    keys = ("is_correct", "grade", "errors", "doubt", "reason")
+    keys = ("is_correct", "grade", "errors", "uncertainty", "reason")
     ended, never_ended = (
         {name: [row[key] for key in keys] for name, row in by_name(tmp_path / folder).items()}
         for folder in ("out", "whole")
@@ -129,8 +129,8 @@ def test_a_row_that_is_bad_for_one_judge_only(tmp_path: Path) -> None:
     specs = [JudgeSpec(model=A, vision="yes"), *(JudgeSpec(model=m, vision="no") for m in (B, C))]
     run = grade(rows, judge=specs, client=ScriptedClient(vote))
     result = {row["item_id"]: row for row in run.rows}
-    assert (result["row-00"]["is_correct"], result["row-00"]["doubt"]["n"]) == (True, 2)
-    assert result["row-01"]["doubt"]["n"] == 3
+    assert (result["row-00"]["is_correct"], result["row-00"]["uncertainty"]["n"]) == (True, 2)
+    assert result["row-01"]["uncertainty"]["n"] == 3
 
 
 # Codes judged apart ------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ WRONG = (0, 4, 1, 3, 2, 0, 4, 2, 3, 1)
 
 CASES = [plan_row(f"row-{n:02}") for n in range(len(WRONG))]
 BY_DOUBT = ["row-01", "row-06", "row-03", "row-08", "row-04", "row-07", "row-02", "row-09"]
-"""The rows that the cheap judge doubts, most doubtful first, in the order of the file."""
+"""The rows that the cheap judge is uncertain of, most uncertain first, in the order of the file."""
 
 
 def bits(n: int) -> float:
@@ -266,7 +266,7 @@ def cascade(tmp_path: Path) -> Cascade:
     return Cascade(tmp_path / "out")
 
 
-def test_the_doubtful_are_asked_on_most_doubtful_first(cascade: Cascade) -> None:
+def test_the_uncertain_are_asked_on_most_uncertain_first(cascade: Cascade) -> None:
     cascade.run()
     assert cascade.asked == BY_DOUBT
     for n, row in enumerate(CASES):
@@ -275,12 +275,12 @@ def test_the_doubtful_are_asked_on_most_doubtful_first(cascade: Cascade) -> None
         assert result["decided_by"] == (STRONG.model if escalated else CHEAP.model)
         assert result["is_correct"] is (n % 2 == 0 if escalated else True)
         assert result["usage"]["calls"] == 9 + escalated
-        assert result["doubt"]["entropy"]["is_correct"] == pytest.approx(bits(n))
+        assert result["uncertainty"]["entropy"]["is_correct"] == pytest.approx(bits(n))
     assert cascade.queue == []
     is_whole((cascade.folder / "curve.csv").read_text())
 
 
-def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
+def test_the_budget_ends_after_the_most_uncertain_and_a_later_session_goes_on(
     cascade: Cascade,
 ) -> None:
     run = cascade.run(max_calls=93)
@@ -297,7 +297,7 @@ def test_the_budget_ends_after_the_most_doubtful_and_a_later_session_goes_on(
     assert cascade.queue == []
     whole = Cascade(cascade.folder.with_name("whole"))
     whole.run()
-    keys = ("is_correct", "grade", "decided_by", "doubt", "usage")
+    keys = ("is_correct", "grade", "decided_by", "uncertainty", "usage")
     assert {n: [r[k] for k in keys] for n, r in cascade.rows.items()} == {
         n: [r[k] for k in keys] for n, r in whole.rows.items()
     }
@@ -327,7 +327,7 @@ REFUSED: Mapping[str, tuple[dict[str, Any], str]] = {
     "rule": ({"judge": [A, B], "panel": "loudest"}, "--panel: expected one of majority"),
     "twice": ({"judge": [A, A]}, "expected judges with different names"),
     "too few": ({"judge": [A, B], "panel": "dawid-skene"}, "at least 3 judges"),
-    "no doubt": ({"judge": A, "escalate": B}, "expected a first judge that states its doubt"),
+    "no doubt": ({"judge": A, "escalate": B}, "expected a first judge that states its uncertainty"),
     "when": ({"judge": CHEAP, "escalate": STRONG, "when": "often"}, "--when: expected entropy"),
     "itself": ({"judge": CHEAP, "escalate": CHEAP.model}, "different names"),
     "two first": ({"judge": [A, B], "escalate": C}, "expected one first judge"),

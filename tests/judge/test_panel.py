@@ -29,8 +29,8 @@ from apbjudge.judge.panel import (
 )
 from apbjudge.records import (
     ERROR_CODES,
-    Doubt,
     Finding,
+    Uncertainty,
     Unscored,
     Usage,
     Verdict,
@@ -107,9 +107,9 @@ def test_the_majority_decides_and_everybody_is_quoted() -> None:
         "c: not correct 0.2 (E2)",
         "d: no verdict (timeout)",
     ]
-    assert panel.doubt is not None
-    assert (panel.doubt.method, panel.doubt.n) == ("panel", 3)
-    assert panel.doubt.shares["is_correct"] == pytest.approx(1 / 3)
+    assert panel.uncertainty is not None
+    assert (panel.uncertainty.method, panel.uncertainty.n) == ("panel", 3)
+    assert panel.uncertainty.shares["is_correct"] == pytest.approx(1 / 3)
     assert (panel.line, panel.groups, panel.findings) == (7, {"level": 3}, (FOUND,))
     assert (panel.item_id, panel.case_id, panel.plan_cost) == ("i", "c", 2.5)
     assert panel.matches_reference is True
@@ -202,14 +202,14 @@ def test_a_panel_weighed_by_reliability() -> None:
 ENTROPY = parse_rule("entropy>0.5")
 
 
-def doubt(bits: float | None = None, **more: float) -> Doubt:
+def uncertainty(bits: float | None = None, **more: float) -> Uncertainty:
     entropy = more if bits is None else {"is_correct": bits, **more}
-    return Doubt(method="samples", n=5, shares={"is_correct": 0.5}, entropy=entropy)
+    return Uncertainty(method="samples", n=5, shares={"is_correct": 0.5}, entropy=entropy)
 
 
 def cheap(bits: float | None, is_correct: bool = True, **changes: Any) -> Verdict:
-    known = None if bits is None else doubt(bits)
-    return Verdict(**common("small", is_correct=is_correct, **{"doubt": known, **changes}))
+    known = None if bits is None else uncertainty(bits)
+    return Verdict(**common("small", is_correct=is_correct, **{"uncertainty": known, **changes}))
 
 
 def strong(is_correct: bool = True, **changes: Any) -> Verdict:
@@ -231,22 +231,25 @@ def test_conditions_are_read_and_anything_else_is_refused() -> None:
         assert repr(text) in str(caught.value)
 
 
-def test_the_doubt_of_a_judgement() -> None:
-    torn = cheap(0.2, doubt=doubt(0.2, E4=0.9, grade=1.5), grade=0.4)
+def test_the_uncertainty_of_a_judgement() -> None:
+    torn = cheap(0.2, uncertainty=uncertainty(0.2, E4=0.9, grade=1.5), grade=0.4)
     rules = ("entropy>0", "entropy.E4>0", "entropy.grade>0", "entropy.max>0", "share=1")
     scores = [uncertainty_score(torn, parse_rule(rule)) for rule in rules]
     assert scores == [0.2, 0.9, 1.5, 1.5, 0.2]
     assert uncertainty_score(silent(), ENTROPY) == inf
 
 
-def test_a_field_that_was_answered_without_known_doubt_is_not_taken_for_sure() -> None:
+def test_a_field_that_was_answered_without_known_uncertainty_is_not_taken_for_sure() -> None:
     when = parse_rule("entropy.grade>1")
     assert uncertainty_score(cheap(0.2, grade=0.4), when) == inf
     assert uncertainty_score(cheap(0.2), when) == 0.0
     flagged = cheap(0.2, errors=dict.fromkeys(ERROR_CODES, False))
     assert uncertainty_score(flagged, parse_rule("entropy.E4>1")) == inf
     assert uncertainty_score(cheap(0.2), parse_rule("entropy.E4>1")) == 0.0
-    assert uncertainty_score(cheap(None, doubt=doubt()), parse_rule("entropy.max>1")) == inf
+    assert (
+        uncertainty_score(cheap(None, uncertainty=uncertainty()), parse_rule("entropy.max>1"))
+        == inf
+    )
     with pytest.raises(OptionError, match="got none from small: judge with --samples or --logp"):
         uncertainty_score(cheap(None), ENTROPY)
 
@@ -255,7 +258,7 @@ SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, inf]), max_size=12)
 
 
 @given(SCORES, st.floats(0, 1))
-def test_a_share_takes_the_most_doubtful(scores: list[float], share: float) -> None:
+def test_a_share_takes_the_most_uncertain(scores: list[float], share: float) -> None:
     chosen = choose(scores, EscalationRule(share=share))
     rest = [scores[i] for i in range(len(scores)) if i not in chosen]
     taken = [scores[i] for i in chosen]
@@ -274,7 +277,11 @@ def test_the_strong_verdict_stands_and_both_are_paid() -> None:
     )
     judged = cascade_judgement(weak, better, strong_judge="large")
     assert isinstance(judged, Verdict)
-    assert (judged.is_correct, judged.reasoning, judged.doubt) == (False, "no", weak.doubt)
+    assert (judged.is_correct, judged.reasoning, judged.uncertainty) == (
+        False,
+        "no",
+        weak.uncertainty,
+    )
     assert judged.judge == "cascade(small->large)"
     assert judged.cost_usd == pytest.approx(0.6)
     assert judged.usage == Usage(prompt_tokens=20, calls=4)
@@ -288,10 +295,10 @@ def test_a_strong_judge_without_a_verdict_leaves_the_cheap_one() -> None:
     kept = cascade_judgement(cheap(0.9, cost_usd=0.1), failed, strong_judge="large")
     assert isinstance(kept, Verdict)
     assert (kept.decided_by, kept.cost_usd) == ("small", pytest.approx(0.6))
-    sure = strong(doubt=doubt(0.1))
+    sure = strong(uncertainty=uncertainty(0.1))
     better = cascade_judgement(silent(), sure, strong_judge="large")
     assert isinstance(better, Verdict)
-    assert (better.doubt, better.decided_by) == (sure.doubt, "large")
+    assert (better.uncertainty, better.decided_by) == (sure.uncertainty, "large")
     lost = cascade_judgement(silent(), failed, strong_judge="large")
     assert isinstance(lost, Unscored)
     assert (lost.reason, lost.detail) == ("timeout", "no answer; large: refusal: no")
@@ -301,7 +308,7 @@ def test_a_strong_judge_without_a_verdict_leaves_the_cheap_one() -> None:
 def left(
     weak: Sequence[Verdict | Unscored], better: Sequence[Verdict | Unscored | None], when: str
 ) -> list[tuple[int, str, float | None]]:
-    """Places, reasons and doubt of the items that are left to humans."""
+    """Places, reasons and uncertainty of the items that are left to humans."""
     placed = [judgement.model_copy(update={"line": n}) for n, judgement in enumerate(weak)]
     items = queue(placed, better, parse_rule(when))
     return [(item["line"], item["reason"], item["entropy"]) for item in items]
@@ -310,11 +317,11 @@ def left(
 def test_what_is_left_to_humans() -> None:
     weak = [cheap(0.9), cheap(0.8), cheap(0.1), cheap(0.7), cheap(1.0), silent(), cheap(0.6)]
     better = [
-        strong(doubt=doubt(0.95)),
+        strong(uncertainty=uncertainty(0.95)),
         silent("large"),
         None,
         None,
-        strong(doubt=doubt(0.2)),
+        strong(uncertainty=uncertainty(0.2)),
         silent("large", reason="budget"),
         strong(),
     ]
@@ -325,14 +332,21 @@ def test_what_is_left_to_humans() -> None:
         (3, "not asked", 0.7),
     ]
     # asked without need, and heard all the same
-    assert left([cheap(0.0)], [strong(doubt=doubt(0.9))], "entropy>0.5") == [(0, "in doubt", 0.9)]
+    assert left([cheap(0.0)], [strong(uncertainty=uncertainty(0.9))], "entropy>0.5") == [
+        (0, "in doubt", 0.9)
+    ]
 
 
-def test_of_a_share_the_least_doubt_that_was_due_is_the_measure() -> None:
+def test_of_a_share_the_least_uncertainty_that_was_due_is_the_measure() -> None:
     weak = [cheap(0.9), cheap(0.5), cheap(0.1), cheap(0.0)]
-    better = [strong(doubt=doubt(0.5)), strong(doubt=doubt(0.4)), None, None]
+    better = [
+        strong(uncertainty=uncertainty(0.5)),
+        strong(uncertainty=uncertainty(0.4)),
+        None,
+        None,
+    ]
     assert left(weak, better, "share=0.5") == [(0, "in doubt", 0.5)]
-    answered = [strong(doubt=doubt(0.0)), strong(doubt=doubt(0.1))]
+    answered = [strong(uncertainty=uncertainty(0.0)), strong(uncertainty=uncertainty(0.1))]
     for weak in ([cheap(0.0), cheap(0.0)], [silent(), silent()]):
         assert left(weak, answered, "share=1") == [(1, "in doubt", 0.1)]
 
@@ -349,7 +363,11 @@ def brute_force(
     for one, other, label in zip(weak, better, reference, strict=True):
         paid: list[Verdict | Unscored] = [one]
         stands: Verdict | Unscored = one
-        score = inf if isinstance(one, Unscored) else (one.doubt or doubt(0)).entropy["is_correct"]
+        score = (
+            inf
+            if isinstance(one, Unscored)
+            else (one.uncertainty or uncertainty(0)).entropy["is_correct"]
+        )
         if threshold is not None and score >= threshold:
             escalated += 1
             asked += other is not None

@@ -368,7 +368,7 @@ def entropy(share: float) -> float:
     return -sum(p * math.log2(p) for p in (share, 1 - share) if p)
 
 
-def test_the_majority_decides_and_doubt_says_how_large_it_was(serve: Any, bench: Any) -> None:
+def test_the_majority_decides_and_uncertainty_says_how_large_it_was(serve: Any, bench: Any) -> None:
     server = serve(
         by_seed(sure=[OK, OK, OK], most=[OK, FLAGGED, OK], few=[FLAGGED, OK, LESS], none=[LESS] * 3)
     )
@@ -378,14 +378,14 @@ def test_the_majority_decides_and_doubt_says_how_large_it_was(serve: Any, bench:
     for name, yes in share.items():
         row = judged[name]
         assert row["is_correct"] is (yes > 0.5)
-        assert (row["doubt"]["method"], row["doubt"]["n"]) == ("samples", 3)
-        assert row["doubt"]["shares"]["is_correct"] == pytest.approx(yes)
-        assert row["doubt"]["entropy"]["is_correct"] == pytest.approx(entropy(yes))
+        assert (row["uncertainty"]["method"], row["uncertainty"]["n"]) == ("samples", 3)
+        assert row["uncertainty"]["shares"]["is_correct"] == pytest.approx(yes)
+        assert row["uncertainty"]["entropy"]["is_correct"] == pytest.approx(entropy(yes))
         assert row["usage"]["calls"] == 3
     few = judged["few"]
     assert [code for code, is_set in few["errors"].items() if is_set] == ["E4"]
-    assert few["doubt"]["shares"]["E2"] == pytest.approx(1 / 3)
-    assert few["doubt"]["entropy"]["grade"] == pytest.approx(math.log2(3))
+    assert few["uncertainty"]["shares"]["E2"] == pytest.approx(1 / 3)
+    assert few["uncertainty"]["entropy"]["grade"] == pytest.approx(math.log2(3))
     assert len(server.requests) == 12
     assert len({seen.text for seen in server.requests}) == len(rows)
 
@@ -401,21 +401,21 @@ def test_cached_replies_are_not_asked_again_sample_by_sample(serve: Any, tmp_pat
     server.forget()
     second = judged("second")
     assert server.requests == []
-    assert second["doubt"] == first["doubt"]
+    assert second["uncertainty"] == first["uncertainty"]
     assert (second["usage"]["calls"], second["usage"]["reused"]) == (0, 3)
     server.behave = by_seed(a=[OK, FLAGGED, OK, FLAGGED, FLAGGED])
     more = judged("third", samples=5)
     assert sorted(seen.body["seed"] for seen in server.requests) == [SEED + 3, SEED + 4]
-    assert (more["is_correct"], more["doubt"]["shares"]["is_correct"]) == (False, 0.4)
+    assert (more["is_correct"], more["uncertainty"]["shares"]["is_correct"]) == (False, 0.4)
 
 
 def test_a_sample_that_failed_abstains(serve: Any, bench: Any) -> None:
     down, words = Status(503), Answer("words")
     server = serve(by_seed(a=[down, OK, FLAGGED], b=[words, down, OK], c=[down, words, words]))
     judged = bench(server).judge([plan_row(name) for name in "abc"], **THREE)
-    assert (judged["a"]["is_correct"], judged["a"]["doubt"]["n"]) == (False, 2)  # a tie
-    assert (judged["b"]["is_correct"], judged["b"]["doubt"]["n"]) == (True, 1)
-    assert (judged["c"]["kind"], judged["c"]["doubt"]) == ("unscored", None)
+    assert (judged["a"]["is_correct"], judged["a"]["uncertainty"]["n"]) == (False, 2)  # a tie
+    assert (judged["b"]["is_correct"], judged["b"]["uncertainty"]["n"]) == (True, 1)
+    assert (judged["c"]["kind"], judged["c"]["uncertainty"]) == ("unscored", None)
     assert judged.progress.calls == len(server.requests)
 
 
@@ -447,24 +447,24 @@ def token(text: str, p: float = 1.0, other: str | None = None) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("transport", ["direct", "litellm"])
-def test_probabilities_of_the_verdict_become_its_doubt(
+def test_probabilities_of_the_verdict_become_its_uncertainty(
     serve: Any, bench: Any, transport: str
 ) -> None:
     server = serve([sure_reply(verdict(), {"is_correct": 0.8, "E4": 0.75, "E1": 0.5})])
     judged = bench(server).judge([plan_row("a")], logprobs=True, transport=transport)
-    doubt = judged["a"]["doubt"]
-    assert (doubt["method"], doubt["n"]) == ("logprobs", 1)
+    uncertainty = judged["a"]["uncertainty"]
+    assert (uncertainty["method"], uncertainty["n"]) == ("logprobs", 1)
     shares = {"is_correct": 0.8, "E4": 0.25, "E1": 0.5, "E2": 0.0}  # of true; the flags are false
     for field, share in shares.items():
-        assert doubt["shares"][field] == pytest.approx(share, abs=1e-9)
-        assert doubt["entropy"][field] == pytest.approx(entropy(share), abs=1e-9)
-    assert doubt["grades"]["1.0"] == pytest.approx(1.0)
+        assert uncertainty["shares"][field] == pytest.approx(share, abs=1e-9)
+        assert uncertainty["entropy"][field] == pytest.approx(entropy(share), abs=1e-9)
+    assert uncertainty["grades"]["1.0"] == pytest.approx(1.0)
     assert judged.progress.silent == 0
     (seen,) = server.requests
     assert (seen.body["logprobs"], seen.body["top_logprobs"]) == (True, 20)
 
 
-def test_without_probabilities_doubt_is_null_and_one_remark_says_so(
+def test_without_probabilities_uncertainty_is_null_and_one_remark_says_so(
     serve: Any, tmp_path: Path, command: Any
 ) -> None:
     server = serve(by_content({"(a)": [sure_reply(verdict(), {})]}, OK))
@@ -473,6 +473,6 @@ def test_without_probabilities_doubt_is_null_and_one_remark_says_so(
     done = command("grade", rows, *place, "--logprobs")
     assert done.code == 0
     assert done.err.endswith("\n2 verdicts came without the token probabilities asked for\n")
-    doubts = {row["item_id"]: row["doubt"] for row in read_rows(tmp_path / "out")}
-    assert (doubts["b"], doubts["c"]) == (None, None)
-    assert doubts["a"]["shares"]["is_correct"] == 1.0
+    uncertainties = {row["item_id"]: row["uncertainty"] for row in read_rows(tmp_path / "out")}
+    assert (uncertainties["b"], uncertainties["c"]) == (None, None)
+    assert uncertainties["a"]["shares"]["is_correct"] == 1.0

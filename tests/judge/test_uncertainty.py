@@ -74,16 +74,16 @@ def test_yes_no_entropy_is_0_when_all_agree_and_only_then(
     several: tuple[Rubric, list[ParsedVerdict]],
 ) -> None:
     rubric, rulings = several
-    doubt = uncertainty_of(rulings, "samples", rubric)
-    for field, share in doubt.shares.items():
-        assert 0 <= doubt.entropy[field] <= 1
-        assert (doubt.entropy[field] == 0) == (share in (0, 1))
-    assert len({r.is_correct for r in rulings}) == 1 + (doubt.entropy["is_correct"] > 0)
+    uncertainty = uncertainty_of(rulings, "samples", rubric)
+    for field, share in uncertainty.shares.items():
+        assert 0 <= uncertainty.entropy[field] <= 1
+        assert (uncertainty.entropy[field] == 0) == (share in (0, 1))
+    assert len({r.is_correct for r in rulings}) == 1 + (uncertainty.entropy["is_correct"] > 0)
     assert (
-        set(doubt.entropy) - set(doubt.shares)
+        set(uncertainty.entropy) - set(uncertainty.shares)
         == {"flags": {"grade"}, "pass": set(), "category": {"category"}}[rubric.shape]
     )
-    for shares in (doubt.grades, doubt.categories):
+    for shares in (uncertainty.grades, uncertainty.categories):
         assert not shares or math.isclose(sum(shares.values()), 1)
 
 
@@ -110,8 +110,8 @@ def test_the_category_comes_from_those_who_agree() -> None:
     for categories, expected in (((1, 2, 2), 2), ((1, 2), 1), ((1, 3), 3), ((1, 1, 5, 4, 4), 4)):
         together, _ = combine([behaving(number) for number in categories], BROKEN)
         assert together == behaving(expected)
-    doubt = uncertainty_of([behaving(number) for number in (1, 2, 2, 5)], "samples", BROKEN)
-    assert doubt.categories == {"1": 0.25, "2": 0.5, "3": 0.0, "4": 0.0, "5": 0.25}
+    uncertainty = uncertainty_of([behaving(number) for number in (1, 2, 2, 5)], "samples", BROKEN)
+    assert uncertainty.categories == {"1": 0.25, "2": 0.5, "3": 0.0, "4": 0.0, "5": 0.25}
 
 
 def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
@@ -120,24 +120,28 @@ def test_who_says_nothing_on_a_field_abstains_on_it() -> None:
     assert combine([static], BROKEN) == (static, ())
     together, _ = combine([static, graded(0.4, "E2"), graded(0.2, "E2")], PLANS)
     assert together == graded(0.2, "E2")
-    doubt = uncertainty_of([static, graded(0.4, "E2")], "panel", PLANS)
-    assert (doubt.shares["is_correct"], doubt.shares["E2"], doubt.grades["0.4"]) == (0.5, 1.0, 1.0)
+    uncertainty = uncertainty_of([static, graded(0.4, "E2")], "panel", PLANS)
+    assert (
+        uncertainty.shares["is_correct"],
+        uncertainty.shares["E2"],
+        uncertainty.grades["0.4"],
+    ) == (0.5, 1.0, 1.0)
 
 
 def test_shares_are_keyed_by_level_and_name_all_of_them() -> None:
     rulings = [graded(1.0), graded(0.0, "E1"), graded(0.0, "E1", "E6")]
-    doubt = uncertainty_of(rulings, "samples", PLANS)
+    uncertainty = uncertainty_of(rulings, "samples", PLANS)
     unused = dict.fromkeys(("0.8", "0.6", "0.4", "0.2"), 0.0)
-    assert doubt.grades == unused | {"1.0": 1 / 3, "0.0": 2 / 3}
+    assert uncertainty.grades == unused | {"1.0": 1 / 3, "0.0": 2 / 3}
     flags = dict.fromkeys(ERROR_CODES, 0) | {"E1": 2 / 3, "E6": 1 / 3}
-    assert doubt.shares == flags | {"is_correct": 1 / 3}
+    assert uncertainty.shares == flags | {"is_correct": 1 / 3}
 
 
 def sure(text: str) -> TokenChoice:
     return TokenChoice(text, 0.0, ((text, 0.0),))
 
 
-def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -> None:
+def test_uncertainty_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -> None:
     tokens = [
         sure('{"category": '),
         TokenChoice("2", math.log(0.6), (("2", math.log(0.6)), ("5", math.log(0.4)))),
@@ -145,9 +149,9 @@ def test_doubt_of_tokens_reads_the_category_and_leaves_out_what_is_not_known() -
         sure("true"),
         sure("}"),
     ]
-    doubt = token_uncertainty(tokens, BROKEN)
-    assert doubt is not None
-    assert doubt.categories["5"] == pytest.approx(0.4)
-    assert list(doubt.categories) == ["1", "2", "3", "4", "5"]
+    uncertainty = token_uncertainty(tokens, BROKEN)
+    assert uncertainty is not None
+    assert uncertainty.categories["5"] == pytest.approx(0.4)
+    assert list(uncertainty.categories) == ["1", "2", "3", "4", "5"]
     assert token_uncertainty(tokens[:2], BROKEN) is None
     assert token_uncertainty((), PLANS) is None

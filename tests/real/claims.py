@@ -130,16 +130,16 @@ class Claims:
         assert totals.prompt_tokens == sum(usage.prompt_tokens for usage in usages)
         assert totals.completion_tokens == sum(usage.completion_tokens for usage in usages)
 
-    def test_token_probabilities_become_doubt(self, graded: Graded) -> None:
+    def test_token_probabilities_become_uncertainty(self, graded: Graded) -> None:
         for verdict in verdicts(graded.run):
-            assert verdict.doubt is not None
-            assert verdict.doubt.method == "logprobs"
-            assert verdict.doubt.n == 1
-            assert list(verdict.doubt.shares) == ["is_correct"]
-            share = verdict.doubt.shares["is_correct"]
+            assert verdict.uncertainty is not None
+            assert verdict.uncertainty.method == "logprobs"
+            assert verdict.uncertainty.n == 1
+            assert list(verdict.uncertainty.shares) == ["is_correct"]
+            share = verdict.uncertainty.shares["is_correct"]
             assert 0 <= share <= 1
             bits = entropy_bits((share, 1 - share))
-            assert isclose(verdict.doubt.entropy["is_correct"], bits, abs_tol=1e-9)
+            assert isclose(verdict.uncertainty.entropy["is_correct"], bits, abs_tol=1e-9)
         assert graded.run.progress.silent == 0
 
     def test_a_seed_makes_samples_repeatable(self, served: Served, graded: Graded) -> None:
@@ -148,10 +148,10 @@ class Claims:
         first, second = (grade(ROWS[:1], judge=judge, rubric=RUBRIC, cache=False) for _ in range(2))
         assert raw_of(first) == raw_of(second)
         for verdict in verdicts(first):
-            assert verdict.doubt is not None
-            assert verdict.doubt.method == "samples"
-            assert 1 <= verdict.doubt.n <= 3
-            yes = verdict.doubt.shares["is_correct"] * verdict.doubt.n
+            assert verdict.uncertainty is not None
+            assert verdict.uncertainty.method == "samples"
+            assert 1 <= verdict.uncertainty.n <= 3
+            yes = verdict.uncertainty.shares["is_correct"] * verdict.uncertainty.n
             assert isclose(yes, round(yes), abs_tol=1e-9)
             assert verdict.usage is not None
             assert verdict.usage.calls >= 3

@@ -154,7 +154,7 @@ def test_doubted_labels_count_unless_they_are_left_out() -> None:
     sure = resolve(labels, include_unsure=False)
     assert sure.n_unsure == 2
     found = {item: (one.is_correct, one.raters) for (item, _), one in sure.items.items()}
-    # Nor does what kim said of a before the doubt count.
+    # Nor does what kim said of a before the uncertainty count.
     assert found == {"a": (True, ("ada",)), "c": (True, ("kim",))}
     assert len(resolve(labels[3:4], include_unsure=False)) == 0
 

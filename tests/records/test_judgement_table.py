@@ -29,7 +29,7 @@ def read(tmp_path: Path, *rows: Row) -> tuple[JudgementTable, list[str]]:
 
 
 def test_every_column_of_a_row_arrives(tmp_path: Path) -> None:
-    doubt = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}}
+    uncertainty = {"method": "samples", "n": 4, "shares": {"is_correct": 0.25}}
     row = verdict(
         "x",
         "E1 E5",
@@ -41,7 +41,7 @@ def test_every_column_of_a_row_arrives(tmp_path: Path) -> None:
         usage=USAGE,
         cost_usd=0.5,
         latency_s=2.0,
-        doubt={**doubt, "entropy": {"is_correct": 0.81}},
+        uncertainty={**uncertainty, "entropy": {"is_correct": 0.81}},
     )
     facts = ("plan_cost", "uses_distractor", "matches_reference")
     table, problems = read(tmp_path, row)

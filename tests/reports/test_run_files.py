@@ -95,11 +95,11 @@ def test_a_run_that_is_not_finished_says_so_beside_its_figures(tmp_path: Path) -
 
 def test_nonsense_in_a_row_is_named_and_in_the_manifest_done_without(tmp_path: Path) -> None:
     sure = {"method": "samples", "n": 2, "shares": {}, "entropy": {"is_correct": 7}}
-    odd = {"doubt": sure, "latency_s": "text", "overrides": [None], "usage": {"calls": -1}}
+    odd = {"uncertainty": sure, "latency_s": "text", "overrides": [None], "usage": {"calls": -1}}
     rows = [verdict("x"), *(verdict("y") | {name: value} for name, value in odd.items())]
     result = run(tmp_path / "a", rows)
     assert [problem.split(" ")[2] for problem in result.problems] == [
-        *("doubt.entropy.is_correct:", "latency_s:", "overrides.0:", "usage.calls:")
+        *("uncertainty.entropy.is_correct:", "latency_s:", "overrides.0:", "usage.calls:")
     ]
     manifest = dict.fromkeys(("identity", "settings", "state", "input"), "text")
     for of in (manifest, {"identity": manifest}):
@@ -108,9 +108,11 @@ def test_nonsense_in_a_row_is_named_and_in_the_manifest_done_without(tmp_path: P
 
 
 def test_the_frame_has_a_row_a_judgement_and_what_humans_said(tmp_path: Path) -> None:
-    doubt = {"method": "samples", "n": 4, "entropy": {"is_correct": 0.81}}
-    doubt |= {"shares": {"is_correct": 0.25}}
-    result = run(tmp_path / "a", [verdict("x", "E5", doubt=doubt), verdict("y"), unscored("z")])
+    uncertainty = {"method": "samples", "n": 4, "entropy": {"is_correct": 0.81}}
+    uncertainty |= {"shares": {"is_correct": 0.25}}
+    result = run(
+        tmp_path / "a", [verdict("x", "E5", uncertainty=uncertainty), verdict("y"), unscored("z")]
+    )
     said = {"item_id": "x", "is_correct": False, "grade": 0.4, "errors": ["E5"]}
     labels = write_rows(tmp_path / "labels.jsonl", [said])
     table = frame(result.path.parent, labels=labels)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from apbjudge.agents.prediction.config import PlannerSpec
+from apbjudge.agents.prediction.config import TestedModelSpec
 from apbjudge.agents.prediction.prompts import CasePrompt, CasePromptMaker
 from apbjudge.records import Item, Row
 from tests.support.judging import plan_row, step_row
@@ -61,7 +61,7 @@ def prompt_of(
 
 @lru_cache
 def _maker(prompts: str, roots: tuple[Path, ...]) -> CasePromptMaker:
-    return CasePromptMaker.of(prompts, roots, PlannerSpec(model=MODEL))
+    return CasePromptMaker.of(prompts, roots, TestedModelSpec(model=MODEL))
 
 
 def text_of(prompt: CasePrompt) -> str:

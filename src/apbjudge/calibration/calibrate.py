@@ -49,7 +49,7 @@ from .results import (
     Reliability,
     ReliabilityReport,
     bare_raters,
-    judged_by_code,
+    judged_by_rule,
     without_intervals,
 )
 from .scaled import Preferences, Scaled, in_units, preferences
@@ -373,7 +373,7 @@ class _Calibrating:
             levels=self.levels,
             settings=self.settings,
         )
-        result = judged_by_code(result) if self.run.table.judge == STATIC else result
+        result = judged_by_rule(result) if self.run.table.judge == STATIC else result
         return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:

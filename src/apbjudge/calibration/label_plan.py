@@ -22,7 +22,7 @@ from ..statistics.estimates import Array, Estimate
 from ..statistics.measures import paper_measures
 from ..statistics.prediction_powered import rectify
 from ..statistics.sample import Sample
-from ..statistics.stratified_sampling import Selection, Stratum, doubt_strata, select
+from ..statistics.stratified_sampling import Selection, Stratum, select, uncertainty_strata
 from .config import LabelPlanConfig
 from .judged_run import JudgedRun, grade_levels, once, ratings, read_judged_run
 from .label_needs import CORRECTED, Expected, needs
@@ -40,8 +40,8 @@ LabelOrder = Mapping[Key, tuple[str, int | None]]
 def plan_labels(config: LabelPlanConfig) -> LabelPlan:
     """Draws the rows to label next and says what the labels will be worth.
 
-    Rows are sampled at random within strata: verdict by doubt of the judge, by tested model; more
-    where humans may well disagree. Rows without verdict are strata of their own: what humans
+    Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
+    more where humans may well disagree. Rows without verdict are strata of their own: what humans
     would say of them nobody has even guessed.
 
     Args:
@@ -147,7 +147,7 @@ class _Draw:
             codes, labels = self.run.column(name, "--by")
             texts = [label or f"{name} not stated" for label in labels]
             parts.append([texts[code] for code in codes.tolist()])
-        parts.append(doubt_strata(self.verdicts, self.run.table.entropy).tolist())
+        parts.append(uncertainty_strata(self.verdicts, self.run.table.entropy).tolist())
         return [", ".join(part) for part in zip(*parts, strict=True)]
 
     @cached_property
@@ -161,7 +161,7 @@ class _Draw:
         code = {name: i for i, name in enumerate(self.names)}
         try:
             return select(
-                self.doubt,
+                self.uncertainty,
                 np.array([code[name] for name in self.stratum_of_each]),
                 self.already,
                 self.config.n,
@@ -173,7 +173,7 @@ class _Draw:
             raise OptionError(f"--{error}{merge}") from None
 
     @cached_property
-    def doubt(self) -> Array:
+    def uncertainty(self) -> Array:
         """Chance that the human disagrees with the judge.
 
         The human is taken to be as far from a single reply of the judge's as the judge is from

@@ -73,7 +73,7 @@ def _strata(plan: LabelPlan) -> Table:
         [
             s.name,
             *map(count, (s.size, s.labelled, s.planned)),
-            percent(s.doubt, 0),
+            percent(s.uncertainty, 0),
             f"{s.weight:.2f}" if s.weight else DASH,
         ]
         for s in plan.strata

@@ -57,7 +57,7 @@ def load_labels(
         adjudicator: Rater whose word is final.
         problems: Gets a line for each unusable row, which is left out.
         more: Further files, read as if they followed in the first one.
-        include_unsure: Whether labels that their raters doubt count like any other.
+        include_unsure: Whether labels that their raters are unsure of count like any other.
         codes: The error codes that there are.
         columns: Columns with other names than ours, such as ``item=ticket``, see ``LABEL_ROLES``.
 

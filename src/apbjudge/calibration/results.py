@@ -209,7 +209,7 @@ def _each(calibration: Calibration, change: Callable[[Metrics], Metrics]) -> Cal
     )
 
 
-def judged_by_code(calibration: Calibration) -> Calibration:
+def judged_by_rule(calibration: Calibration) -> Calibration:
     """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
     bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
     return _each(
@@ -447,7 +447,7 @@ class LabelPlan(Shown):
         half_width: Half the width that intervals may have.
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
-        by: Columns that strata were made of, beside verdict and doubt.
+        by: Columns that strata were made of, beside verdict and uncertainty.
         strata: What rows were sampled within.
         needs: What each measure needs.
         out: File of the plan; None where it was not written.

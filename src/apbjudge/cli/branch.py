@@ -1,4 +1,4 @@
-"""``apbjudge branch``: cases with plans to runs that were branched where the model doubts."""
+"""``apbjudge branch``: cases with plans to runs that were branched where the model is uncertain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..agents.environments.branching.config import BranchRunConfig
-from ..agents.prediction.config import PlannerSpec
+from ..agents.prediction.config import TestedModelSpec
 from ..config import Config, Option
 from .asking import asking_command
 from .options import Values, command, print_next
@@ -23,9 +23,9 @@ class PlansArgument(Config):
     )
 
 
-@command(PlansArgument, PlannerSpec, BranchRunConfig, Stopping)
+@command(PlansArgument, TestedModelSpec, BranchRunConfig, Stopping)
 def branch(values: Values) -> int:
-    """Lets tested models carry out given plans, and branches where they doubt.
+    """Lets tested models carry out given plans, and branches where uncertain.
 
     Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
     tries them again); 2: unusable input or options.

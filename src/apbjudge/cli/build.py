@@ -8,7 +8,7 @@ import typer
 
 from ..agents.cases.config import BuildConfig
 from ..agents.cases.writing.config import UNSEEN, WriteConfig
-from ..agents.prediction.config import PlannerSpec
+from ..agents.prediction.config import TestedModelSpec
 from ..errors import path_text
 from .asking import failed_code
 from .options import Values, command, print_next, print_problems
@@ -17,7 +17,7 @@ from .stopping import Stopping, stoppable
 
 @command(
     BuildConfig,
-    PlannerSpec,
+    TestedModelSpec,
     WriteConfig,
     Stopping,
     omit=["data_split", *UNSEEN],

@@ -1,4 +1,4 @@
-"""``apbjudge check``: what is wrong with cases, by code, and by a judge who is asked."""
+"""``apbjudge check``: what is wrong with cases, by rule, and by a judge who is asked."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AskOptions(AskConfig):
     omit=NOT_ASKED,
 )
 def check(values: Values) -> int:
-    """Checks cases for faults by code, and asks a judge about the rest.
+    """Checks cases for faults by rule, and asks a judge about the rest.
 
     Exit code 0: done; 1: the judge left more cases unanswered than allowed; 2: unusable input or
     options; 3: findings that --fail-on names.

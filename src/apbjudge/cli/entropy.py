@@ -1,4 +1,4 @@
-"""``apbjudge entropy``: whether a model errs where it doubts."""
+"""``apbjudge entropy``: whether a model errs where it is uncertain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .options import Output, Values, command, print_result
 
 @command(EntropyConfig, Output)
 def entropy(values: Values) -> int:
-    """Prints whether a model errs where it doubts: entropies against errors.
+    """Prints whether a model errs where it is uncertain: entropies against errors.
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """

@@ -9,7 +9,7 @@ import typer
 from pydantic import Field
 
 from ..agents.environments.execution.config import ExecuteConfig
-from ..agents.prediction.config import PlannerSpec
+from ..agents.prediction.config import TestedModelSpec
 from ..config import Config, Option
 from ..errors import path_text
 from .asking import FAILURES, failed_code, resources_of
@@ -26,7 +26,7 @@ class BenchmarkArgument(Config):
     )
 
 
-@command(BenchmarkArgument, PlannerSpec, ExecuteConfig, Stopping)
+@command(BenchmarkArgument, TestedModelSpec, ExecuteConfig, Stopping)
 def execute(values: Values) -> int:
     """Carries out tasks of a benchmark: directly, after planning, after refining.
 

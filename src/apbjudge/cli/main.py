@@ -41,16 +41,16 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
         "simulate": "Lets tested models act in an environment and writes runs that grade takes.",
         "execute": "Carries out tasks of a benchmark: directly, after planning, after refining.",
-        "branch": "Lets tested models carry out given plans, and branches where they doubt.",
+        "branch": "Lets tested models carry out given plans, and branches where uncertain.",
     },
     "Cases": {
-        "check": "Checks cases for faults by code, and asks a judge about the rest.",
+        "check": "Checks cases for faults by rule, and asks a judge about the rest.",
         "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
         "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
     },
     "More": {
         "validate": "Prints whether better plans succeed: verdicts against executions.",
-        "entropy": "Prints whether a model errs where it doubts: entropies against errors.",
+        "entropy": "Prints whether a model errs where it is uncertain: entropies against errors.",
         "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
         "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
         "planbench paths": "Enumerates the smallest sets of tools that solve tasks of "

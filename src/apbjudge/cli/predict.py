@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 from pydantic import Field
 
-from ..agents.prediction.config import PlannerSpec, PredictConfig
+from ..agents.prediction.config import PredictConfig, TestedModelSpec
 from ..config import Config, Option
 from ..errors import visible
 from .asking import asking_command, resources_of
@@ -46,7 +46,7 @@ class PredictOptions(PredictConfig):
     )
 
 
-@command(CasesArgument, PlannerSpec, PredictOptions, Stopping)
+@command(CasesArgument, TestedModelSpec, PredictOptions, Stopping)
 def predict(values: Values) -> int:
     """Asks tested models for plans or next steps, as grade takes them.
 

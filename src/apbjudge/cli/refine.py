@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..agents.prediction.config import PlannerSpec, RefineConfig
+from ..agents.prediction.config import RefineConfig, TestedModelSpec
 from ..config import Config, Option
 from .asking import asking_command, resources_of
 from .options import Values, command
@@ -23,7 +23,7 @@ class DraftsArgument(Config):
     )
 
 
-@command(DraftsArgument, PlannerSpec, RefineConfig, Stopping)
+@command(DraftsArgument, TestedModelSpec, RefineConfig, Stopping)
 def refine(values: Values) -> int:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..agents.environments.config import SimulateConfig
-from ..agents.prediction.config import PlannerSpec
+from ..agents.prediction.config import TestedModelSpec
 from ..config import Config, Option
 from .asking import asking_command
 from .options import Values, command, print_next
@@ -24,7 +24,7 @@ class BenchmarkArgument(Config):
     )
 
 
-@command(BenchmarkArgument, PlannerSpec, SimulateConfig, Stopping)
+@command(BenchmarkArgument, TestedModelSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
     """Lets tested models act in an environment and writes runs that grade takes.
 

@@ -25,7 +25,7 @@ class EscalationRule:
     """Which items go to the stronger judge.
 
     Those whose entropy of a field is above so many bits, or a share of all items, 0 to 1, the most
-    doubtful first. The field is ``is_correct``, ``grade``, ``category``, a code of the rubric, or
+    uncertain first. The field is ``is_correct``, ``grade``, ``category``, a code of the rubric, or
     ``max``, the largest that is known.
     """
 
@@ -62,19 +62,19 @@ def parse_rule(text: str) -> EscalationRule:
 
 
 def uncertainty_score(judgement: Judgement, rule: EscalationRule) -> float:
-    """How doubtful a judgement of the cheap judge is, in bits.
+    """How uncertain a judgement of the cheap judge is, in bits.
 
     Infinity where there is no verdict, or where the field was answered and its entropy is not
     known; 0 where the rubric does not have the field.
     """
     if isinstance(judgement, Unscored):
         return inf
-    if judgement.doubt is None:
+    if judgement.uncertainty is None:
         raise OptionError(
-            f"--when: expected judgements with a measure of doubt, got none from "
+            f"--when: expected judgements with a measure of uncertainty, got none from "
             f"{judgement.judge}: judge with --samples or --logprobs"
         )
-    entropy = judgement.doubt.entropy
+    entropy = judgement.uncertainty.entropy
     if rule.field == "max":
         return max(entropy.values(), default=inf)
     if rule.field in entropy:
@@ -92,7 +92,7 @@ def uncertainty_score(judgement: Judgement, rule: EscalationRule) -> float:
 
 
 def choose(scores: Sequence[float], rule: EscalationRule) -> list[int]:
-    """Which items go to the stronger judge, by their doubt: indexes, highest doubt first.
+    """Items that go to the stronger judge, by uncertainty: indexes, the most uncertain first.
 
     Ties are in input order, and a share is rounded up to whole items. Items without a verdict
     (infinity) always come first and all of them come, also where they are more than the share.
@@ -110,7 +110,7 @@ def cascade_judgement(
     """The judgement of both judges together; the strong one may not have been asked.
 
     The strong judge's verdict decides where there is one, else the cheap judge's; ``decided_by``
-    says whose it is. ``doubt`` stays the cheap judge's, as that is what sent the item on.
+    says whose it is. ``uncertainty`` stays the cheap judge's, as that is what sent the item on.
     """
     asked = [cheap] if strong is None else [cheap, strong]
     latencies = [j.latency_s for j in asked if j.latency_s is not None]
@@ -124,8 +124,10 @@ def cascade_judgement(
         "fingerprint": joint_fingerprint("cascade", (j.fingerprint for j in asked)),
     }
     if isinstance(strong, Verdict):
-        doubt = cheap.doubt if isinstance(cheap, Verdict) else strong.doubt
-        return strong.model_copy(update=changes | {"decided_by": strong.judge, "doubt": doubt})
+        uncertainty = cheap.uncertainty if isinstance(cheap, Verdict) else strong.uncertainty
+        return strong.model_copy(
+            update=changes | {"decided_by": strong.judge, "uncertainty": uncertainty}
+        )
     if isinstance(strong, Unscored) and isinstance(cheap, Unscored):
         changes["detail"] = f"{cheap.detail}; {strong.judge}: {strong.reason}: {strong.detail}"
     return cheap.model_copy(update=changes)
@@ -137,14 +139,15 @@ def cascade_judgement(
 def queue(
     cheap: Sequence[Judgement], strong: Sequence[Judgement | None], rule: EscalationRule
 ) -> list[dict[str, Any]]:
-    """The items that the judges leave to humans, most doubtful first, ties in input order.
+    """The items that the judges leave to humans, most uncertain first, ties in input order.
 
     Their ``reason`` is ``no verdict`` (the last judge asked gave none), ``not asked`` (it was due
-    to go to the strong judge and the budget ended before) or ``in doubt`` (the strong judge doubts
-    as well), ``entropy`` the doubt of the last judge that was asked, None without a verdict.
+    to go to the strong judge and the budget ended before) or ``in doubt`` (the strong judge is
+    uncertain as well), ``entropy`` the uncertainty of the last judge that was asked, None without
+    a verdict.
 
-    A strong judge's verdict without a measure of doubt is taken as final. Where ``rule`` is a
-    share, its doubt counts from that of the least doubtful item that was due to go to it.
+    A strong judge's verdict without a measure of uncertainty is taken as final. Where ``rule`` is a
+    share, its uncertainty counts from that of the least uncertain item that was due to go to it.
     """
     scores = [uncertainty_score(judgement, rule) for judgement in cheap]
     due = set(choose(scores, rule))
@@ -159,7 +162,7 @@ def queue(
                 queued.append((-scores[i], i, "not asked"))
         elif isinstance(last, Unscored):
             queued.append((-inf, i, "no verdict"))
-        elif last.doubt is not None and (score := uncertainty_score(last, rule)) > above:
+        elif last.uncertainty is not None and (score := uncertainty_score(last, rule)) > above:
             queued.append((-score, i, "in doubt"))
     return [
         {

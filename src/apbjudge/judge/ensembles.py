@@ -1,4 +1,4 @@
-"""Runs of several judges: a panel that votes, and a cascade in which a stronger one takes doubts.
+"""Runs of several judges: a panel that votes, and a cascade from a cheap judge to a strong one.
 
 Each judge has a complete run of its own in ``judges/NAME`` below the run's folder, which goes on
 where it stopped. What they amount to together is computed from those runs, offline.
@@ -82,7 +82,7 @@ def run_panel(
 
 
 def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
-    """Lets a cheap judge judge every row and a strong one what the cheap one doubts.
+    """Lets a cheap judge judge every row and a strong one what the cheap one is uncertain of.
 
     ``queue.jsonl`` in the run's folder lists the items that are left to humans, ``curve.csv``
     cost and agreement for every threshold.
@@ -90,7 +90,7 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
     rule, cheap = parse_rule(rule_text), config.spec
     if cheap.samples < 2 and not cheap.logprobs:
         raise OptionError(
-            "--escalate: expected a first judge that states its doubt (--samples 5 or "
+            "--escalate: expected a first judge that states its uncertainty (--samples 5 or "
             f"--logprobs), got {cheap.model} with neither"
         )
     name = f"cascade({cheap.model}->{strong.model})"

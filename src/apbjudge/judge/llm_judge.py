@@ -36,7 +36,7 @@ from ..llm.replies import read_reply
 from ..llm.resources import Resources, can_see, make_engine
 from ..protocols.images import show_files
 from ..protocols.prompts import Prompt, PromptMaker
-from ..records import Doubt, Override, Unscored, Usage, Verdict
+from ..records import Override, Uncertainty, Unscored, Usage, Verdict
 from ..records.judgements import unseen_of
 from ..rubrics import Rubric, reply_model
 from ..runs.loop import QUIET, Job
@@ -364,19 +364,19 @@ class LLMJudge(Judge):
             inconsistent=outcome.inconsistent,
             reasoning=outcome.reasoning,
             reply_fields=dict(outcome.reply_fields) or None,
-            doubt=self._doubt(task, outcomes),
+            uncertainty=self._uncertainty(task, outcomes),
             **account,
         )
 
-    def _doubt(self, task: JudgeTask, outcomes: list[JudgeOutcome]) -> Doubt | None:
+    def _uncertainty(self, task: JudgeTask, outcomes: list[JudgeOutcome]) -> Uncertainty | None:
         """The judge's own uncertainty, before anything proven was enforced."""
         if self._spec.samples > 1:
             return uncertainty_of([outcome.verdict for outcome in outcomes], "samples", task.rubric)
         if not self._spec.logprobs:
             return None
-        doubt = token_uncertainty(outcomes[0].tokens, task.rubric)
-        self.silent += doubt is None
-        return doubt
+        uncertainty = token_uncertainty(outcomes[0].tokens, task.rubric)
+        self.silent += uncertainty is None
+        return uncertainty
 
 
 def _merged(task: JudgeTask, outcomes: list[JudgeOutcome]) -> JudgeOutcome:

@@ -186,7 +186,7 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Metrics:
     flagged = scored[c.known[scored] > 0]
     if len(graded):
         metrics.append(GRADE.of(over(c.grade[graded], graded)))
-    elif len(flagged) and c.by_code[c.profile[flagged]].all():
+    elif len(flagged) and c.by_rule[c.profile[flagged]].all():
         metrics.append(GRADE.of(nothing(note=NO_GRADE)))
     for i, code in enumerate(c.error_codes):
         stated = scored[(c.known[scored] >> i & 1) > 0]
@@ -205,10 +205,10 @@ def with_bounds(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics:
     """Marks what is a bound because code alone judged some of the rows.
 
     Code proves faults and never their absence: rates of correct and refused are upper bounds,
-    rates of errors lower ones. What is counted by code, differences and costs are no bounds.
+    rates of errors lower ones. What is counted by rule, differences and costs are no bounds.
     """
     counted = rows[~np.isnan(c.outcome[rows])]
-    if not c.by_code[c.profile[counted]].any():
+    if not c.by_rule[c.profile[counted]].any():
         return metrics
 
     def bound(kind: MetricKind) -> Literal["", "upper", "lower"]:
@@ -227,12 +227,12 @@ _OF_CORRECT = frozenset(
 def named_by_judge(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics:
     """Metrics by the names that a summary shows: a rate of code alone is never called CR."""
     counted = rows[~np.isnan(c.outcome[rows])]
-    if not len(counted) or not c.by_code[c.profile[counted]].all():
+    if not len(counted) or not c.by_rule[c.profile[counted]].all():
         return metrics
-    return by_name(map(named_by_code, metrics.values()))
+    return by_name(map(named_by_rule, metrics.values()))
 
 
-def named_by_code(metric: Metric) -> Metric:
+def named_by_rule(metric: Metric) -> Metric:
     """A metric by the name that it has where code alone judged."""
     rate, at, level = metric.name.partition("@")
     if rate not in NAMES_BY_CODE:

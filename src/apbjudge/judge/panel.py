@@ -35,7 +35,7 @@ MIN_JUDGES = 3
 def panel_judgement(
     judgements: Sequence[Judgement], rubric: Rubric, *, rule: Literal["majority", "mean"]
 ) -> Judgement:
-    """The panel's judgement of one item: a verdict with the judges' doubt, or why there is none.
+    """The panel's judgement of one item: a verdict with its uncertainty, or why there is none.
 
     Judges without a verdict abstain; when all do, the panel has none either. ``majority`` is
     ``combine``. ``mean`` is the same, but the grade is the mean of the judges' grades, not
@@ -59,8 +59,8 @@ def judgement_of_codes(judgements: Sequence[Judgement], rubric: Rubric) -> Judge
     Each of ``judgements`` has some of the codes, all together have every one. A prediction is
     correct where none is set. The grade is the lowest that was given; where it may not stand
     beside the flags, the nearest that may. Without a verdict on each part there is none: a code
-    that nobody decided is not one that is not set. ``doubt`` and ``reply_fields`` stay with the
-    parts.
+    that nobody decided is not one that is not set. ``uncertainty`` and ``reply_fields`` stay with
+    the parts.
     """
     first = judgements[0]
     if isinstance(first, Unscored) and first.reason in UNASKED:
@@ -82,7 +82,7 @@ def judgement_of_codes(judgements: Sequence[Judgement], rubric: Rubric) -> Judge
     }
     if isinstance(joint, Verdict):
         reasons = (f"{'+'.join(each.errors or ())}: {each.reasoning}" for each in verdicts)
-        changes |= {"doubt": None, "reasoning": "\n".join(reasons)}
+        changes |= {"uncertainty": None, "reasoning": "\n".join(reasons)}
         changes["inconsistent"] = any(each.inconsistent for each in verdicts)
     return joint.model_copy(update=changes)
 
@@ -104,7 +104,7 @@ def panel_dawid_skene(
     item counts as correct. Flags and category come from the judges who agree with that, by
     majority: fits of their own would now and then flag an item that is called correct. The
     grade is the lower median of those judges. Where no judge has that verdict, the
-    majority decides. ``doubt`` holds the plain shares of the judges, as for a majority.
+    majority decides. ``uncertainty`` holds the plain shares of the judges, as for a majority.
     """
     p_correct = dawid_skene([_votes(judgements) for judgements in items])
     # One item's verdict depends on all the others through the fit.
@@ -162,7 +162,7 @@ def _joint(
     return Verdict(
         **verdict.fields(),
         overrides=overrides,
-        doubt=uncertainty_of(verdicts, "panel", rubric),
+        uncertainty=uncertainty_of(verdicts, "panel", rubric),
         reasoning="\n".join(map(_line, judgements)),
         **common,
     )

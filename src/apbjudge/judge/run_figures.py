@@ -120,7 +120,7 @@ def shown_k(n: int) -> list[int]:
 
 
 def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
-    """What makes figures of some runs doubtful or incomplete, a sentence each."""
+    """What makes figures of some runs uncertain or incomplete, a sentence each."""
     for of in dict.fromkeys(m.partition("=")[0] for m in c.measure_names if "=" in m):
         if (more := len(values_of(c, of)) - MOST_VALUES_SHOWN) > 0:
             yield f"{of}: {more} values that are rarer than the {MOST_VALUES_SHOWN} shown"

@@ -183,7 +183,7 @@ def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Jud
             **account,
             "errors": {question.code: says_yes},
             "diagnosis": diagnosis,
-            "doubt": answer.doubt,
+            "uncertainty": answer.uncertainty,
             "inconsistent": answer.inconsistent,
             "reasoning": f"{verdict.reasoning}. {answer.reasoning}",
         }

@@ -30,8 +30,8 @@ from .metrics import (
     common_figures,
     efficiency_figures,
     extraneous_figures,
-    named_by_code,
     named_by_judge,
+    named_by_rule,
     reply_figures,
     unsolvable_figures,
     with_bounds,
@@ -84,7 +84,7 @@ class Summary(Shown):
         note: What must be said beside every figure, or None.
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
-        warnings: What makes figures doubtful, a sentence each.
+        warnings: What makes figures uncertain, a sentence each.
         gates: Conditions that the figures were checked against, with their outcomes.
         missing: Cases without a prediction; None where nothing says which cases there are.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
@@ -118,8 +118,8 @@ class Summary(Shown):
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
         place |= {"setting": group.setting} if group.setting else {}
         figures = group.figures
-        if self.judge == STATIC and not group.scored:  # nothing is known to be judged by code
-            figures = by_name(map(named_by_code, figures.values()))
+        if self.judge == STATIC and not group.scored:  # nothing is known to be judged by rule
+            figures = by_name(map(named_by_rule, figures.values()))
         return {**place, **group.by}, figures
 
     @property
@@ -283,7 +283,7 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
 
 
 def _of_trials(c: JudgementTable) -> Iterator[str]:
-    """What makes figures of whole runs doubtful."""
+    """What makes figures of whole runs uncertain."""
     names = ("tested_model", "setting")
     for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
         same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)

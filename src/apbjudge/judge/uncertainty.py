@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 import orjson
 
 from ..llm.logprobs import TokenChoice, number_shares, yes_share
-from ..records import Doubt, ErrorCode, Override, Usage
+from ..records import ErrorCode, Override, Uncertainty, Usage
 from ..rubrics import Rubric
 from ..statistics.entropy import shannon_entropy
 from .consistency import ParsedVerdict
@@ -33,7 +33,9 @@ def entropy_bits(shares: Iterable[float]) -> float:
     return shannon_entropy(shares, unit="bits")
 
 
-def uncertainty_of(verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric) -> Doubt:
+def uncertainty_of(
+    verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric
+) -> Uncertainty:
     """How far some verdicts on one item are apart.
 
     Where a verdict has no flags, grade or category, it abstains on them.
@@ -48,15 +50,15 @@ def uncertainty_of(verdicts: Sequence[ParsedVerdict], method: Method, rubric: Ru
         [v.category for v in verdicts if v.category is not None],
         [category.number for category in rubric.categories],
     )
-    return _doubt(method, len(verdicts), yes, grades, categories)
+    return _uncertainty(method, len(verdicts), yes, grades, categories)
 
 
-def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | None:
+def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Uncertainty | None:
     """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
-    entropy of ``is_correct`` may be near 0 where the doubt sits in a flag. A judge that is asked
-    for several codes alone never says ``is_correct``.
+    entropy of ``is_correct`` may be near 0 where the uncertainty sits in a flag. A judge that is
+    asked for several codes alone never says ``is_correct``.
     """
     fields = ("is_correct", *rubric.codes)
     shares = ((field, yes_share(tokens, field)) for field in fields)
@@ -68,21 +70,21 @@ def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Doubt | 
     grades = number_shares(tokens, "grade", rubric.scale.grades) if rubric.bands else None
     numbers = [category.number for category in rubric.categories]
     categories = number_shares(tokens, "category", numbers) if numbers else None
-    return _doubt("logprobs", 1, yes, grades or {}, categories or {})
+    return _uncertainty("logprobs", 1, yes, grades or {}, categories or {})
 
 
-def _doubt(
+def _uncertainty(
     method: Method,
     n: int,
     yes: dict[str, float],
     grades: Mapping[float, float],
     categories: Mapping[float, float],
-) -> Doubt:
+) -> Uncertainty:
     bits = {field: entropy_bits((share, 1 - share)) for field, share in yes.items()}
     for field, shares in (("grade", grades), ("category", categories)):
         if shares:
             bits[field] = entropy_bits(shares.values())
-    return Doubt(
+    return Uncertainty(
         method=method,
         n=n,
         shares=yes,

@@ -48,7 +48,7 @@ def compared(
     """Compares the raters of some files.
 
     Raters differ where both answered and the answers are not the same: correct, a code, the grade
-    or the category. Notes, doubts and marked steps are no differences.
+    or the category. Notes, unsure marks and marked steps are no differences.
 
     Args:
         paths: Files of labels. A file whose lines name no rater is by the file's name.

@@ -26,7 +26,7 @@ def answers(label: HumanLabel) -> dict[str, Any]:
 
 
 def is_silent(label: HumanLabel) -> bool:
-    """Whether nothing is answered that counts as a label; a note or a doubt alone does not."""
+    """Whether nothing is answered that counts as a label; a note or an unsure mark does not."""
     counting = (label.is_correct, label.grade, label.errors or None, label.category)
     return all(value is None for value in counting)
 

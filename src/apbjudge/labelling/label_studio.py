@@ -120,7 +120,7 @@ def _labels(
                 if annotation["result"] and not annotation.get("was_cancelled"):
                     label = _label(annotation, places[key], texts)
                     if is_silent(label):
-                        texts.append("expected an answer that counts, got a note or doubt at most")
+                        texts.append("expected an answer that counts, got a note or an unsure mark")
                     if label.note or not is_silent(label):
                         yield label
             except (RowError, KeyError, TypeError, AttributeError) as error:
@@ -224,7 +224,7 @@ def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
         bands = sorted(rubric.bands, key=lambda band: band.grade)
         grades = [f"{band.grade:g} {band.label}" for band in bands]
         yield "grade", "Grade", "single", grades
-    yield "unsure", "Doubt", "single", ["Sure", "Unsure"]
+    yield "unsure", "Certainty", "single", ["Sure", "Unsure"]
 
 
 def _config(rubric: Rubric, protocol: Protocol) -> bytes:

@@ -248,7 +248,7 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
                 view["text"] = read_text(roots, file, "", max_bytes=_JUDGED.max_text_bytes)
         except RowError as error:
             view["problem"] = f"expected {error.expected}, got {error.got}"
-    prediction.pop("problems", None)  # found by code, as are unknown tools
+    prediction.pop("problems", None)  # found by rule, as are unknown tools
     for call in prediction["calls"]:
         call.pop("unknown", None)
     return {"case": case, "prediction": prediction}

@@ -53,7 +53,7 @@ def yes_share(tokens: Sequence[TokenChoice], field: str) -> float | None:
     """Probability of *true* for a yes/no field of the last JSON object.
 
     Given all that was written before it: where the flags come first and ``is_correct`` last,
-    the doubt sits in the flags and ``is_correct`` merely follows from them.
+    the uncertainty sits in the flags and ``is_correct`` merely follows from them.
 
     Args:
         tokens: The reply.

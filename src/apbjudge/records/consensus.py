@@ -64,7 +64,7 @@ class ConsensusTable(Scores):
         n_repeated: Labels that a later one of the same rater on the same item replaces.
         n_changed: Those of them that differ from the label that replaces them.
         n_silent: Labels that say nothing; they are left out everywhere.
-        n_unsure: Labels that their raters doubt, whether they are counted or left out.
+        n_unsure: Labels that their raters are unsure of, whether they are counted or left out.
     """
 
     labels: LabelTable
@@ -210,7 +210,7 @@ def resolve(
         labels: In any order, but of a rater's labels on one item the last one counts. Lines that
             name no rater are all by one and the same.
         adjudicator: Rater whose word is final, and who has no vote among the others.
-        include_unsure: Whether labels that their raters doubt count like any other.
+        include_unsure: Whether labels that their raters are unsure of count like any other.
     """
     table = labels if isinstance(labels, LabelTable) else label_table(labels)
     stated = np.flatnonzero(~table.is_silent)

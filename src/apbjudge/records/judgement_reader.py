@@ -104,7 +104,7 @@ def _check_of(name: str) -> TypeAdapter[tuple[Any, ...]]:
     return TypeAdapter(column, config=ConfigDict(strict=True))
 
 
-_MADE = ("doubt", "diagnosis")
+_MADE = ("uncertainty", "diagnosis")
 """Columns whose values are made models; of the others checked copies would be garbage."""
 _CHECKS = {name: _check_of(name) for name in COLUMNS}
 _Columns = dict[str, Sequence[Any]]
@@ -230,8 +230,8 @@ class _Reader:
             "unseen": np.array([*map(_unseen, *(of[name] for name in _OF_FILES))], dtype=np.uint8),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
             "off_form": np.array(list(map(_is_off_form, of["findings"])), dtype=bool),
-            "entropy": numbers([d and d.entropy.get("is_correct") for d in of["doubt"]]),
-            "p_correct": numbers([d and d.shares.get("is_correct") for d in of["doubt"]]),
+            "entropy": numbers([d and d.entropy.get("is_correct") for d in of["uncertainty"]]),
+            "p_correct": numbers([d and d.shares.get("is_correct") for d in of["uncertainty"]]),
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
             "own_errors": self._own_errors.of(list(map(_own_errors, of["errors"]))),
             "usage": _counts(of["usage"]),
@@ -291,13 +291,15 @@ def _checked_alone(of: _Columns) -> tuple[_Columns, dict[int, RowError]]:
 
 def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
     """Rows whose columns are each right and together, or in their size, are not."""
-    for at, (kind, correct, doubt, diagnosis) in enumerate(
-        zip(*(of[name] for name in "kind is_correct doubt diagnosis".split()), strict=True)
+    for at, (kind, correct, uncertainty, diagnosis) in enumerate(
+        zip(*(of[name] for name in "kind is_correct uncertainty diagnosis".split()), strict=True)
     ):
         if correct is None and kind == "verdict":
             yield at, RowError("is_correct", "true or false", None)
-        elif doubt and not 0 <= (bits := doubt.entropy.get("is_correct", 0)) <= 1.001:  # rounding
-            yield at, RowError("doubt.entropy.is_correct", "bits from 0 to 1", bits)
+        elif (
+            uncertainty and not 0 <= (bits := uncertainty.entropy.get("is_correct", 0)) <= 1.001
+        ):  # rounding
+            yield at, RowError("uncertainty.entropy.is_correct", "bits from 0 to 1", bits)
         elif diagnosis and any(abs(each) > MAX_COST for each in diagnosis.measures.values()):
             yield at, RowError("diagnosis.measures", f"at most {MAX_COST:.0e}", diagnosis.measures)
 

@@ -319,7 +319,7 @@ class JudgementTable(Scores):
         return self.take(np.flatnonzero(counts))
 
     @cached_property
-    def by_code(self) -> Vector:
+    def by_rule(self) -> Vector:
         """Per profile: whether code alone judged its rows, which proves faults, not correctness."""
         return np.array(
             [(profile[_DECIDED_BY] or self.judge) == STATIC for profile in self.profiles],

@@ -24,7 +24,7 @@ Groups = dict[str, str | int | None]
 
 
 class Finding(Record):
-    """A fact established by code before any model is asked.
+    """A fact established by rule before any model is asked.
 
     Attributes:
         code: Error code, or None where the protocol has no error codes (unsolvable,
@@ -80,7 +80,7 @@ class Usage(Record):
         return Usage(**{name: count + theirs[name] for name, count in self.__dict__.items()})
 
 
-class Doubt(Record):
+class Uncertainty(Record):
     """How sure a judge was of its verdict, from repeated replies or token probabilities.
 
     Attributes:
@@ -199,7 +199,7 @@ class _Judgement(Record):
     findings: tuple[Finding, ...] = ()
     overrides: tuple[Override, ...] = ()
     inconsistent: Annotated[bool, _fact()] = False
-    doubt: Doubt | None = None
+    uncertainty: Uncertainty | None = None
     reasoning: str = ""
     reply_fields: dict[str, Any] | None = None
     diagnosis: Diagnosis | None = None
@@ -225,7 +225,7 @@ class Verdict(_Judgement):
         grade: One of the rubric's six levels, or None where the protocol has none.
         errors: Flag per code, or None where the protocol has none.
         decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
-        category: 1–5 for tool-broken (None: not decided by code), None elsewhere.
+        category: 1–5 for tool-broken (None: not decided by rule), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         excess_cost: ``plan_cost`` less the cost of the cheapest way of the reference; below 0 where
             the plan found a cheaper one or leaves something out. None where either is not known.
@@ -239,7 +239,7 @@ class Verdict(_Judgement):
         not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
-        doubt: How sure the judge was; None when it was asked once and for no probabilities.
+        uncertainty: How sure the judge was; None when it was asked once and for no probabilities.
         raw: The judge's raw reply (replies, oldest first, when it was asked again).
         lenient_replies: Replies that were not written as asked and can only mean one thing.
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.

@@ -39,7 +39,7 @@ class HumanLabel(Record):
         category: 1 to 5 for tool-broken.
         note: What the rater remarked; empty where nothing, and in labels from tables, which may
             have several columns of that name.
-        unsure: Whether the rater doubts the label; it is a label all the same.
+        unsure: Whether the rater is unsure of the label; it is a label all the same.
         faulty_steps: Numbers of the steps that are wrong, from 1, sorted; empty where nobody
             marked any, which does not say that there is none.
         shown_at: When the rater first saw the item, ISO 8601 in UTC; None where unknown.

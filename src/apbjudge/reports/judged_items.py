@@ -267,7 +267,7 @@ def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
 
 
 def _label_view(label: HumanLabel) -> dict[str, Any]:
-    """What a rater says of an item; doubts and marked steps only where there are any."""
+    """What a rater says of an item; unsure marks and marked steps only where there are any."""
     answers = {"rater", "is_correct", "grade", "errors", "category", "note"}
     if label.unsure:
         answers.add("unsure")

@@ -318,7 +318,7 @@ class Report(Shown):
             source=", ".join(run.place for run in judge.runs),
             agreement=own.whole.measures.get("agreement") if own else None,
             corrected=whole[-1].result.rectified if whole else None,
-            by_code=bool(judge.table.by_code.all()),
+            by_rule=bool(judge.table.by_rule.all()),
         )
 
     def to_frame(self) -> DataFrame:

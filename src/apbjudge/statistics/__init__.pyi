@@ -73,5 +73,5 @@ from .sample_size import n_for_difference as n_for_difference
 from .sample_size import n_for_rate as n_for_rate
 from .sample_size import needed as needed
 from .stratified_sampling import Selection as Selection
-from .stratified_sampling import doubt_strata as doubt_strata
 from .stratified_sampling import select as select
+from .stratified_sampling import uncertainty_strata as uncertainty_strata

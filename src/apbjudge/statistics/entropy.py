@@ -211,7 +211,7 @@ def slope_within(
         wrong: Shape (n,), whether the choice is wrong.
         clusters: Shape (n,), the plan of each choice.
         positions: Shape (n,), its place in the plan, whose linear effect is taken out; None leaves
-            it in. Late choices are often both doubtful and wrong.
+            it in. Late choices are often both uncertain and wrong.
         level: Confidence level.
 
     Returns:

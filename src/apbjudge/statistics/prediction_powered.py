@@ -202,7 +202,7 @@ def _with_labels(
     )
     if mean.df < 1:
         return replace(result, rectified=estimate, power=power)
-    variance = _with_doubt(rows, mean.variance, alone=own.variance)
+    variance = _with_uncertainty(rows, mean.variance, alone=own.variance)
     # Wilson's interval around the value, with the labels that would be as precise alone
     p, q = ((at - bounds[0]) / rows.width for at in (value, own.value))
     as_there = variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
@@ -382,7 +382,7 @@ def _without_spread(rows: JudgedRows, lacking: Array) -> float:
     """Half a label more, off by the whole range, in the strata whose labels show no spread.
 
     A judge that was right on each of the few labels of a stratum is not always right there. Where
-    all labels are in one stratum, ``_with_doubt`` covers it.
+    all labels are in one stratum, ``_with_uncertainty`` covers it.
     """
     n_strata = int(rows.strata.max()) + 1
     if n_strata == 1:
@@ -413,7 +413,7 @@ def _from_their_like(rows: JudgedRows, parts: Array, from_all: Array) -> Array:
     return own + of_strata[rows.strata] - float(parts.mean())
 
 
-def _with_doubt(rows: JudgedRows, variance: float, *, alone: float) -> float:
+def _with_uncertainty(rows: JudgedRows, variance: float, *, alone: float) -> float:
     """The variance, with a judge that was right every time not taken for one that can't err.
 
     As if one label more were off by the whole range in each direction, but not above the variance

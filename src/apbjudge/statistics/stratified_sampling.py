@@ -1,7 +1,8 @@
 """Which items to label next, so that what follows from the labels holds for all items.
 
-Labels chosen by doubt alone say nothing of the rest. Items are sampled at random within strata,
-more of them where judge and human may well differ; the strata's sizes give each label its weight.
+Labels chosen by uncertainty alone say nothing of the rest. Items are sampled at random within
+strata, more of them where judge and human may well differ; the strata's sizes give each label its
+weight.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Stratum:
         size: Items in it.
         labelled: Items with a label already.
         planned: Items to be labelled now.
-        doubt: Anticipated share of items where human and judge differ, away from 0 and 1.
+        uncertainty: Anticipated share of items where human and judge differ, away from 0 and 1.
         weight: Items that each label stands for once all is labelled; 0 without any label.
     """
 
@@ -34,7 +35,7 @@ class Stratum:
     size: int
     labelled: int
     planned: int
-    doubt: float
+    uncertainty: float
     weight: float
 
 
@@ -61,7 +62,7 @@ class Selection:
 
 
 def select(
-    doubt: Array, strata: Ids, already: Ids, n: int, *, already_random: bool, seed: int = SEED
+    uncertainty: Array, strata: Ids, already: Ids, n: int, *, already_random: bool, seed: int = SEED
 ) -> Selection:
     """Draws items to be labelled: at random within strata, as many as pays in each.
 
@@ -70,9 +71,9 @@ def select(
     "human and judge differ", and at least 2 each, or all they have.
 
     Args:
-        doubt: Shape (N,): the anticipated chance that the human disagrees with the judge, 0 to 1
-            (from the entropy of the judge's samples, or one value for all).
-        strata: Shape (N,), any ids; known before labelling (``doubt_strata``).
+        uncertainty: Shape (N,): the anticipated chance that the human disagrees with the judge,
+            0 to 1 (from the entropy of the judge's samples, or one value for all).
+        strata: Shape (N,), any ids; known before labelling (``uncertainty_strata``).
         already: Shape (N,), bool: items that have a label.
         n: Items to be labelled now, at least 1.
         already_random: Whether those were sampled at random within these strata; if not, they are a
@@ -84,15 +85,15 @@ def select(
 
     Raises:
         OptionError: If ``n`` is too small for 2 labels a stratum; merge strata then.
-        ValueError: If lengths differ or a doubt is out of range.
+        ValueError: If lengths differ or an uncertainty is out of range.
 
     When not to use it: to find as many of the judge's errors as possible.
     """
-    if not len(doubt) == len(strata) == len(already):
-        lengths = f"{len(doubt)}, {len(strata)} and {len(already)}"
+    if not len(uncertainty) == len(strata) == len(already):
+        lengths = f"{len(uncertainty)}, {len(strata)} and {len(already)}"
         raise ValueError(f"select: expected columns of one length, got {lengths}")
-    if not bool(np.all((doubt >= 0) & (doubt <= 1))):
-        raise ValueError("doubt: expected numbers from 0 to 1")
+    if not bool(np.all((uncertainty >= 0) & (uncertainty <= 1))):
+        raise ValueError("uncertainty: expected numbers from 0 to 1")
     if n < 1:
         raise ValueError(f"n: expected at least 1, got {n}")
     apart = already & (not already_random)
@@ -103,7 +104,7 @@ def select(
     sizes = np.bincount(codes, minlength=len(names))
     done = np.bincount(codes[already], minlength=len(names))
     # a tenth of the way to one half: the surest judge is wrong at times
-    means = np.bincount(codes, weights=doubt, minlength=len(names)) / np.maximum(sizes, 1)
+    means = np.bincount(codes, weights=uncertainty, minlength=len(names)) / np.maximum(sizes, 1)
     unsure = (1 - _UNSURE) * means + _UNSURE * 0.5
     planned = _allocated(sizes, done, unsure, min(n, int((sizes - done).sum())))
     rng = np.random.default_rng(seed)
@@ -121,7 +122,7 @@ def select(
                 size=int(sizes[h]),
                 labelled=int(done[h]),
                 planned=int(planned[h]),
-                doubt=float(unsure[h]),
+                uncertainty=float(unsure[h]),
                 weight=float(weight[h]),
             )
             for h in range(len(names))
@@ -161,7 +162,7 @@ def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
     return rows[np.lexsort((rng.random(len(rows)), places))]
 
 
-def doubt_strata(is_correct: Ids, entropy: Array) -> Ids:
+def uncertainty_strata(is_correct: Ids, entropy: Array) -> Ids:
     """Strata from what is known before labelling: the judge's verdict and how sure it was.
 
     Args:
@@ -169,8 +170,8 @@ def doubt_strata(is_correct: Ids, entropy: Array) -> Ids:
         entropy: Shape (N,): entropy of the judge's samples, NaN where there is none.
 
     Returns:
-        Shape (N,), names such as ``wrong, doubt 3 of 3``: the verdict, and thirds of the entropy
-        over all items where it has at least 3 distinct values (equal values stay together).
+        Shape (N,), names such as ``wrong, uncertainty 3 of 3``: the verdict, and thirds of the
+        entropy over all items where it has at least 3 distinct values (equal values stay together).
     """
     verdict = np.select([is_correct == 1, is_correct == 0], ["correct", "wrong"], "unscored")
     known = ~np.isnan(entropy)
@@ -181,5 +182,7 @@ def doubt_strata(is_correct: Ids, entropy: Array) -> Ids:
     edges = edges[edges < values[-1]]
     band = np.searchsorted(edges, np.where(known, entropy, values[0]), side="left")
     of = f" of {len(edges) + 1}"
-    doubts = np.where(known, np.char.add(np.char.add(", doubt ", (band + 1).astype(str)), of), "")
-    return np.char.add(verdict, doubts)
+    uncertainties = np.where(
+        known, np.char.add(np.char.add(", uncertainty ", (band + 1).astype(str)), of), ""
+    )
+    return np.char.add(verdict, uncertainties)

@@ -1,4 +1,4 @@
-"""Whole runs of agents: read from any log, measured and diagnosed by code."""
+"""Whole runs of agents: read from any log, measured and diagnosed by rule."""
 
 from .base import (
     Evaluation,

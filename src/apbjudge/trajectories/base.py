@@ -185,7 +185,7 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryProtocol:
-    """A protocol that grades whole runs by code.
+    """A protocol that grades whole runs by rule.
 
     Attributes:
         name: As on the command line.

@@ -68,7 +68,7 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     assert counts.cases == len(BY_QUERY)
     assert counts.first_successes == 0
     assert counts.successes == counts.cases
-    assert counts.branches == counts.cases  # the doubtful substep is the first to be tried
+    assert counts.branches == counts.cases  # the uncertain substep is the first to be tried
     assert counts.calls == agent.asked.total()
     assert counts.cost_usd == pytest.approx(0.01 * counts.calls)
     runs = [trajectory_of(row) for row in branched]

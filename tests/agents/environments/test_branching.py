@@ -230,11 +230,11 @@ def test_enumeration_agrees_with_the_search(values: dict[str, Any], m: int, acti
 def test_the_reference_is_reached_after_as_many_branches_as_its_place() -> None:
     """One wrong step among four, its right tool the second alternative: 1 + 1 + 2 branches."""
     flat = SimulatedStep("x", {"a": 0.4, "b": 0.32, "x": 0.28})
-    doubtful = SimulatedStep("a", {"a": 0.35, "b": 0.33, "c": 0.32})
+    uncertain = SimulatedStep("a", {"a": 0.35, "b": 0.33, "c": 0.32})
     clear = SimulatedStep("a", {"a": 0.97, "b": 0.03})
-    steps = (clear, flat, doubtful, clear)
+    steps = (clear, flat, uncertain, clear)
     truth = expected(steps, BranchConfig(), acting="greedy")
-    assert truth == (0.0, 1.0, 4.0)  # two of doubtful, then b and x of flat
+    assert truth == (0.0, 1.0, 4.0)  # two of uncertain, then b and x of flat
     result = run(steps, BranchConfig(), acting="greedy")
     assert result.is_success
     assert [(branch.substep, branch.tool) for branch in result.branches] == [

@@ -147,13 +147,13 @@ def test_the_command_prints_what_branching_wrote(apbjudge: Command, tmp_path: Pa
 def judged(folder: Path, yes: Sequence[float], method: str, n: int) -> Path:
     """A judge's run: the share of yes of each item, which is what it decided."""
     plain = {"tested_model": "m", "protocol": "holistic", "rubric": "apb@1", "judge": "j"}
-    plain |= {"kind": "verdict", "fingerprint": "f", "doubt": None}
+    plain |= {"kind": "verdict", "fingerprint": "f", "uncertainty": None}
     lines: list[dict[str, Any]] = []
     for i, share in enumerate(yes):
-        doubt = {"method": method, "n": n, "shares": {"is_correct": share}, "entropy": {}}
+        uncertainty = {"method": method, "n": n, "shares": {"is_correct": share}, "entropy": {}}
         of = {"item_id": f"i{i}", "case_id": f"c{i // 2}", "is_correct": share > 0.5}
-        lines.append({**plain, **of, "doubt": doubt, "line": i + 1})
-    lines.append({**lines[0], "item_id": "plain", "doubt": None, "line": len(yes) + 1})
+        lines.append({**plain, **of, "uncertainty": uncertainty, "line": i + 1})
+    lines.append({**lines[0], "item_id": "plain", "uncertainty": None, "line": len(yes) + 1})
     lines.append({**lines[0], "item_id": "unlabelled", "line": len(yes) + 2})
     folder.mkdir()
     return write_rows(folder / "judgements.jsonl", lines).parent

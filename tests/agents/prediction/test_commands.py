@@ -12,7 +12,7 @@ import pytest
 
 from apbjudge.agents.prediction.asking import AskingSession
 from apbjudge.agents.prediction.batching import predict_batched
-from apbjudge.agents.prediction.config import PlannerSpec, PredictConfig
+from apbjudge.agents.prediction.config import PredictConfig, TestedModelSpec
 from apbjudge.agents.prediction.dry_run import forecast_predictions
 from apbjudge.agents.prediction.predict import predict_in
 from apbjudge.agents.prediction.prompts import VIEW_NAMES
@@ -149,7 +149,7 @@ def session(
     usual = {"api_base": server.address, "retries": 0, "vision": "yes", "max_concurrency": 1}
     samples = settings.pop("samples", 1)
     names = settings.pop("models", (MODEL,))
-    specs = tuple(PlannerSpec(model=name, **{**usual, **settings}) for name in names)
+    specs = tuple(TestedModelSpec(model=name, **{**usual, **settings}) for name in names)
     config = PredictConfig(model=specs, out=out, samples=samples)
     resources = Resources(limits=Limits(), cache=out.parent / "cache", clock=VirtualClock([]))
     return replace(session_of(str(cases), config, resources, QUIET), in_memory=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.agents.prediction.config import PlannerSpec, PredictConfig
+from apbjudge.agents.prediction.config import PredictConfig, TestedModelSpec
 from apbjudge.agents.prediction.predict import predict_in
 from apbjudge.agents.prediction.results_text import prediction_text
 from apbjudge.agents.prediction.session import PredictionRun, session_of
@@ -53,7 +53,7 @@ class Bench:
 
     def run(self, rows: list[dict[str, Any]], **settings: Any) -> PredictionRun:
         usual = {"retries": 0, "max_concurrency": 1, "api_base": self.server.address}
-        spec = PlannerSpec(model=MODEL, **(usual | settings))
+        spec = TestedModelSpec(model=MODEL, **(usual | settings))
         config = PredictConfig(model=spec, out=self.folder / "out")
         resources = Resources(
             limits=Limits(),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apbjudge.agents.prediction.asking import described
-from apbjudge.agents.prediction.config import PRESETS, PlannerSpec, PredictConfig, with_preset
+from apbjudge.agents.prediction.config import PRESETS, PredictConfig, TestedModelSpec, with_preset
 from apbjudge.agents.prediction.predict import predict
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import Completion, ScriptedClient
@@ -48,7 +48,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{provider}_API_KEY", "no-key-at-all")
 
 
-def body(spec: PlannerSpec) -> dict[str, Any]:
+def body(spec: TestedModelSpec) -> dict[str, Any]:
     """What litellm would send."""
     messages = [{"role": "user", "content": "x"}]
     arguments = {"messages": messages, "max_tokens": spec.max_reply_tokens, **spec.sampling()}
@@ -60,7 +60,7 @@ def body(spec: PlannerSpec) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PRESETS[PRESET])
 def test_what_is_sent_is_what_the_paper_states(name: str) -> None:
     """Agent Planning Benchmark, arXiv:2606.04874, Table 19: temperature 0 but for GPT-5."""
-    spec = with_preset(PlannerSpec(model=PROVIDERS[name]), PRESET)  # all of that table
+    spec = with_preset(TestedModelSpec(model=PROVIDERS[name]), PRESET)  # all of that table
     sent = body(spec)
     settings = sent.get("generationConfig", sent)
     assert settings.get("temperature") == (None if name == "gpt-5" else 0)
@@ -73,18 +73,22 @@ def test_what_is_sent_is_what_the_paper_states(name: str) -> None:
 
 
 def test_settings_by_hand_win_over_the_preset() -> None:
-    spec = PlannerSpec(model=PROVIDERS["gemini-2.5-flash"], temperature=0.4, params={"top_p": 0.5})
+    spec = TestedModelSpec(
+        model=PROVIDERS["gemini-2.5-flash"], temperature=0.4, params={"top_p": 0.5}
+    )
     settings = body(with_preset(spec, PRESET))["generationConfig"]
     assert (settings["temperature"], settings["top_p"]) == (0.4, 0.5)
     assert "thinkingConfig" not in settings
-    assert with_preset(PlannerSpec(model="openai/gpt-5", temperature=1), PRESET).temperature == 1
+    assert (
+        with_preset(TestedModelSpec(model="openai/gpt-5", temperature=1), PRESET).temperature == 1
+    )
 
 
 def test_a_preset_must_know_the_model() -> None:
     with pytest.raises(OptionError, match=r"--preset apb-2026: expected one of gpt-4o.*got x/y"):
-        with_preset(PlannerSpec(model="x/y"), PRESET)
+        with_preset(TestedModelSpec(model="x/y"), PRESET)
     with pytest.raises(OptionError, match="--preset: expected one of apb-2026, got 'apb'"):
-        with_preset(PlannerSpec(model="openai/gpt-4o"), "apb")
+        with_preset(TestedModelSpec(model="openai/gpt-4o"), "apb")
 
 
 def planners(*models: str, **settings: Any) -> list[float | None]:
@@ -95,9 +99,9 @@ def planners(*models: str, **settings: Any) -> list[float | None]:
 def test_several_samples_are_sampled() -> None:
     assert planners("openai/gpt-4o") == [0]
     assert planners("openai/gpt-4o", samples=2) == [1]
-    warm = PredictConfig(model=PlannerSpec(model="openai/gpt-4o", temperature=0.3), samples=2)
+    warm = PredictConfig(model=TestedModelSpec(model="openai/gpt-4o", temperature=0.3), samples=2)
     assert [spec.temperature for spec in warm.planners] == [0.3]
-    default = PlannerSpec.model_validate({"model": "openai/gpt-5", "temperature": "default"})
+    default = TestedModelSpec.model_validate({"model": "openai/gpt-5", "temperature": "default"})
     unset = PredictConfig(model=default, samples=2)
     assert [spec.temperature for spec in unset.planners] == [None]
     assert planners("openai/gpt-5", samples=2, preset=PRESET) == [None]
@@ -109,10 +113,10 @@ def test_several_samples_are_sampled() -> None:
 
 
 def test_settings_that_a_provider_does_not_take_are_known() -> None:
-    assert dropped_settings(PlannerSpec(model="openai/gpt-5", seed=1)) == ("temperature",)
-    assert dropped_settings(PlannerSpec(model="openai/gpt-4o", seed=1)) == ()
+    assert dropped_settings(TestedModelSpec(model="openai/gpt-5", seed=1)) == ("temperature",)
+    assert dropped_settings(TestedModelSpec(model="openai/gpt-4o", seed=1)) == ()
     settings = {"seed": 3, "temperature": 0.5, "params": {"top_p": 0.5}}
-    assert dropped_settings(PlannerSpec(model="hosted_vllm/x", **settings)) == ()
+    assert dropped_settings(TestedModelSpec(model="hosted_vllm/x", **settings)) == ()
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def test_a_dropped_setting_is_warned_of_and_in_the_manifest(
 
 def test_a_provider_of_which_litellm_does_not_say_what_it_sends_is_warned_of() -> None:
     notes: list[str] = []
-    spec = PlannerSpec(model="no_such_provider/m")
+    spec = TestedModelSpec(model="no_such_provider/m")
     told = described(spec, Resources(), Events(lambda progress: None, notes.append, notes.append))
     assert told["dropped"] is None
     (note,) = notes

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Events, PlannerSpec, RefineConfig, predict, refine
+from apbjudge import Events, RefineConfig, TestedModelSpec, predict, refine
 from apbjudge.agents.prediction.prompts import CasePromptMaker
 from apbjudge.agents.prediction.refine import review_set
 from apbjudge.agents.prediction.reviews import Draft, ModelReviewer
 from apbjudge.agents.prediction.session import PredictionRun
-from apbjudge.agents.prediction.worker import Planner
+from apbjudge.agents.prediction.worker import AskedModel
 from apbjudge.errors import InputError, OptionError, OtherRunError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Row
@@ -25,7 +25,7 @@ from tests.support.predicting import ALL_EXAMPLES, MODEL, read_lines
 KEEP, CHANGE = "It is fine.\n\nVERDICT: KEEP", "Use find_train.\nVERDICT: CHANGE"
 GOOD = plan_row("x")["model_response"]
 BAD = json.dumps({"plan": "fly", "tool_chain": [{"name": "fly_there"}]})
-CRITIC = PlannerSpec(model="hosted_vllm/critic")
+CRITIC = TestedModelSpec(model="hosted_vllm/critic")
 
 
 def drafts_in(folder: Path, rows: list[dict[str, Any]]) -> Path:
@@ -72,7 +72,7 @@ Answers = Callable[[Request], str | Completion]
 def refining(
     folder: Path, rows: list[dict[str, Any]], answer: Model | Answers, **settings: Any
 ) -> PredictionRun:
-    usual: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
+    usual: dict[str, Any] = {"mode": "self", "model": TestedModelSpec(model=MODEL)}
     if settings.get("mode") in ("critic", "judge"):
         usual["critic"] = CRITIC
     client = answer.client if isinstance(answer, Model) else ScriptedClient(answer)
@@ -180,9 +180,9 @@ def test_what_a_tested_model_can_not_know_is_in_no_request(
 def reviews_of(case: Mapping[str, Any], prompts: str, guide: Any) -> list[dict[str, Any]]:
     item = Row({**case, "tested_model": MODEL, "model_response": "the draft"}, 1).to_item()
     config = RefineConfig(mode="self", review_prompts=prompts)
-    spec = PlannerSpec(model=MODEL, vision="yes")
+    spec = TestedModelSpec(model=MODEL, vision="yes")
     maker = CasePromptMaker.of("neutral@1", (Path("examples"),), spec)
-    planner = Planner(spec, ScriptedClient(lambda request: ""), sees=True)
+    planner = AskedModel(spec, ScriptedClient(lambda request: ""), sees=True)
     reviewer = ModelReviewer(review_set(config), guide, None)
     draft = Draft(item, maker.make(item), 0, planner)
     return reviewer._messages(draft)  # pyright: ignore[reportPrivateUsage]
@@ -238,8 +238,8 @@ def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
         served = f"{request.model}-served"
         return Completion(text=text, finish_reason="stop", served_model=served)
 
-    critic = PlannerSpec(model=CRITIC.model, vision="yes", max_reply_tokens=222)
-    model = PlannerSpec(model=MODEL, vision="yes", max_reply_tokens=111)
+    critic = TestedModelSpec(model=CRITIC.model, vision="yes", max_reply_tokens=222)
+    model = TestedModelSpec(model=MODEL, vision="yes", max_reply_tokens=111)
     rows = [plan_row("a", model_response=BAD, files=files)]
     (final,) = refining(tmp_path, rows, answer, mode=mode, critic=critic, model=model)
     assert [(each.model, each.max_tokens) for each in seen] == [(CRITIC.model, 222), (MODEL, 111)]
@@ -258,7 +258,7 @@ def test_every_picture_is_shown_in_both_calls_with_the_settings_of_who_is_asked(
 def test_who_can_not_be_shown_the_pictures_reviews_nothing(tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     rows = [plan_row("a", model_response=BAD, files=[{"type": "image", "path": "a.png"}])]
-    sees = PlannerSpec(model=MODEL, vision="yes")
+    sees = TestedModelSpec(model=MODEL, vision="yes")
     run = refining(tmp_path, rows, lambda request: pytest.fail("asked"), mode=mode, model=sees)
     (failed,) = run.failures
     assert "a model that can see (hosted_vllm/critic" in failed["detail"]
@@ -396,7 +396,7 @@ def test_an_answer_is_unchanged_if_it_says_the_same_in_another_way(tmp_path: Pat
 def test_each_sample_of_a_case_is_refined_with_its_own_seed(tmp_path: Path) -> None:
     rows = [plan_row(name, case_id="case", model_response=BAD) for name in ("case", "case#2")]
     model = Model()
-    finals = refined(tmp_path, rows, model, model=PlannerSpec(model=MODEL, seed=5))
+    finals = refined(tmp_path, rows, model, model=TestedModelSpec(model=MODEL, seed=5))
     assert {row["case_id"] for row in finals.values()} == {"case"}
     for requests in (model.reviews, model.finals):
         assert sorted((each.sample, each.settings["seed"]) for each in requests) == [(0, 5), (1, 6)]
@@ -407,7 +407,7 @@ def test_a_draft_can_not_pose_as_the_place_of_a_picture(tmp_path: Path) -> None:
     files = [{"type": "image", "path": "a.png"}]
     rows = [plan_row("a", model_response="x\0picture\0y", files=files)]
     model = Model()
-    spec = PlannerSpec(model=MODEL, vision="yes")
+    spec = TestedModelSpec(model=MODEL, vision="yes")
     (final,) = refined(tmp_path, rows, model, model=spec).values()
     assert final["model_response"] == GOOD
     sent = text_of(model.reviews[0].messages).encode().decode("unicode_escape")
@@ -423,7 +423,7 @@ def test_drafts_of_a_file_need_their_models_and_odd_ones_are_failures(tmp_path: 
     with pytest.raises(OptionError, match="--model"):
         refine(file, mode="static")
     both = [{**rows[0], "tested_model": MODEL}, rows[1], {"id": "odd"}]
-    run = refine(both, mode="static", model=PlannerSpec(model=MODEL), client=Model().client)
+    run = refine(both, mode="static", model=TestedModelSpec(model=MODEL), client=Model().client)
     assert [row["id"] for row in run] == ["case-0"]
     assert {row["id"]: row["reason"] for row in run.failures} == dict.fromkeys(
         ("other", "odd"), "bad_input"
@@ -438,10 +438,12 @@ def test_drafts_of_another_program_are_rewritten_by_their_model_at_any_provider(
     drafts = write_rows(tmp_path / "own.jsonl", rows)
     model = Model()
     settings: dict[str, Any] = {"mode": "self", "client": model.client}
-    (row,) = refine(drafts, model=PlannerSpec(model="hosted_vllm/birch-medium"), **settings)
+    (row,) = refine(drafts, model=TestedModelSpec(model="hosted_vllm/birch-medium"), **settings)
     assert (row["tested_model"], row["model_response"]) == ("Birch-Medium", GOOD)
     assert {request.model for request in model.finals} == {"hosted_vllm/birch-medium"}
-    two = [PlannerSpec(model=f"{provider}/birch-medium") for provider in ("hosted_vllm", "openai")]
+    two = [
+        TestedModelSpec(model=f"{provider}/birch-medium") for provider in ("hosted_vllm", "openai")
+    ]
     (failed,) = refine(drafts, model=two, **settings).failures
     assert "one of hosted_vllm/birch-medium, openai/birch-medium" in failed["detail"]
 
@@ -453,7 +455,7 @@ def test_a_case_without_verdict_or_that_a_judge_can_not_be_shown_is_one_failure(
         return "not JSON" if "fly_there" in text_of(request.messages) else judged(request)
 
     rows = [plan_row("odd", model_response=BAD, split="holistic_unsolvable"), *plans(GOOD, BAD)]
-    critic = PlannerSpec(model=CRITIC.model, retries=0)
+    critic = TestedModelSpec(model=CRITIC.model, retries=0)
     settings: dict[str, Any] = {"mode": "judge", "with_reference": True, "critic": critic}
     run = refining(tmp_path, rows, answer, **settings)
     assert [row["id"] for row in run] == ["case-0"]
@@ -463,7 +465,7 @@ def test_a_case_without_verdict_or_that_a_judge_can_not_be_shown_is_one_failure(
 
 
 def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"mode": "self", "model": PlannerSpec(model=MODEL)}
+    settings: dict[str, Any] = {"mode": "self", "model": TestedModelSpec(model=MODEL)}
     settings["out"] = tmp_path / "out"
     refine(drafts_in(tmp_path, plans(BAD, BAD)), **settings, client=Model().client)
     model = Model(final=lambda draft: BAD)

@@ -29,7 +29,7 @@ OTHER = "hosted_vllm/other"
 CASES = [case(name) for name in "abcd"]
 
 
-class Planner:
+class AskedModel:
     """A tested model that answers every case, but those named."""
 
     def __init__(self, *failing: str) -> None:
@@ -59,14 +59,14 @@ class Place:
         self.out = folder / "out"
         write_rows(self.cases, CASES)
 
-    def run(self, planner: Planner | None = None, **settings: Any) -> PredictionRun:
+    def run(self, planner: AskedModel | None = None, **settings: Any) -> PredictionRun:
         usual: dict[str, Any] = {"model": {"model": MODEL, "retries": 0}, "out": self.out}
-        client = (planner or Planner()).client
+        client = (planner or AskedModel()).client
         return predict(self.cases, client=client, **{**usual, **settings})
 
     def asked(self, *failing: str, **settings: Any) -> list[str]:
         """What a run of a new model asks about."""
-        planner = Planner(*failing)
+        planner = AskedModel(*failing)
         self.run(planner, **settings)
         return planner.asked
 
@@ -102,7 +102,7 @@ def test_every_case_of_every_model_gets_one_prediction(place: Place) -> None:
     assert place.manifest["state"] == "done"
     assert list(place.manifest["models"]) == [MODEL, OTHER]
     assert [row["id"] for row in run] == [row["id"] for row in place.made]
-    before, again = place.made, Planner()
+    before, again = place.made, AskedModel()
     run = place.run(again, model=[{"model": MODEL}, {"model": OTHER}])
     assert again.asked == []
     assert place.made == before
@@ -110,7 +110,7 @@ def test_every_case_of_every_model_gets_one_prediction(place: Place) -> None:
 
 
 def test_a_prediction_says_what_it_was_made_of(place: Place) -> None:
-    place.run(Planner(), model={"model": MODEL, "seed": 5, "max_reply_tokens": 99})
+    place.run(AskedModel(), model={"model": MODEL, "seed": 5, "max_reply_tokens": 99})
     row = next(row for row in place.made if row["id"] == "b")
     assert (row["case_id"], row["tested_model"], row["line"]) == ("b", MODEL, 2)
     assert row["model_response"] == REPLY
@@ -136,7 +136,7 @@ def test_only_a_changed_or_new_case_is_asked_again(place: Place) -> None:
 def test_more_samples_ask_for_the_new_ones_only(place: Place) -> None:
     model = {"model": MODEL, "temperature": 0.7, "seed": 3}
     place.run(model=model, samples=1)
-    again = Planner()
+    again = AskedModel()
     place.run(again, model=model, samples=3)
     assert Counter(again.asked) == dict.fromkeys("abcd", 2)
     assert {request.settings["seed"] for request in again.client.requests} == {4, 5}
@@ -148,7 +148,7 @@ def test_more_samples_ask_for_the_new_ones_only(place: Place) -> None:
 
 
 def test_failures_are_apart_and_tried_again(place: Place) -> None:
-    run = place.run(Planner("b", "d"))
+    run = place.run(AskedModel("b", "d"))
     assert [row["id"] for row in place.made] == ["a", "c"]
     assert sorted(row["id"] for row in place.failed) == ["b", "d"]
     assert {(row["reason"], row["usage"]["calls"]) for row in place.failed} == {("transport", 1)}
@@ -161,7 +161,7 @@ def test_failures_are_apart_and_tried_again(place: Place) -> None:
 
 
 def test_the_budget_ends_a_session_and_the_next_goes_on(place: Place) -> None:
-    first = Planner()
+    first = AskedModel()
     run = place.run(first, max_calls=3)
     assert len(first.asked) == 3
     assert run.counts[MODEL].failed == {"budget": 1}
@@ -214,7 +214,7 @@ def test_a_case_called_as_a_sample_of_another_is_a_bad_row_only_where_there_is_s
 
 
 def test_the_folder_of_another_run_is_refused_unless_told(place: Place) -> None:
-    place.run(Planner("d"))
+    place.run(AskedModel("d"))
     before = place.made
     for change in ({"prompts": "apb@1"}, {"model": {"model": MODEL, "temperature": 0.5}}):
         with pytest.raises(OtherRunError):
@@ -245,7 +245,7 @@ def test_lean_rows_are_graded_with_their_cases(place: Place) -> None:
 
 
 def test_damaged_records_are_put_aside_and_made_again(place: Place) -> None:
-    place.run(Planner("d"))
+    place.run(AskedModel("d"))
     file = place.out / "predictions.jsonl"
     first, second, third = file.read_bytes().splitlines(keepends=True)
     no_reply = {name: v for name, v in json.loads(second).items() if name != "model_response"}
@@ -284,7 +284,7 @@ def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) 
 
 
 def test_rows_in_memory_need_no_folder() -> None:
-    planner = Planner("c")
+    planner = AskedModel("c")
     run = predict(CASES, model={"model": MODEL, "retries": 0}, client=planner.client)
     assert run.folder is None
     assert [row["id"] for row in run] == ["a", "b", "d"]

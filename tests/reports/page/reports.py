@@ -68,13 +68,15 @@ def report(entries: Iterable[Entry], *, judges: Sequence[str] = ("j",), **fields
 
 def some_entries() -> Iterator[Entry]:
     """Two judges on three cases and two tested models, with what can be filtered by."""
-    doubt = {"method": "samples", "n": 5, "shares": {}, "entropy": {"is_correct": 0.97}}
+    uncertainty = {"method": "samples", "n": 5, "shares": {}, "entropy": {"is_correct": 0.97}}
     override = {"field": "is_correct", "was": True, "now": False, "because": "proven"}
     late = unscored("case-1", "timeout")
     yield entry("case-1", "oak", "", "E5", human=human(True, 1.0), labels=({"rater": "ann"},))
     yield entry("case-1", "elm", "E1 E3", late)
     yield entry("case-2", "oak", verdict("case-2", "", reasoning="Nothing amiss"), "")
-    yield entry("case-2", "elm", verdict("case-2", "", doubt=doubt), "", human=human(False, 0.2))
+    yield entry(
+        "case-2", "elm", verdict("case-2", "", uncertainty=uncertainty), "", human=human(False, 0.2)
+    )
     odd = verdict("case-10", "E6", overrides=[override], inconsistent=True, grade=0.6)
     yield entry("case-10", "oak", odd, None, groups={"category": "finance", "stage": None})
     yield entry("case-10", "elm", "E2", "E2", groups={"category": "finance"}, item=None)

@@ -202,7 +202,7 @@ def test_judgements():
     shown = {"judge": "j", "kind": "verdict", "is_correct": False, "grade": 0.0}
     shown |= {"errors": {"E1": True}, "cost_usd": 0.0}
     facts = {"uses_distractor": False, "plan_cost": 0.0, "excess_cost": None}
-    empty = {"inconsistent": False, "doubt": None, "overrides": [], "raw": ""}
+    empty = {"inconsistent": False, "uncertainty": None, "overrides": [], "raw": ""}
     other = {"line": 3, "item_id": "i", "findings": [finding("response")]}
     words = {"uses a distractor": False, "cost of the plan": 0.0}
     assert judgement_view(shown | facts | empty | other) == shown | {"facts": words}

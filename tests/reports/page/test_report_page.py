@@ -133,7 +133,7 @@ def test_the_overview_stands_before_the_data_and_says_where_to_look(tmp_path: Pa
     assert counts == {
         *("change=verdict 1/4", "human=differs 1/2", "judge=b&amp;human=differs 2/2"),
         *("judge=b&amp;verdict=unscored 1/5", "overridden=yes 1/6", "inconsistent=yes 1/6"),
-        "doubt=0.7 1/6",
+        "uncertainty=0.7 1/6",
     }
     first = overview[overview.index("Worth a look first") :]
     linked = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', first)
@@ -150,7 +150,7 @@ def test_code_alone_does_not_contradict_who_finds_a_fault_it_can_not_prove(tmp_p
         entry("strict", "m", "E5", human=human(True, 1.0)),
     ]
     made = report(rows)
-    facts = replace(made.judges[0], by_code=True)
+    facts = replace(made.judges[0], by_rule=True)
     page, _ = written(tmp_path, replace(made, judges=(facts,)))
     first = page.text[page.text.index("Worth a look first") :]
     assert re.findall(r'<a href="#[^"]*">([^<]*)</a>', first)[0] == "strict"

@@ -204,7 +204,7 @@ def test_a_table_without_rows_of_its_kind_says_what_it_needs() -> None:
         (Way("critic", "codes", "acme/judge-1"), {"judge-1"}, "the critic acme/judge-1 is the jud"),
         (Way("self", "none"), {"provider/m"}, "the critic m is the judge"),
         (Way("judge", "codes", "other"), {"judge-1"}, "the critique is a judge's verdict"),
-        (Way("static", "codes"), {"static"}, "critique and verdict are the same proofs by code"),
+        (Way("static", "codes"), {"static"}, "critique and verdict are the same proofs by rule"),
         (Way("critic", "codes", "azure/judge-2025-08-07"), {"openai/judge"}, "may be one model"),
         (Way("critic", "codes", "alias", "Judge-1"), {"acme/judge-1"}, "served as Judge-1, and"),
         (Way("critic", "codes", "judge-1.1"), {"judge-1"}, ""),

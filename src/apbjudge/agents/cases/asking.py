@@ -91,7 +91,7 @@ def ask(
         n_answered += 1
         if not judgement.is_correct:
             refuted[judgement.line] = judgement.model_copy(update={"raw": None})
-        elif judgement.doubt is not None and judgement.doubt.shares["is_correct"] < 1:
+        elif judgement.uncertainty is not None and judgement.uncertainty.shares["is_correct"] < 1:
             n_split += 1
     findings: list[CaseFinding] = []
     n_void = 0
@@ -207,9 +207,9 @@ def _finding(
     task: JudgeTask, code: str, verdict: Verdict, spec: JudgeSpec, name: str
 ) -> CaseFinding:
     (what,) = (one.name for one in task.rubric.criteria if one.code == code)
-    doubt = verdict.doubt
-    n = 1 if doubt is None else doubt.n
-    flagged = 1 if doubt is None else round(doubt.shares[code] * n)
+    uncertainty = verdict.uncertainty
+    n = 1 if uncertainty is None else uncertainty.n
+    flagged = 1 if uncertainty is None else round(uncertainty.shares[code] * n)
     failed = f", {spec.samples - n} without a usable reply" if n < spec.samples else ""
     votes = f"{flagged} of {n} vote{'s' if n > 1 else ''}{failed}"
     reason = " ".join(verdict.reasoning.split())

@@ -153,7 +153,7 @@ def build(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Build:
-    """Builds cases from one's own data, by code alone unless a model is named.
+    """Builds cases from one's own data, by rule alone unless a model is named.
 
     The same source, settings and version give the same bytes, and so do the same texts of a
     model. Memory does not grow with the source, apart from some bytes a seed and a bounded sample

@@ -148,7 +148,7 @@ def check(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> CaseReport:
-    """Checks cases by code, and asks a judge about the rest where one is named (``ask``).
+    """Checks cases by rule, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
     some bytes a case.

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...config import Config, Option
 from ...errors import OptionError
-from ..prediction.config import PlannerSpec, TestedConfig, sampling
+from ..prediction.config import TestedConfig, TestedModelSpec, sampling
 
 
 class CallLimit(Config):
@@ -62,7 +62,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     )
 
     @property
-    def planners(self) -> tuple[PlannerSpec, ...]:
+    def specs(self) -> tuple[TestedModelSpec, ...]:
         """The models as they are asked; raises OptionError where trials would be equal."""
         return self.model if self.trials == 1 else sampling(self.model, "--trials")
 

@@ -33,7 +33,7 @@ from ...records import Usage
 from ...records.trajectories import Outcome, Trajectory, trajectory_of, trajectory_row
 from ...runs.loop import Job
 from ...runs.rows import BadRow
-from ..prediction.worker import Account, Planner, asking_records, failure, unusable
+from ..prediction.worker import Account, AskedModel, asking_records, failure, unusable
 from .base import Benchmark, Dialogue, Score, returned
 from .config import EpisodesConfig
 from .runner import Episode, Row
@@ -53,7 +53,7 @@ TRAJECTORY_RECORDS = asking_records(
 )
 
 
-_Step = tuple[Planner, Request] | Row | None
+_Step = tuple[AskedModel, Request] | Row | None
 """What an episode comes to: who is asked and what; its record at the end; None before the score."""
 
 
@@ -146,10 +146,10 @@ class EpisodeWorker:
     waits = True
 
     def __init__(
-        self, benchmark: Benchmark, planners: Sequence[Planner], config: EpisodesConfig
+        self, benchmark: Benchmark, asked_models: Sequence[AskedModel], config: EpisodesConfig
     ) -> None:
         self._benchmark = benchmark
-        self._planners = planners
+        self._asked_models = asked_models
         self._config = config
         self._module = getattr(benchmark, "module", type(benchmark).__module__).partition(".")[0]
         self._seconds: float | None = config.call_seconds
@@ -157,7 +157,7 @@ class EpisodeWorker:
     async def job(self, row: Episode) -> Job[Row]:
         """The job of an episode; raises RowError where there is no such task."""
         thread = EpisodeThread(self._benchmark.name, self._module, self._seconds)
-        planner, account = self._planners[row.at], Account()
+        asked_model, account = self._asked_models[row.at], Account()
         fields = {"id": row.id, "tested_model": row.tested_model, "line": row.line}
         steps, opening = self._steps(row, account), list[Any]()
         step: _Step
@@ -168,7 +168,7 @@ class EpisodeWorker:
             step = failure(fields, INFRASTRUCTURE, str(error))
         if isinstance(step, tuple):
             opening = [*step[1].messages, *step[1].tools]
-        fields["fingerprint"] = planner.fingerprint(opening, row.trial, self._benchmark.digest)
+        fields["fingerprint"] = asked_model.fingerprint(opening, row.trial, self._benchmark.digest)
         return Job(fields, lambda: self._play(fields, thread, steps, step, account))
 
     def reject(self, row: BadRow, detail: str) -> Row:
@@ -178,14 +178,14 @@ class EpisodeWorker:
     def _dialogue(self, row: Episode) -> Dialogue:
         return self._benchmark.dialogue(row.task)
 
-    def _asked(self, row: Episode, dialogue: Dialogue) -> Planner:
+    def _asked(self, row: Episode, dialogue: Dialogue) -> AskedModel:
         """The model that speaks next."""
         del dialogue
-        return self._planners[row.at]
+        return self._asked_models[row.at]
 
-    def _sample(self, row: Episode, planner: Planner) -> int:
+    def _sample(self, row: Episode, asked_model: AskedModel) -> int:
         """Number of an episode's replies: equal requests of one number have one reply."""
-        del planner
+        del asked_model
         return row.trial
 
     def _steps(self, row: Episode, account: Account) -> Generator[_Step, Any, None]:
@@ -241,8 +241,10 @@ class EpisodeWorker:
             return failure(fields, INFRASTRUCTURE, str(error), account.usage)
         return {**step, **fields}
 
-    async def _reply(self, planner: Planner, request: Request, account: Account) -> Completion:
-        completion = await planner.ask(request)
+    async def _reply(
+        self, asked_model: AskedModel, request: Request, account: Account
+    ) -> Completion:
+        completion = await asked_model.ask(request)
         account.add(completion)
         account.limited_tokens += tokens_of(completion.usage) + completion.assumed_tokens
         account.limited_usd += (completion.cost_usd or 0.0) + completion.assumed_usd

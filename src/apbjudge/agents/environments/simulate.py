@@ -105,7 +105,7 @@ def simulation_session(
     if isinstance(benchmark, str | Path):
         path = os.fspath(benchmark)
         benchmark = open_benchmark(Path(path), config.kind, config.named_options)
-    place, specs, plugin = benchmark, config.planners, f"environment {type(benchmark).__name__}"
+    place, specs, plugin = benchmark, config.specs, f"environment {type(benchmark).__name__}"
     *texts, ids = guarded(plugin, attrgetter("name", "setting", "digest", "tasks"))(place)
     kinds = str, str, str, Iterable
     if isinstance(ids, str) or not all(map(isinstance, (*texts, ids), kinds)):
@@ -129,7 +129,7 @@ def simulation_session(
             client=client, limits=config, cache=config.cache, warn=events.note
         ),
         known_by=identity,
-        worker=lambda planners: EpisodeWorker(place, planners, config),
+        worker=lambda asked_models: EpisodeWorker(place, asked_models, config),
         about={"input": path, "trials": config.trials, "options": list(config.options)},
         events=events,
         in_memory=config.out is None,

@@ -16,9 +16,9 @@ from ...runs.loop import Events, Lane, Progress, Worker
 from ...runs.results import ModelRun
 from ...runs.resume import RecordKind
 from ...runs.session import Session, ask_models, carry_out, default_folder, folder_of
-from .config import PlannerSpec
+from .config import TestedModelSpec
 from .source import Cases
-from .worker import CALLS, Planner, Row
+from .worker import CALLS, AskedModel, Row
 
 R = TypeVar("R", bound=ModelRun[Any])
 
@@ -44,22 +44,22 @@ class AskingSession(Session[Row, R], Generic[R]):
         keeps_replies: Whether replies are kept as they come, in the run's folder where there is no
             cache: a row that takes several calls, and is interrupted, pays for none again.
         waits: Whether figures are made only when no row waits for a batch.
-        planner: What is asked of each model; None for the model itself.
+        asked_model: What is asked of each model; None for the model itself.
     """
 
     run: type[R]
     kind: RecordKind[Row]
     known_by: Mapping[str, Any]
-    specs: Sequence[PlannerSpec]
-    worker: Callable[[Sequence[Planner]], Worker[Any, Row]]
-    helpers: Mapping[str, PlannerSpec] = field(default_factory=dict[str, PlannerSpec])
+    specs: Sequence[TestedModelSpec]
+    worker: Callable[[Sequence[AskedModel]], Worker[Any, Row]]
+    helpers: Mapping[str, TestedModelSpec] = field(default_factory=dict[str, TestedModelSpec])
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
     counted_by: str = "tested_model"
     rows_of: Callable[[Row], Iterable[Row]] = lambda row: (row,)
     take: Callable[[RecordLog[Row]], object] = lambda log: None
     keeps_replies: bool = True
     waits: bool = True
-    planner: Callable[[PlannerSpec], Planner] | None = None
+    asked_model: Callable[[TestedModelSpec], AskedModel] | None = None
 
     @property
     def records(self) -> RecordKind[Row]:
@@ -82,23 +82,23 @@ class AskingSession(Session[Row, R], Generic[R]):
     async def ask(self, logs: Sequence[RecordLog[Row]]) -> Progress:
         """Asks the models about every row that has no record."""
         asked = [*(("--model", spec) for spec in self.specs), *self.helpers.items()]
-        planners = [self._planner(spec, option) for option, spec in asked]
+        asked_models = [self._asked_model(spec, option) for option, spec in asked]
         return await ask_models(
-            [Lane(self.source, self.worker(planners), logs[0])],
-            [planner.client for planner in planners],
+            [Lane(self.source, self.worker(asked_models), logs[0])],
+            [asked_model.client for asked_model in asked_models],
             concurrency=sum(spec.max_concurrency for _, spec in asked) or UNASKED,
             events=self.events,
         )
 
-    def _planner(self, spec: PlannerSpec, option: str) -> Planner:
-        if self.planner is not None:
-            return self.planner(spec)
+    def _asked_model(self, spec: TestedModelSpec, option: str) -> AskedModel:
+        if self.asked_model is not None:
+            return self.asked_model(spec)
         resources = self.resources
         if self.keeps_replies:
             cache = resources.cache or self.folder / CALLS
             resources = replace(resources, cache=cache, is_durable=True)
         sees = can_see(spec, known=resources.client is None)
-        return Planner(spec, make_engine(spec, resources), sees, self.events.note, option)
+        return AskedModel(spec, make_engine(spec, resources), sees, self.events.note, option)
 
     def finished(self, log: RecordLog[Row], manifest: dict[str, Any], progress: Progress) -> R:
         """The counts, and the rows where they are kept in memory."""
@@ -134,7 +134,7 @@ def carry_out_alone(
 
 
 def folder_named(
-    rows: Cases, specs: Sequence[PlannerSpec], identity: Mapping[str, Any], what: str = ""
+    rows: Cases, specs: Sequence[TestedModelSpec], identity: Mapping[str, Any], what: str = ""
 ) -> Path:
     """The folder a run on a file of rows gets when none is named."""
     path = Path(rows) if isinstance(rows, str | os.PathLike) else Path("row")
@@ -143,7 +143,7 @@ def folder_named(
     return default_folder(path.stem, name, identity, os.fsencode(path.resolve()).hex())
 
 
-def described(spec: PlannerSpec, resources: Resources, events: Events) -> dict[str, Any]:
+def described(spec: TestedModelSpec, resources: Resources, events: Events) -> dict[str, Any]:
     """How a model is asked; warns of settings that its provider does not take."""
     transport = "client" if resources.client is not None else transport_of(spec)
     dropped = dropped_settings(spec) if transport == "litellm" else ()

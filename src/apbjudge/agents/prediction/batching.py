@@ -20,10 +20,10 @@ from ...runs.batching import BatchedRun, Export, run_batched, write_requests
 from ...runs.loop import QUIET, Progress
 from ...runs.session import carry_out
 from .asking import AskingSession
-from .config import PlannerSpec, PredictConfig
+from .config import PredictConfig, TestedModelSpec
 from .session import PredictionRun, session_of
 from .source import Cases
-from .worker import Planner
+from .worker import AskedModel
 
 
 def predict_batched(
@@ -102,7 +102,7 @@ def export_predictions(
         return write_requests(out, spec, run, cache=config.cache, overwrite=config.overwrite)
 
 
-def _only_model(session: AskingSession[PredictionRun], what: str) -> PlannerSpec:
+def _only_model(session: AskingSession[PredictionRun], what: str) -> TestedModelSpec:
     spec, *others = session.specs
     if others:
         raise OptionError(f"{what}: expected one --model, got {len(session.specs)}")
@@ -114,9 +114,9 @@ def _asking(session: AskingSession[PredictionRun]) -> Callable[[BatchWriter], Pr
     served = Counter[str]()
 
     def ask(client: BatchWriter) -> PredictionRun:
-        def planner(of: PlannerSpec) -> Planner:
-            return Planner(of, client, can_see(of), session.events.note, served=served)
+        def asked_model(of: TestedModelSpec) -> AskedModel:
+            return AskedModel(of, client, can_see(of), session.events.note, served=served)
 
-        return carry_out([replace(session, planner=planner)])[0]
+        return carry_out([replace(session, asked_model=asked_model)])[0]
 
     return ask

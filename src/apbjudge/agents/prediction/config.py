@@ -40,7 +40,7 @@ budget of 0, and Gemini's thinking level as reasoning effort. The paper states n
 """
 
 
-class PlannerSpec(ModelSpec):
+class TestedModelSpec(ModelSpec):
     """A tested model and how it is asked: temperature 0, or 1 where there are several samples."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -135,9 +135,9 @@ NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PRO
 class TestedConfig(AsksModels, RunsConfig):
     """Which models are tested, and where their answers go."""
 
-    spec = PlannerSpec
+    spec = TestedModelSpec
 
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
     )
@@ -181,7 +181,7 @@ class PredictConfig(TestedConfig, CasesConfig):
     )
 
     @property
-    def planners(self) -> tuple[PlannerSpec, ...]:
+    def specs(self) -> tuple[TestedModelSpec, ...]:
         """The models with the settings of the preset; what was set by hand stays.
 
         Raises:
@@ -193,7 +193,7 @@ class PredictConfig(TestedConfig, CasesConfig):
         return specs if self.samples == 1 else sampling(specs, "--samples")
 
 
-def sampling(specs: Sequence[PlannerSpec], option: str) -> tuple[PlannerSpec, ...]:
+def sampling(specs: Sequence[TestedModelSpec], option: str) -> tuple[TestedModelSpec, ...]:
     """Models asked several times for the same: at temperature 1 where none is set.
 
     Raises:
@@ -207,7 +207,7 @@ def sampling(specs: Sequence[PlannerSpec], option: str) -> tuple[PlannerSpec, ..
     )
 
 
-def with_preset(spec: PlannerSpec, name: str) -> PlannerSpec:
+def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
     """A model with the settings that a preset has for it, where none were given.
 
     Raises:
@@ -231,7 +231,7 @@ Guide = Literal["codes", "none"]
 class RefineConfig(AsksModels, RunsConfig):
     """How drafts are reviewed, and rewritten by the tested models that made them."""
 
-    spec = PlannerSpec
+    spec = TestedModelSpec
     others = ("critic",)
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -246,7 +246,7 @@ class RefineConfig(AsksModels, RunsConfig):
     guide: Guide = Field(
         default="codes", description="Whether a model's review goes by the six error codes."
     )
-    critic: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+    critic: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
         default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
     )
     rounds: int = Field(
@@ -265,7 +265,7 @@ class RefineConfig(AsksModels, RunsConfig):
         default=None,
         description="JSONL file of the cases; without it that of the run, or the drafts' own rows.",
     )
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
         default=(),
         description="Tested models with their addresses, as for predict; without it as the run "
         "asked them. A draft's model may be named without provider.",
@@ -307,14 +307,16 @@ class RefineConfig(AsksModels, RunsConfig):
         return self.mode + ("+" if self.guide == "codes" else "-")
 
 
-def _specs(value: Any) -> list[PlannerSpec]:
-    """One or several models, each a name, a PlannerSpec or its fields."""
+def _specs(value: Any) -> list[TestedModelSpec]:
+    """One or several models, each a name, a TestedModelSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
-    if odd := [each for each in models if not isinstance(each, str | PlannerSpec | dict)]:
-        raise ValueError(f"expected a model's name or a PlannerSpec, got {odd[0]!r}")
+    if odd := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
+        raise ValueError(f"expected a model's name or a TestedModelSpec, got {odd[0]!r}")
     models = [{"model": each} if isinstance(each, str) else each for each in models]
-    specs = [each if isinstance(each, PlannerSpec) else PlannerSpec(**each) for each in models]
+    specs = [
+        each if isinstance(each, TestedModelSpec) else TestedModelSpec(**each) for each in models
+    ]
     names = [spec.model for spec in specs]
     if again := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"expected each model once, got {again} again")

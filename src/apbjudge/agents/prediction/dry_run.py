@@ -13,7 +13,7 @@ from ...protocols.images import characters
 from ...runs.rows import BadRow
 from .asking import AskingSession
 from .source import CaseSource
-from .worker import Planner, PredictWorker
+from .worker import AskedModel, PredictWorker
 
 
 def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
@@ -29,11 +29,11 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
     source = session.source
     is_finished = session.finished_before()
     nobody = ScriptedClient(lambda request: "")  # prompts are only rendered here
-    planners = [Planner(spec, nobody, can_see(spec)) for spec in session.specs]
-    worker = session.worker(planners)
+    asked_models = [AskedModel(spec, nobody, can_see(spec)) for spec in session.specs]
+    worker = session.worker(asked_models)
     if not (isinstance(worker, PredictWorker) and isinstance(source, CaseSource)):
         raise TypeError(f"session: expected one of predictions, got one of {session.run.__name__}")
-    counts: list[Counter[str]] = [Counter() for _ in planners]
+    counts: list[Counter[str]] = [Counter() for _ in asked_models]
     places = [known_place(spec, session.resources.cache) for spec in session.specs]
     with open_known_cache(session.resources) as cache:
         for entry in source:
@@ -41,7 +41,7 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
                 for count in counts:
                     count.update(rows=1, bad_rows=1)
                 continue
-            count, planner = counts[entry.at], planners[entry.at]
+            count, asked_model = counts[entry.at], asked_models[entry.at]
             count["rows"] += 1
             try:
                 fields = worker.job(entry).fields
@@ -55,7 +55,7 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
             if is_finished(fields):
                 count["finished"] += 1
                 continue
-            request = planner.request(messages, entry.sample, entry.case_id)
+            request = asked_model.request(messages, entry.sample, entry.case_id)
             key = cache_key(request.key(places[entry.at]), "text")
             if cache is not None and cache.get(key) is not None:
                 count["reused"] += 1
@@ -63,6 +63,6 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
             count.update(calls=1, pictures=len(prompt.images), characters=length)
     notes = tuple(filter(None, (source.reading.text, *source.gaps.lines())))
     return [
-        forecast_of(planner.spec, count, session.resources.cache, notes=notes)
-        for planner, count in zip(planners, counts, strict=True)
+        forecast_of(asked_model.spec, count, session.resources.cache, notes=notes)
+        for asked_model, count in zip(asked_models, counts, strict=True)
     ]

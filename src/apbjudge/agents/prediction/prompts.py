@@ -19,7 +19,7 @@ from ...protocols.images import ImagePart, content_of, image_part, is_image, rea
 from ...records import Item
 from ...records.run_folder import mapping
 from ...records.tools import Toolset, pretty, tool_lines
-from .config import PlannerSpec
+from .config import TestedModelSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
 
 IMAGE_MARK = "<image>"
@@ -138,7 +138,7 @@ class CasePromptMaker:
         self._max_text_bytes = max_text_bytes
 
     @classmethod
-    def of(cls, prompts: str, roots: Sequence[Path], spec: PlannerSpec) -> CasePromptMaker:
+    def of(cls, prompts: str, roots: Sequence[Path], spec: TestedModelSpec) -> CasePromptMaker:
         """The maker of a prompt set by name, with the limits of a model.
 
         Raises:

@@ -30,7 +30,7 @@ from ...records.responses import read_response
 from ...records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ...runs.loop import QUIET, Events, Job
 from .asking import AskingSession, carry_out_alone, folder_named
-from .config import PlannerSpec, RefineConfig
+from .config import RefineConfig, TestedModelSpec
 from .prompt_sets import PromptSet, load_prompt_set
 from .prompts import VIEW_NAMES, CasePromptMaker, logged
 from .reviews import (
@@ -48,8 +48,8 @@ from .source import DraftSource, RefineTask
 from .worker import (
     PREDICTION_RECORDS,
     Account,
+    AskedModel,
     AskingWorker,
-    Planner,
     account_of,
     attempted,
     failure,
@@ -77,13 +77,13 @@ class RefineWorker(AskingWorker):
 
     def __init__(
         self,
-        planners: Sequence[Planner],
+        asked_models: Sequence[AskedModel],
         prompts: CasePromptMaker,
         reviewer: Reviewer,
         review_prompts: PromptSet,
         config: RefineConfig,
     ) -> None:
-        self._planners = {planner.spec.model: planner for planner in planners}
+        self._asked_models = {asked_model.spec.model: asked_model for asked_model in asked_models}
         self._prompts = prompts
         self._reviewer = reviewer
         self._review_prompts = review_prompts
@@ -92,17 +92,17 @@ class RefineWorker(AskingWorker):
     def job(self, row: RefineTask) -> Job[JsonRow]:
         """The job of a draft; raises RowError where its case can't be shown."""
         item = row.item
-        planner = self._planner_of(item.tested_model)
+        asked_model = self._tested_model_of(item.tested_model)
         prompt = self._prompts.make(item)
-        planner.check(prompt)
-        draft = Draft(item, prompt, row.sample, planner)
+        asked_model.check(prompt)
+        draft = Draft(item, prompt, row.sample, asked_model)
         self._reviewer.check(draft)
         fields = {
             "id": item.item_id,
             "case_id": item.case_id,
             "tested_model": item.tested_model,
             "line": item.line,
-            "fingerprint": planner.fingerprint(prompt.messages(), row.sample, item.response),
+            "fingerprint": asked_model.fingerprint(prompt.messages(), row.sample, item.response),
         }
         account = _Account()
         return Job(
@@ -110,18 +110,18 @@ class RefineWorker(AskingWorker):
             lambda: attempted(fields, account, self._refine(draft, fields, row, account)),
         )
 
-    def _planner_of(self, tested_model: str) -> Planner:
+    def _tested_model_of(self, tested_model: str) -> AskedModel:
         """The tested model of that name, or the only one of it at whatever provider."""
-        if (planner := self._planners.get(tested_model)) is not None:
-            return planner
+        if (asked_model := self._asked_models.get(tested_model)) is not None:
+            return asked_model
         bare = {
-            name: name.rpartition("/")[2].casefold() for name in (tested_model, *self._planners)
+            name: name.rpartition("/")[2].casefold() for name in (tested_model, *self._asked_models)
         }
-        same = [name for name in self._planners if bare[name] == bare[tested_model]]
+        same = [name for name in self._asked_models if bare[name] == bare[tested_model]]
         if len(same) != 1:
-            expected = f"one of {', '.join(same or self._planners)} (--model names more)"
+            expected = f"one of {', '.join(same or self._asked_models)} (--model names more)"
             raise RowError("tested_model", expected, tested_model)
-        return self._planners[same[0]]
+        return self._asked_models[same[0]]
 
     async def _refine(
         self, draft: Draft, fields: JsonRow, task: RefineTask, account: _Account
@@ -161,9 +161,9 @@ class RefineWorker(AskingWorker):
             *self._reviewer.continued(draft, review.text),
             {"role": "user", "content": asked},
         ]
-        planner = draft.planner
-        request = planner.request(messages, draft.sample, draft.item.case_id)
-        completion = await planner.ask(request)
+        asked_model = draft.asked_model
+        request = asked_model.request(messages, draft.sample, draft.item.case_id)
+        completion = await asked_model.ask(request)
         account.add(completion)
         response = response_of(completion)
         row = {
@@ -311,14 +311,16 @@ class _Origin:
         return stated if stated is not None and stated.is_dir() else None
 
     @property
-    def specs(self) -> tuple[PlannerSpec, ...]:
+    def specs(self) -> tuple[TestedModelSpec, ...]:
         """The tested models as the run asked them.
 
         Raises:
             OptionError: If a stranger's manifest says where to send prompts and keys.
         """
         models = mapping(self.manifest.get("models"))
-        specs = tuple(PlannerSpec(**mapping(mapping(of).get("settings"))) for of in models.values())
+        specs = tuple(
+            TestedModelSpec(**mapping(mapping(of).get("settings"))) for of in models.values()
+        )
         for spec in specs if not is_own(self.manifest) else ():
             if spec.api_base or spec.params:
                 raise OptionError(
@@ -373,8 +375,8 @@ def refine_session(
             "codes may favour its results"
         )
 
-    def worker(planners: Sequence[Planner]) -> RefineWorker:
-        tested, other = planners[: len(specs)], planners[len(specs) :]
+    def worker(asked_models: Sequence[AskedModel]) -> RefineWorker:
+        tested, other = asked_models[: len(specs)], asked_models[len(specs) :]
         reviewer = _reviewer(config, texts, other[0] if other else None, source.roots)
         return RefineWorker(tested, maker, reviewer, texts, config)
 
@@ -409,7 +411,7 @@ def refine_session(
 
 
 def _reviewer(
-    config: RefineConfig, texts: PromptSet, critic: Planner | None, roots: Sequence[Path]
+    config: RefineConfig, texts: PromptSet, critic: AskedModel | None, roots: Sequence[Path]
 ) -> Reviewer:
     """Who reviews."""
     if config.mode == "static":

@@ -22,7 +22,7 @@ from ...records import Condition, Item, Usage, Verdict
 from .config import Guide
 from .prompt_sets import PromptSet
 from .prompts import CasePrompt, placed
-from .worker import Planner
+from .worker import AskedModel
 
 _PARTS = ("review.system", "review.user", "final")
 REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in _PARTS)
@@ -74,13 +74,13 @@ class Draft:
         item: The case with the draft as its response.
         prompt: What the tested model was shown of the case.
         sample: Number of the prediction among several.
-        planner: Whose draft it is.
+        asked_model: Whose draft it is.
     """
 
     item: Item
     prompt: CasePrompt
     sample: int
-    planner: Planner
+    asked_model: AskedModel
 
     @property
     def text(self) -> str:
@@ -129,7 +129,7 @@ class ModelReviewer(Reviewer):
         critic: Who is asked; None for the tested model.
     """
 
-    def __init__(self, prompts: PromptSet, guide: Guide, critic: Planner | None) -> None:
+    def __init__(self, prompts: PromptSet, guide: Guide, critic: AskedModel | None) -> None:
         self.model = critic.spec.model if critic is not None else None
         self._prompts = prompts
         self._guide: Guide = guide
@@ -142,9 +142,9 @@ class ModelReviewer(Reviewer):
 
     async def review(self, draft: Draft) -> Review:
         """Asks for a review."""
-        planner = self._critic or draft.planner
-        request = planner.request(self._messages(draft), draft.sample, draft.item.case_id)
-        completion = await planner.ask(request)
+        asked_model = self._critic or draft.asked_model
+        request = asked_model.request(self._messages(draft), draft.sample, draft.item.case_id)
+        completion = await asked_model.ask(request)
         return _review_of(completion)
 
     def _messages(self, draft: Draft) -> list[dict[str, Any]]:
@@ -259,7 +259,7 @@ class JudgeReviewer(Reviewer):
         is_oracle: Whether it sees the reference and what is special about the case.
     """
 
-    def __init__(self, judge: LLMJudge, critic: Planner, *, is_oracle: bool) -> None:
+    def __init__(self, judge: LLMJudge, critic: AskedModel, *, is_oracle: bool) -> None:
         self.model = judge.name
         self._judge = judge
         self._critic = critic

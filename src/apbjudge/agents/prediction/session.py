@@ -87,7 +87,7 @@ def session_of(
     cases: Cases, config: PredictConfig, resources: Resources, events: Events
 ) -> AskingSession[PredictionRun]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
-    specs = config.planners
+    specs = config.specs
     if len({(spec.max_image_bytes, spec.max_text_bytes) for spec in specs}) > 1:
         raise OptionError(
             "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
@@ -111,7 +111,7 @@ def session_of(
         specs=specs,
         resources=resources,
         known_by=identity,
-        worker=lambda planners: PredictWorker(planners, maker, full=full),
+        worker=lambda asked_models: PredictWorker(asked_models, maker, full=full),
         about={**about_cases(source, maker.prompts), "samples": config.samples},
         events=events,
         in_memory=config.out is None,

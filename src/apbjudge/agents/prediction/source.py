@@ -16,7 +16,7 @@ from ...records.gaps import Gaps
 from ...records.keys import KeySet, short_key
 from ...records.tools import build_toolset
 from ...runs.rows import BadRow, RawRow, RowSource, known
-from .config import PlannerSpec
+from .config import TestedModelSpec
 from .prompts import CasePrompt, CasePromptMaker
 
 Cases = str | PathLike[str] | Iterable[Mapping[str, Any]]
@@ -95,7 +95,7 @@ def case_prompt(source: CaseSource, case_id: str, prompts: str) -> CasePrompt:
         OptionError: If no row has the id, or there is no such prompt set.
         InputError: If the row with the id is bad.
     """
-    maker = CasePromptMaker.of(prompts, source.roots, PlannerSpec(model="prompt"))
+    maker = CasePromptMaker.of(prompts, source.roots, TestedModelSpec(model="prompt"))
     for case in source.read_cases():
         if isinstance(case, BadRow):
             if case.item_id == case_id:

@@ -21,7 +21,7 @@ from ...records.run_folder import PREDICTIONS, mapping
 from ...runs.loop import Job
 from ...runs.resume import BAD_INPUT, RecordKind
 from ...runs.rows import BadRow
-from .config import PlannerSpec
+from .config import TestedModelSpec
 from .prompts import CasePrompt, CasePromptMaker, logged
 from .source import PredictTask
 
@@ -101,7 +101,7 @@ PREDICTION_RECORDS = asking_records(
 
 
 @dataclass(slots=True)
-class Planner:
+class AskedModel:
     """A tested model: its settings, what answers for it, and whether it can be shown pictures.
 
     Attributes:
@@ -109,7 +109,7 @@ class Planner:
         served: How often each name of a model was reported by the endpoint.
     """
 
-    spec: PlannerSpec
+    spec: TestedModelSpec
     client: Client
     sees: bool
     note: Callable[[str], None] = lambda message: None
@@ -193,19 +193,19 @@ class PredictWorker(AskingWorker):
     """
 
     def __init__(
-        self, planners: Sequence[Planner], prompts: CasePromptMaker, *, full: bool
+        self, asked_models: Sequence[AskedModel], prompts: CasePromptMaker, *, full: bool
     ) -> None:
-        self._planners = planners
+        self._asked_models = asked_models
         self.prompts = prompts
         self._full = full
 
     def job(self, row: PredictTask) -> Job[Row]:
         """The job of a task; raises RowError where its case can't be shown to the model."""
-        planner = self._planners[row.at]
+        asked_model = self._asked_models[row.at]
         prompt = row.case.prompt(self.prompts)
-        planner.check(prompt)
+        asked_model.check(prompt)
         messages = prompt.messages()
-        fingerprint = planner.fingerprint(messages, row.sample)
+        fingerprint = asked_model.fingerprint(messages, row.sample)
         fields = {
             "id": row.id,
             "case_id": row.case_id,
@@ -225,9 +225,9 @@ class PredictWorker(AskingWorker):
         messages: list[dict[str, Any]],
         prompt: CasePrompt,
     ) -> Row:
-        planner = self._planners[row.at]
-        request = planner.request(messages, row.sample, row.case_id)
-        completion = await planner.ask(request)
+        asked_model = self._asked_models[row.at]
+        request = asked_model.request(messages, row.sample, row.case_id)
+        completion = await asked_model.ask(request)
         response = response_of(completion)
         thinking = "" if response.strip() else completion.reasoning
         item = row.case.item

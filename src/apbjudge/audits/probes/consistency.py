@@ -25,7 +25,7 @@ SPEC = ProbeSpec(
 SAME = 0.10
 """Two runs that differ in more than a tenth of their verdicts can't be compared item by item."""
 WARMER = 0.15
-"""Temperature 1 lets every doubt show; more flips than this are no doubts about a few items."""
+"""Temperature 1 shows every uncertainty; more flips than this are not about a few items."""
 
 Groups = Mapping[str, list[list[Response]]]
 """By settings, the responses to one variant, two at least."""

@@ -121,9 +121,9 @@ def _figures(
             yield ProbeMetric(name=f"grade drop, {name}", estimate=estimate, unit="plain")
     for code, of in by_code.items():
         estimate = share_of(of, [r.is_proven for r in of])
-        yield ProbeMetric(name=f"proven by code, {code}", estimate=estimate)
+        yield ProbeMetric(name=f"proven by rule, {code}", estimate=estimate)
     for code, of in _by_code(r for r in faults if not r.is_proven).items():
-        name = f"caught {code}, not proven by code"
+        name = f"caught {code}, not proven by rule"
         yield ProbeMetric(name=name, estimate=share_of(of, _caught(of)))
     enforced = [r for r in faults if r.enforced is not None]
     for name, of in {"all codes": enforced, **_by_code(enforced)}.items():
@@ -188,7 +188,7 @@ def _tables(
             "n": n,
             "caught": caught,
             "named": named,
-            "proven by code": lambda of: mean_text([r.is_proven for r in of]),
+            "proven by rule": lambda of: mean_text([r.is_proven for r in of]),
             "grade drop": drop,
         },
     )
@@ -241,7 +241,7 @@ def _notes(faults: Sequence[Response]) -> Iterable[str]:
         )
     if proven := sum(r.is_proven for r in faults):
         shown = any(r.is_informed for r in faults)
-        yield f"{proven} of {n} planted faults are proven by code; " + (
+        yield f"{proven} of {n} planted faults are proven by rule; " + (
             "the judge was shown the proof, and `grade` enforces it: the figures are about "
             "the judge's own verdicts, before that"
             if shown

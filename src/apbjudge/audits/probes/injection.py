@@ -89,6 +89,6 @@ def _notes(pairs: Sequence[Pair]) -> Iterable[str]:
     yield "payloads are placed in plans with a planted fault that code can't prove"
     if proven := sum(response.is_informed for response, _ in pairs):
         yield (
-            f"{proven} of {len(pairs)} were proven faulty by code all the same, and the judge was "
+            f"{proven} of {len(pairs)} were proven faulty by rule all the same, and the judge was "
             "shown the proof"
         )

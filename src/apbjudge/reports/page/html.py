@@ -83,7 +83,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
             changed=None if report.changed is None else _changed_list(report.changed),
             count=details.index.count,
             leads=details.index.leads(names),
-            first=details.index.first_looks(names, [judge.by_code for judge in report.judges]),
+            first=details.index.first_looks(names, [judge.by_rule for judge in report.judges]),
             headlines={judge.name: by_judge.get(judge.name) for judge in report.judges},
             policy="default-src 'none'; "
             f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

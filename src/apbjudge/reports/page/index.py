@@ -38,7 +38,7 @@ _COLUMNS: Mapping[str, tuple[str, float]] = {
 _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "human": ("Judge and humans differ", {"human": "differs", "sort": "human"}),
     "overridden": ("Changed by a proven fault or a rule", {"overridden": "yes"}),
-    "unsure": ("The judge is unsure", {"doubt": "0.7", "sort": "doubt"}),
+    "unsure": ("The judge is unsure", {"uncertainty": "0.7", "sort": "uncertainty"}),
     "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
     "unscored": ("Without a verdict", {"verdict": "unscored"}),
 }
@@ -46,7 +46,7 @@ _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 UNSURE = 0.7
-"""Bits of doubt about the verdict from which an item deserves a look."""
+"""Bits of uncertainty about the verdict from which an item deserves a look."""
 
 _FIRST = 6
 """Items that the overview names."""
@@ -85,8 +85,8 @@ class _Verdicts:
     def add(self, judged: Mapping[str, Any] | None, reasons: _Texts, codes: _Texts) -> None:
         """Adds a row of ``judgements.jsonl`` or a consensus; None for neither."""
         row = judged or {}
-        doubt: Mapping[str, Any] = row.get("doubt") or {}
-        entropy: Mapping[str, float] = doubt.get("entropy") or {}
+        uncertainty: Mapping[str, Any] = row.get("uncertainty") or {}
+        entropy: Mapping[str, float] = uncertainty.get("entropy") or {}
         errors = row.get("errors")
         marks = {
             _OVERRIDDEN: row.get("overrides"),
@@ -133,12 +133,12 @@ class _Verdicts:
             "unsure": (sum(bits >= UNSURE for bits in self.columns["entropy"]), n_own),
         }
 
-    def look(self, at: int, human: _Verdicts, *, by_code: bool) -> tuple[float, list[str]]:
+    def look(self, at: int, human: _Verdicts, *, by_rule: bool) -> tuple[float, list[str]]:
         """How much an entry deserves a look, 0 for not at all, and why."""
         own, theirs = self.letters[at], human.letters[at]
         weight, why = 0.0, list[str]()
         # code that proves nothing does not contradict anybody
-        if {own, theirs} == {CORRECT, INCORRECT} and not (by_code and own == CORRECT):
+        if {own, theirs} == {CORRECT, INCORRECT} and not (by_rule and own == CORRECT):
             gap = abs(self.columns["grade"][at] - human.columns["grade"][at])
             weight += 2.0 + (1.0 if math.isnan(gap) else gap)
             why.append(f"{_WORDS[own]}, humans say {_WORDS[theirs]}")
@@ -242,12 +242,12 @@ class Index:
                 lead(f"{text}{whose}", {**judge, **state}, *tally[key])
         return leads
 
-    def first_looks(self, names: Sequence[str], by_code: Sequence[bool]) -> list[dict[str, Any]]:
-        """The items that deserve a look most: where judge and humans, code or doubt are at odds.
+    def first_looks(self, names: Sequence[str], by_rule: Sequence[bool]) -> list[dict[str, Any]]:
+        """Items that deserve a look most: where judge and humans or rule differ, or it is unsure.
 
         Args:
             names: The judges' names.
-            by_code: Which of them are code alone.
+            by_rule: Which of them are code alone.
 
         Returns:
             ``id``, ``model``, ``query`` (its first words), ``why`` (pairs of a judge and its
@@ -255,8 +255,8 @@ class Index:
         """
 
         def looks(at: int) -> list[tuple[str, float, list[str]]]:
-            judged = zip(names, self._judges, by_code, strict=True)
-            every = ((n, *one.look(at, self._human, by_code=of)) for n, one, of in judged)
+            judged = zip(names, self._judges, by_rule, strict=True)
+            every = ((n, *one.look(at, self._human, by_rule=of)) for n, one, of in judged)
             return [look for look in every if look[1]]
 
         weights = ((sum(look[1] for look in looks(at)), -at) for at in range(self.count))

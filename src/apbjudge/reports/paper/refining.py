@@ -258,11 +258,11 @@ def _competing(pairs: _Pairs, key: str) -> _Figure:
 
 def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:
     """Marks a rate as an upper bound where code alone judged: it proves faults only."""
-    by_code = any(
-        run.columns.by_code[run.columns.profile[rows]].any()
+    by_rule = any(
+        run.columns.by_rule[run.columns.profile[rows]].any()
         for run, rows in ((pairs.base, pairs.at), (pairs.run, pairs.on))
     )
-    return replace(estimate, bound="upper") if by_code else estimate
+    return replace(estimate, bound="upper") if by_rule else estimate
 
 
 def _count(marks: Vector, sample: Sample) -> Estimate:
@@ -413,8 +413,8 @@ def _circular(pairs: _Pairs, way: Way) -> str:
                 return f"the critic {critic}{served} and the judge {judge} may be one model"
     if way.mode == "judge" and _grades_by_codes(pairs.base.columns):
         return "the critique is a judge's verdict"
-    if way.mode == "static" and pairs.base.columns.by_code.all():
-        return "critique and verdict are the same proofs by code"
+    if way.mode == "static" and pairs.base.columns.by_rule.all():
+        return "critique and verdict are the same proofs by rule"
     return ""
 
 

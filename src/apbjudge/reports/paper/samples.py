@@ -75,7 +75,7 @@ def sample_figures(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
     rates = {"CR": rate(outcome, sample)}
     passes = pass_estimates(cases, outcome, ks, sample=sample)
     rates |= {name: of for name, of in passes.items() if name != "pass^1"}
-    if c.by_code[c.profile[rows]].any():  # code alone proves faults, not correctness
+    if c.by_rule[c.profile[rows]].any():  # code alone proves faults, not correctness
         rates = {name: replace(of, bound="upper") for name, of in rates.items()}
     n_scored = int(c.scored[rows].sum())
     counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}

@@ -139,11 +139,11 @@
       },
     },
     {
-      key: "doubt",
+      key: "uncertainty",
       label: "Certainty",
       options: (index) => (index.judges.some((judge) => judge.entropy) ? [
-        ["0.9", "low: doubt ≥ 0.9 bit"], ["0.7", "doubt ≥ 0.7 bit"], ["0.4", "doubt ≥ 0.4 bit"],
-        ["0.01", "any doubt"],
+        ["0.9", "low: uncertainty ≥ 0.9 bit"], ["0.7", "uncertainty ≥ 0.7 bit"], ["0.4", "uncertainty ≥ 0.4 bit"],
+        ["0.01", "any uncertainty"],
       ] : []),
       test: (index, judge, value) => (at) =>
         Boolean(judge.entropy) && judge.entropy[at] !== null && judge.entropy[at] >= Number(value),
@@ -247,7 +247,7 @@
       of: (index, judge) => (at) => gradeOf(judge, at) ?? NaN,
     },
     {
-      key: "doubt",
+      key: "uncertainty",
       label: "least certain first",
       of: (index, judge) => (at) => -(judge.entropy?.[at] ?? NaN),
     },
@@ -269,7 +269,7 @@
 
   const OFFERED = {
     grade: (index) => index.judges.some((judge) => judge.grade),
-    doubt: (index) => index.judges.some((judge) => judge.entropy),
+    uncertainty: (index) => index.judges.some((judge) => judge.entropy),
     human: (index) => index.judges.length > 0 && /[^-]/.test(index.human.verdict),
     change: (index) => Boolean(index.changes),
   };

@@ -217,7 +217,7 @@
       verdicts(view),
       files(view), condition(view), trajectory(view),
       view.isRun ? run(view) : known ? [plans(view), chain(view)] :
-        section(view.level + 1, "chains", "Found by code", generalFindings(view)),
+        section(view.level + 1, "chains", "Found by rule", generalFindings(view)),
       material(view));
   };
 

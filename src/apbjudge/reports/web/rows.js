@@ -10,7 +10,7 @@
     ["?", "no verdict, and why", "open"], ["·", "not judged by this judge", "none"],
     ["–", "no fault that code could prove", "none"], ["0.6", "grade, 0 to 1", ""], ["E5", "error code that is set", ""],
     ["differs", "the verdict is not the humans'", "fails"], ["↺", "a rule changed the verdict", "open"],
-    ["⚡", "the judge contradicted itself", "open"], ["≈", "doubt of at least 0.7 bit", "open"],
+    ["⚡", "the judge contradicted itself", "open"], ["≈", "uncertainty of at least 0.7 bit", "open"],
   ];
 
   function gradeText(grade) {

@@ -71,7 +71,7 @@
       when(step.retrieval && !step.retrieval.tools, () => tag("wrong", "✕ search failed")),
       when(failed, () => tag("wrong", "✕ error")),
       when((step.calls || []).some((call) => call.error), () => tag("wrong", "✕ unreadable call")),
-      when(findingsOf(view, step).length, () => tag("noisy", "found by code")),
+      when(findingsOf(view, step).length, () => tag("noisy", "found by rule")),
     ].flat().filter(Boolean);
   };
 

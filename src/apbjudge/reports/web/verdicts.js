@@ -115,7 +115,7 @@
     return method === "panel" ? count(n, "judge", "judges") : count(n, "reply", "replies");
   };
 
-  const doubt = (said) => {
+  const uncertainty = (said) => {
     const name = (field) => (field === "is_correct" ? "correct" : field);
     const shares = Object.entries(said.shares || {})
       .filter(([field, share]) => share > 0 || field === "is_correct")
@@ -127,7 +127,7 @@
     return facts([
       ["how sure", `${shares.join(", ")} (${source(said)})`],
       ["grades given", when(grades.length, () => grades.join(", "))],
-      ["doubt about the verdict", when(Number.isFinite(entropy), () =>
+      ["uncertainty about the verdict", when(Number.isFinite(entropy), () =>
         `${entropy.toFixed(2)} bits of 1`)],
     ]);
   };
@@ -163,7 +163,7 @@
     when(said.reasoning && !(said.byCode && said.is_correct), () => words(said.reasoning)),
     when(said.reply_fields, () => facts(Object.entries(said.reply_fields)
       .map(([name, value]) => [name, typeof value === "boolean" ? yesNo(value) : text(value)]))),
-    when(said.doubt, () => doubt(said.doubt)),
+    when(said.uncertainty, () => uncertainty(said.uncertainty)),
     details("Particulars", () => small(said) || node("p.muted", "none")),
     said.raw ? details("Raw reply", () => code(said.raw)) : null);
 

@@ -143,7 +143,7 @@ def test_the_four_cells_and_what_follows_from_them(tmp_path: Path) -> None:
     assert figures.metrics["successes_wrong"].value == 5 / 35
     assert figures.correct_failure_ids == tuple(f"task-{i}" for i in range(30, 40))
     assert figures.wrong_success_ids == tuple(f"task-{i}" for i in range(40, 45))
-    assert (figures.by_code, figures.score) == (False, "is_correct")
+    assert (figures.by_rule, figures.score) == (False, "is_correct")
     # of a verdict the AUC is the mean of sensitivity and specificity
     assert figures.metrics["auc"].value == pytest.approx((30 / 35 + 15 / 25) / 2)
     phi = (30 * 15 - 10 * 5) / sqrt(40 * 20 * 35 * 25)
@@ -349,7 +349,7 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     path = write(tmp_path / "executed.jsonl", rows)
     report = apbjudge.validate(path, judged=tmp_path / "static")
     (figures,) = report.groups[0].plans
-    assert figures.by_code
+    assert figures.by_rule
     assert [figures.cells["correct_success"], figures.cells["wrong_success"]] == [1, 1]
     assert figures.metrics["correct_failure"].bound == "upper"
     assert figures.metrics["wrong_failure"].bound == "lower"

@@ -232,7 +232,7 @@ def private_reference(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
     """Values that the query states and that nobody could know, look up or guess without it."""
-    values = (literal[2] for literal in _literals(seed) if not any(_doubts(seed, *literal)))
+    values = (literal[2] for literal in _literals(seed) if not any(_uncertainties(seed, *literal)))
     return tuple(dict.fromkeys(values))
 
 
@@ -254,10 +254,10 @@ def _literals(seed: Seed) -> list[_Literal]:
 def _without(
     seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
 ) -> tuple[str, str]:
-    """The query without a value, and what is doubtful about it; empty where nothing is."""
+    """The query without a value, and what is uncertain about it; empty where nothing is."""
     query = seed.run.query
-    if doubt := next(_doubts(seed, call, parameter, text, place), ""):
-        return query, doubt
+    if uncertainty := next(_uncertainties(seed, call, parameter, text, place), ""):
+        return query, uncertainty
     left = without_sentence(query, *place)
     if left is None or is_worded(text, left):
         return query, "the value has no sentence of its own; --model rewrites such queries"
@@ -272,7 +272,7 @@ def _without(
     return left, "another value would be lost" if lost else ""
 
 
-def _doubts(
+def _uncertainties(
     seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
 ) -> Iterator[str]:
     """Why the task may be solved without a value."""

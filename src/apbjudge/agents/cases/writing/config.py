@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from ....config import Names, Option
 from ....llm.limits import Limits
 from ....llm.model_spec import AsksModels
-from ...prediction.config import PlannerSpec
+from ...prediction.config import TestedModelSpec
 
 Kind = Literal["query", "plan", "distractors", "private"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -31,17 +31,17 @@ UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
 class WriteConfig(AsksModels, Limits):
     """Which model writes what of the cases, and what that may cost."""
 
-    spec = PlannerSpec
+    spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "write repairs write_prompts",
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "cache",
     }
 
-    model: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+    model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
         description="A model that writes what code can't, MODEL or MODEL@ADDRESS; without it "
-        "cases are built by code alone.",
+        "cases are built by rule alone.",
     )
     write: Names = Field(
         default=(),

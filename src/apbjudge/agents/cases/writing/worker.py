@@ -10,7 +10,7 @@ from ....llm.base import Completion
 from ....llm.reasks import ask_until
 from ....runs.loop import Job
 from ...prediction.prompt_sets import PromptSet
-from ...prediction.worker import Account, AskingWorker, Planner, attempted, response_of
+from ...prediction.worker import Account, AskedModel, AskingWorker, attempted, response_of
 from .prompts import messages_of, repair_of
 from .records import CUT_OFF, REFUSED, Row, is_final
 from .rules import Complaint, TextReading, read_reply
@@ -23,16 +23,16 @@ class WritingWorker(AskingWorker):
     """Has a text written and asks again, with the complaints, for one that is not accepted.
 
     Args:
-        planner: The model.
+        asked_model: The model.
         prompts: What it is sent.
         repairs: How often it is asked again at most.
         writings: What was written in earlier sessions.
     """
 
     def __init__(
-        self, planner: Planner, prompts: PromptSet, repairs: int, writings: Writings
+        self, asked_model: AskedModel, prompts: PromptSet, repairs: int, writings: Writings
     ) -> None:
-        self._planner = planner
+        self._asked_model = asked_model
         self._prompts = prompts
         self._repairs = repairs
         self._writings = writings
@@ -45,7 +45,7 @@ class WritingWorker(AskingWorker):
             "seed": task.seed,
             "kind": task.kind,
             "task": task.digest,
-            "model": self._planner.spec.model,
+            "model": self._asked_model.spec.model,
             "line": row.line,
             "fingerprint": self._fingerprint(task, messages),
         }
@@ -60,14 +60,14 @@ class WritingWorker(AskingWorker):
         if record is not None and is_final(record, self._repairs):
             return record["fingerprint"]
         tried = "0" if record is None else str(len(record["attempts"]))
-        return self._planner.fingerprint(messages, 0, task.digest, tried)
+        return self._asked_model.fingerprint(messages, 0, task.digest, tried)
 
     async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
         account, attempts = Account(), list[Row]()
         readings: list[TextReading] = []
 
         def ask() -> Awaitable[Completion]:
-            return self._planner.ask(self._planner.request(messages, 0, task.seed))
+            return self._asked_model.ask(self._asked_model.request(messages, 0, task.seed))
 
         def read(completion: Completion) -> TextReading | None:
             nonlocal messages
@@ -96,7 +96,7 @@ class WritingWorker(AskingWorker):
             "complaints": [complaint.text for complaint in best.complaints],
             "attempts": attempts,
             **account.to_json(),
-            "settings": self._planner.spec.asked["settings"],
+            "settings": self._asked_model.spec.asked["settings"],
             "prompt_set": self._prompts.name,
             "line": fields["line"],
             "fingerprint": fields["fingerprint"],
@@ -106,7 +106,7 @@ class WritingWorker(AskingWorker):
         self, completion: Completion, messages: list[dict[str, Any]], reading: TextReading
     ) -> Row:
         return {
-            "fingerprint": self._planner.fingerprint(messages, 0),
+            "fingerprint": self._asked_model.fingerprint(messages, 0),
             "reply": response_of(completion),
             "finish_reason": completion.finish_reason,
             "refusal": completion.refusal,

@@ -120,7 +120,9 @@ def write_texts(
             "models": {spec.model: spec.asked},
             "prompts": [prompts.name, prompts.digest],
         },
-        worker=lambda planners: WritingWorker(planners[0], prompts, config.repairs, writings),
+        worker=lambda asked_models: WritingWorker(
+            asked_models[0], prompts, config.repairs, writings
+        ),
         about={
             "repairs": config.repairs,
             "prompts": {"name": prompts.name, "sha256": prompts.digest},

@@ -1,1 +1,1 @@
-"""Entropy-guided branching (arXiv:2604.12126): alternatives are tried where an agent doubts."""
+"""Entropy-guided branching (arXiv:2604.12126): alternatives where an agent is uncertain."""

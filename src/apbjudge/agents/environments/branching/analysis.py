@@ -1,4 +1,4 @@
-"""Whether a model errs where it doubts: entropies of its choices against errors.
+"""Whether a model errs where it is uncertain: entropies of its choices against errors.
 
 Each choice has an entropy and is right or wrong. Choices are grouped by model, by how their
 distribution was estimated and by the number of samples: entropies of samples take few values and
@@ -330,27 +330,29 @@ class _BranchReader:
         """The verdicts of a judge, wrong where they differ from the labels of humans."""
         truth = self._truth()
         for judgement in read_judgements(path):
-            if not isinstance(judgement, Verdict) or judgement.doubt is None:
+            if not isinstance(judgement, Verdict) or judgement.uncertainty is None:
                 self.left_out["judgements without samples or logprobs"] += 1
                 continue
-            doubt = judgement.doubt
+            uncertainty = judgement.uncertainty
             label = truth.get((judgement.item_id or "", judgement.tested_model))
             if label is None:
                 label = truth.get((judgement.item_id or "", None))
-            if label is None or doubt.shares.get("is_correct") is None:
+            if label is None or uncertainty.shares.get("is_correct") is None:
                 self.left_out["verdicts without a label"] += 1
                 continue
-            yes = doubt.shares["is_correct"]
-            n_yes = round(yes * doubt.n)
-            is_sampled = doubt.method == "samples" and doubt.n > 0
+            yes = uncertainty.shares["is_correct"]
+            n_yes = round(yes * uncertainty.n)
+            is_sampled = uncertainty.method == "samples" and uncertainty.n > 0
             yield Choice(
                 model=judgement.judge,
-                estimator={"samples": "sampling", "logprobs": "logits"}.get(doubt.method, "panel"),
-                m=doubt.n,
+                estimator={"samples": "sampling", "logprobs": "logits"}.get(
+                    uncertainty.method, "panel"
+                ),
+                m=uncertainty.n,
                 case=judgement.case_id or judgement.item_id or str(judgement.line),
                 run=str(judgement.line),
                 position=-1,
-                entropy=self._of_counts([n_yes, doubt.n - n_yes])
+                entropy=self._of_counts([n_yes, uncertainty.n - n_yes])
                 if is_sampled
                 else shannon_entropy((yes, 1 - yes), unit=self._config.unit),
                 wrong=judgement.is_correct != label,

@@ -1,4 +1,4 @@
-"""Whether a model errs where it doubts, as text."""
+"""Whether a model errs where it is uncertain, as text."""
 
 from __future__ import annotations
 

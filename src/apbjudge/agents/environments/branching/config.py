@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ....config import Config, Option
-from ...prediction.config import PlannerSpec, TestedConfig
+from ...prediction.config import TestedConfig, TestedModelSpec
 from ..config import FirstTasks
 from .distributions import MOST_LABELS, LabelKind
 
@@ -62,7 +62,7 @@ class BranchConfig(Config):
 
 
 class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
-    """Which models carry out the plans, how their doubt is measured, and where it all goes."""
+    """Which models carry out the plans, how uncertainty is measured, and where it all goes."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
@@ -71,7 +71,7 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
         "Run": "overwrite cache",
     }
 
-    judge: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+    judge: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
         description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
     )

@@ -25,7 +25,7 @@ from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
 from ....trajectories.slate import SlateCases, load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named
-from ...prediction.worker import Account, AskingWorker, Planner, asking_records, attempted
+from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
 from ..plans import PlanLine
 from ..runner import Episode, EpisodeSource, Row
 from ..slate import RecordedOutputs, SlateEnvironment
@@ -97,13 +97,13 @@ class _Metered(NamedTuple):
     """A tested model as a client that keeps account of one case, and samples anew in each trial.
 
     Attributes:
-        planner: The model.
+        asked_model: The model.
         account: Of the case.
         trial: Number of the trial, from 0.
         samples: Samples of a choice, by which the numbers of samples of two trials differ.
     """
 
-    planner: Planner
+    asked_model: AskedModel
     account: Account
     trial: int
     samples: int
@@ -115,7 +115,7 @@ class _Metered(NamedTuple):
         if isinstance(seed := settings.get("seed"), int):
             settings["seed"] = seed + shift
         request = replace(request, sample=request.sample + shift, settings=settings)
-        completion = await self.planner.ask(request)
+        completion = await self.asked_model.ask(request)
         self.account.add(completion)
         return completion
 
@@ -129,11 +129,11 @@ class BranchWorker(AskingWorker):
     def __init__(
         self,
         cases: SlateCases,
-        planners: Sequence[Planner],
+        asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
-        verifier: Planner | None,
+        verifier: AskedModel | None,
     ) -> None:
-        self._cases, self._planners = cases, planners
+        self._cases, self._asked_models = cases, asked_models
         self._config, self._verifier = config, verifier
         self._recorded = RecordedOutputs(cases.by_id.values(), scope=config.scope)
         self._plans = {
@@ -143,7 +143,7 @@ class BranchWorker(AskingWorker):
 
     def job(self, row: Episode) -> Job[Row]:
         """The job of a case; raises RowError where it can't be run."""
-        planner = self._planners[row.at]
+        asked_model = self._asked_models[row.at]
         SlateEnvironment(self._recorded).reset(row.task)
         case = self._cases.by_id[row.task].model_dump(mode="json")
         # what other cases have recorded may answer as well
@@ -152,20 +152,22 @@ class BranchWorker(AskingWorker):
             "id": row.id,
             "tested_model": row.tested_model,
             "line": row.line,
-            "fingerprint": planner.fingerprint([case], row.trial, library),
+            "fingerprint": asked_model.fingerprint([case], row.trial, library),
         }
         account = Account()
         return Job(
             fields,
-            lambda: attempted(fields, account, self._run(row, fields, planner, account)),
+            lambda: attempted(fields, account, self._run(row, fields, asked_model, account)),
         )
 
-    async def _run(self, row: Episode, fields: Row, planner: Planner, account: Account) -> Row:
+    async def _run(
+        self, row: Episode, fields: Row, asked_model: AskedModel, account: Account
+    ) -> Row:
         config = self._config
-        client = _Metered(planner, account, row.trial, config.samples)
+        client = _Metered(asked_model, account, row.trial, config.samples)
         policy = ModelPolicy(
             client,
-            planner.spec,
+            asked_model.spec,
             m=config.samples,
             kind=config.labels,
             max_candidates=config.max_candidates,
@@ -207,7 +209,7 @@ def branch(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Branching:
-    """Lets tested models carry out given plans, and branches where they doubt.
+    """Lets tested models carry out given plans, and branches where uncertain.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 
@@ -246,9 +248,9 @@ def branch_session(
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     models = config.model
 
-    def worker(planners: Sequence[Planner]) -> BranchWorker:
-        verifier = planners[-1] if config.judge is not None else None
-        return BranchWorker(cases, planners[: len(models)], config, verifier)
+    def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
+        verifier = asked_models[-1] if config.judge is not None else None
+        return BranchWorker(cases, asked_models[: len(models)], config, verifier)
 
     return AskingSession(
         folder=config.out or folder_named(path, models, identity),

@@ -129,15 +129,15 @@ class ModeDifference:
 class PlanFigures:
     """Verdicts on plans against what came of executing them.
 
-    Where rules alone judged (``by_code``), *wrong* is a provable fault, and *correct* is merely
+    Where rules alone judged (``by_rule``), *wrong* is a provable fault, and *correct* is merely
     none: shares of *correct* are upper bounds, those of *wrong* lower ones.
 
     Attributes:
         judge: The judge.
         mode: The mode that executed the plans; empty for all modes with plans together.
         tasks: All tasks, or those in which doing nothing fails.
-        by_code: Whether rules alone judged all of these plans.
-        n_by_code: Plans that rules alone judged.
+        by_rule: Whether rules alone judged all of these plans.
+        n_by_rule: Plans that rules alone judged.
         n_tasks: Distinct tasks.
         detectable: The smallest true difference that these plans find with a power of 0.8.
         score: What ``auc`` and ``r`` are of: ``grade``, or ``is_correct`` where no plan has one.
@@ -150,8 +150,8 @@ class PlanFigures:
     judge: str
     mode: str
     tasks: Tasks
-    by_code: bool
-    n_by_code: int
+    by_rule: bool
+    n_by_rule: int
     n_tasks: int
     detectable: float | None
     score: Literal["grade", "is_correct"]
@@ -409,7 +409,7 @@ def _plan_figures(
     success, reward, sample = _columns([each.row for each in rows])
     correct = np.array([each.verdict.is_correct for each in rows], dtype=bool)
     grade = np.array([each.verdict.grade for each in rows], dtype=float)
-    n_by_code = sum(each.verdict.by_code for each in rows)
+    n_by_rule = sum(each.verdict.by_rule for each in rows)
     case = _numbers([each.row.case_id for each in rows])
     every = np.ones(len(rows), dtype=bool)
     contrast = part_difference(success.astype(float), correct, ~correct, sample, level=level)
@@ -440,14 +440,14 @@ def _plan_figures(
         "successes_wrong": rate(~correct, success),
         **{name: rate(here, every) for name, here in cells.items()},
     }
-    if by_code := n_by_code == len(rows):
+    if by_rule := n_by_rule == len(rows):
         estimates |= {name: replace(estimates[name], bound=of) for name, of in _BOUNDS.items()}
     return PlanFigures(
         judge=judge,
         mode=mode,
         tasks=tasks,
-        by_code=by_code,
-        n_by_code=n_by_code,
+        by_rule=by_rule,
+        n_by_rule=n_by_rule,
         n_tasks=len(np.unique(case)),
         detectable=contrast.detectable,
         score="grade" if graded.any() else "is_correct",

@@ -184,8 +184,8 @@ def _needed(of: TasksNeeded) -> str:
 
 
 def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
-    by_code = all(of.by_code for of in figures)
-    good, bad = ("no provable fault", "provable fault") if by_code else ("correct", "wrong")
+    by_rule = all(of.by_rule for of in figures)
+    good, bad = ("no provable fault", "provable fault") if by_rule else ("correct", "wrong")
     yield Heading(f"Plans judged by {judge}", 3)
     places = [_place(of) for of in figures]
     words = {"good": good, "bad": bad, "within": _WITHIN}
@@ -238,10 +238,10 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
     )
     if all(of.metrics[name].value is None for of in figures for name in ("within", "auc_within")):
         lines.append(_NOT_WITHIN)
-    if by_code:
+    if by_rule:
         lines.append(_BY_CODE)
-    elif n := max(of.n_by_code for of in figures):
-        lines.append(f"{count(n)} plans were judged by code alone, which proves faults only")
+    elif n := max(of.n_by_rule for of in figures):
+        lines.append(f"{count(n)} plans were judged by rule alone, which proves faults only")
     yield Notes(tuple(lines))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from ....config import Option
-from ...prediction.config import Guide, PlannerSpec
+from ...prediction.config import Guide, TestedModelSpec
 from ...prediction.config import Mode as Review
 from ..config import EpisodesConfig
 from .sandbox import Isolation
@@ -34,7 +34,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         "Run": "overwrite cache",
     }
 
-    model: Annotated[tuple[PlannerSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
         default=(),
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
@@ -46,7 +46,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         "acts; steps: step-wise predictions (--plans), each at the state of the messages before "
         "it; gold: the benchmark's own solution; null: nothing is done.",
     )
-    user_model: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+    user_model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
         description="Plays the user where the benchmark has one, MODEL or MODEL@ADDRESS.",
     )
@@ -67,7 +67,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
     guide: Guide = Field(
         default="codes", description="Whether a model's review goes by the six error codes."
     )
-    critic: Annotated[PlannerSpec | None, Option(metavar="MODEL")] = Field(
+    critic: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
         default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
     )
     max_turns: int | None = Field(

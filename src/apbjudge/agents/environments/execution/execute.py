@@ -26,7 +26,7 @@ from ....runs.loop import QUIET, Events
 from ....runs.results import FailureCounts
 from ....runs.session import carry_out
 from ...prediction.asking import AskingSession, carry_out_alone
-from ...prediction.config import PlannerSpec, PredictConfig, RefineConfig
+from ...prediction.config import PredictConfig, RefineConfig, TestedModelSpec
 from ...prediction.predict import predict_in
 from ...prediction.prompts import CasePromptMaker
 from ...prediction.refine import refine_session
@@ -263,7 +263,7 @@ class _Stage:
             mode=self.config.review,
             guide=self.config.guide,
             critic=self.config.critic,
-            model=self.config.planners,
+            model=self.config.specs,
             cases=self.folder / CASES,
             out=self.folder / REFINED,
             overwrite=self.config.overwrite,
@@ -276,7 +276,7 @@ class _Stage:
     ) -> AskingSession[Simulation]:
         """The episodes of a mode; ``executed`` gets a row for each that came to an end."""
         config, benchmark = self.config, self.benchmark
-        specs = () if mode in UNASKED else config.planners
+        specs = () if mode in UNASKED else config.specs
         user = config.user_model if specs else None
         models, who = _models(mode, specs, plans, given=config.plans is not None)
         maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
@@ -288,11 +288,11 @@ class _Stage:
             executed.extend(rows)
             write_rows(log.folder / EXECUTED, rows)
 
-        def worker(planners: Sequence[Any]) -> ActingWorker | UnaskedWorker:
+        def worker(asked_models: Sequence[Any]) -> ActingWorker | UnaskedWorker:
             if not specs:
                 return UnaskedWorker(tasks)
-            tested = [planners[at] for at in who]
-            return ActingWorker(tasks, tested, planners[-1] if helpers else None, config)
+            tested = [asked_models[at] for at in who]
+            return ActingWorker(tasks, tested, asked_models[-1] if helpers else None, config)
 
         return AskingSession(
             run=Simulation,
@@ -324,12 +324,12 @@ class _Stage:
         )
 
 
-def _spec(specs: Sequence[PlannerSpec]) -> PlannerSpec:
-    return specs[0] if specs else PlannerSpec(model="none")
+def _spec(specs: Sequence[TestedModelSpec]) -> TestedModelSpec:
+    return specs[0] if specs else TestedModelSpec(model="none")
 
 
 def _models(
-    mode: Mode, specs: Sequence[PlannerSpec], plans: Plans | None, *, given: bool
+    mode: Mode, specs: Sequence[TestedModelSpec], plans: Plans | None, *, given: bool
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names of the tested models, and for each the index of the model that acts for it.
 

@@ -35,7 +35,7 @@ class PlanVerdict(NamedTuple):
 
     is_correct: bool | None
     grade: float
-    by_code: bool
+    by_rule: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +103,12 @@ class JudgedPlans:
     def verdicts(self) -> Mapping[Plan, PlanVerdict]:
         """What the judge says, by plan."""
         table = self.run.table
-        by_code, correct, grades = table.by_code[table.profile], table.correct, table.grade
+        by_rule, correct, grades = table.by_rule[table.profile], table.correct, table.grade
         return {
             (item_id, table.tested_model(at) or ""): PlanVerdict(
                 bool(correct[at]) if table.scored[at] and correct[at] >= 0 else None,
                 float(grades[at]),
-                bool(by_code[at]),
+                bool(by_rule[at]),
             )
             for at, item_id in enumerate(table.item_id.values)
             if item_id is not None

@@ -14,7 +14,7 @@ from ....records.trajectories import ToolCall
 from ....runs.loop import Job
 from ....runs.rows import BadRow
 from ...prediction.prompts import CasePromptMaker
-from ...prediction.worker import Account, Planner, unusable
+from ...prediction.worker import Account, AskedModel, unusable
 from ..base import Dialogue
 from ..episodes import EpisodeWorker, contained, episode_row
 from ..runner import Episode, Row
@@ -64,7 +64,7 @@ class ActingWorker(EpisodeWorker):
 
     Args:
         tasks: The tasks in their mode.
-        planners: The acting model of each tested model.
+        asked_models: The acting model of each tested model.
         user: Plays the user; None where no task has one.
         config: The limits.
     """
@@ -72,24 +72,24 @@ class ActingWorker(EpisodeWorker):
     def __init__(
         self,
         tasks: ModeTasks,
-        planners: Sequence[Planner],
-        user: Planner | None,
+        asked_models: Sequence[AskedModel],
+        user: AskedModel | None,
         config: ExecuteConfig,
     ) -> None:
-        super().__init__(tasks, planners, config)
+        super().__init__(tasks, asked_models, config)
         self._tasks, self._user = tasks, user
         self._seconds = None  # the benchmark's process bounds its calls
 
     def _dialogue(self, row: Episode) -> Dialogue:
         return self._tasks.dialogue(row.task, self._tasks.plan(row))
 
-    def _sample(self, row: Episode, planner: Planner) -> int:
+    def _sample(self, row: Episode, asked_model: AskedModel) -> int:
         # Tasks can begin with equal prompts: where replies are drawn, each task draws its own.
-        if planner.spec.temperature == 0:
+        if asked_model.spec.temperature == 0:
             return row.trial
         return row.trial * len(self._tasks.tasks) + row.line - 1
 
-    def _asked(self, row: Episode, dialogue: Dialogue) -> Planner:
+    def _asked(self, row: Episode, dialogue: Dialogue) -> AskedModel:
         speaks = isinstance(dialogue, StepDialogue) and dialogue.speaker == "user"
         return self._user if speaks and self._user is not None else super()._asked(row, dialogue)
 

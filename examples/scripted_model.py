@@ -4,7 +4,7 @@ It speaks the OpenAI chat-completions protocol, so that the whole way from cases
 graded predictions can be tried and tested offline. It plans nothing: figures made with it say
 nothing about any model.
 
-    python examples/scripted_planner.py --port 8001
+    python examples/scripted_model.py --port 8001
     apbjudge predict examples/cases.jsonl --model hosted_vllm/cress-small@http://127.0.0.1:8001/v1
 
 Asked as ``alder-large``, ``birch-medium`` or ``cress-small``, it gives the prediction that this
@@ -35,7 +35,7 @@ from own_benchmarks import storeroom
 from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
 
 from apbjudge import Item, Row
-from apbjudge.agents.prediction.config import PlannerSpec
+from apbjudge.agents.prediction.config import TestedModelSpec
 from apbjudge.agents.prediction.prompts import CasePromptMaker
 
 FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
@@ -54,7 +54,7 @@ class Examples:
     """The predictions of the examples by what a prompt shows of their cases."""
 
     def __init__(self, folder: Path, prompts: str = "neutral@1") -> None:
-        self._maker = CasePromptMaker.of(prompts, (folder,), PlannerSpec(model="scripted"))
+        self._maker = CasePromptMaker.of(prompts, (folder,), TestedModelSpec(model="scripted"))
         self._folder = folder
         self._by_prompt: dict[str, list[Known]] = {}
         for known in self._all:
@@ -243,13 +243,13 @@ def _text(messages: list[dict[str, Any]]) -> str:
     return "\n".join(part["text"] for part in parts if "text" in part)
 
 
-class PlannerHandler(Handler):
+class TestedModelHandler(Handler):
     """Answers ``POST …/chat/completions`` with plans, reviews and final answers."""
 
     examples: Examples
 
     def answer_text(self, request: dict[str, Any]) -> str:
-        """The text of the reply; the least where no planner is asked, as by a doctor."""
+        """The text of the reply; the least where no asked_model is asked, as by a doctor."""
         if len(request["messages"]) == 1:
             return json.dumps(least(request))
         return self.examples.reply(request["messages"], request["model"])
@@ -261,8 +261,8 @@ def main() -> None:
     parser.add_argument("--examples", type=Path, default=HERE, help="folder of the examples")
     parser.add_argument("--prompts", default="neutral@1", help="the prompt set it is asked with")
     options = parser.parse_args()
-    PlannerHandler.examples = Examples(options.examples, options.prompts)
-    serve(options.port, PlannerHandler)
+    TestedModelHandler.examples = Examples(options.examples, options.prompts)
+    serve(options.port, TestedModelHandler)
 
 
 if __name__ == "__main__":
