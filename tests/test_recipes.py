@@ -1,0 +1,123 @@
+"""Recipes of ``docs/contributing.md`` that change the package, each carried out in a copy of it.
+
+Of the others an example is run: a protocol (``test_own_rubric``), a log format
+(``trajectories/test_reading``), an environment (``agents/environments/execution/test_command``), a
+function in a model's place (``judge/test_function``); a metric is stated in ``judge/test_runs``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import apbjudge
+from tests.support.judging import MODEL, plan_row, verdict, write_rows
+from tests.support.server import Answer, ChatServer, in_turn
+
+
+class Copy:
+    """A copy of the package."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = shutil.copytree(Path(apbjudge.__file__).parent, folder / "apbjudge")
+
+    def insert(self, file: str, line: str, before: str) -> None:
+        """A line in front of another one."""
+        path = self.package / file
+        head, found, tail = path.read_text().partition(before)
+        assert found
+        path.write_text(f"{head}{line}{found}{tail}")
+
+    def python(self, *arguments: object, code: int = 0) -> str:
+        """Standard output of Python with it."""
+        command = [sys.executable, *map(str, arguments)]
+        env = {**os.environ, "PYTHONPATH": str(self.folder)}
+        done = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+FACT = '    is_loud: Annotated[bool | None, _fact("raises its voice", is_new=True)] = None\n'
+SHOWN = """
+import json, sys
+from pathlib import Path
+from apbjudge import frame
+from apbjudge.records import Verdict, check_written_row, judgement_row
+from apbjudge.records.run_folder import read_run
+from apbjudge.reports.page.items import judgement_view
+
+names = "item_id case_id tested_model protocol rubric judge fingerprint".split()
+fields = {**dict.fromkeys(names, "x"), "line": 1, "is_correct": True}
+row = judgement_row(Verdict(is_loud=True, **fields))
+file = Path(sys.argv[1])
+file.write_text(json.dumps(row))
+run = read_run(file)
+shown = judgement_view(run.row_at(0))["facts"]["raises its voice"]
+older = check_written_row({name: row[name] for name in row if name != "is_loud"})["is_loud"]
+table = int(run.table.facts["is_loud"][0])
+print(json.dumps([older, row["is_loud"], table, bool(frame(file).is_loud[0]), shown]))
+"""
+
+
+def test_a_fact_of_a_judgement_is_in_file_table_frame_and_page(copy: Copy, tmp_path: Path) -> None:
+    copy.insert("records/judgements.py", FACT, "    over_refusal: Annotated")
+    out = copy.python("-c", SHOWN, tmp_path / "judgements.jsonl")
+    assert json.loads(out) == [None, True, 1, True, True]
+
+
+SETTING = '    tone: str = Field(default="plain", description="Tone of voice.")\n'
+
+
+def test_a_setting_of_a_judge_refuses_no_earlier_run(copy: Copy, tmp_path: Path) -> None:
+    rows, answer = (
+        write_rows(tmp_path / "rows.jsonl", [plan_row("a")]),
+        Answer(json.dumps(verdict())),
+    )
+    with ChatServer(in_turn([answer])) as server:
+        grade = ["grade", rows, "--judge", MODEL, "--api-base", server.address]
+        grade += ["--out", tmp_path / "run"]
+        copy.python("-m", "apbjudge", *grade)
+        copy.insert("judge/config.py", SETTING, "    blind: bool = Field")
+        copy.insert("judge/config.py", '    "tone "\n', '    "model temperature seed')
+        assert "--tone" in copy.python("-m", "apbjudge", "grade", "--help")
+        file = tmp_path / "run" / "judgements.jsonl"
+        before = file.read_bytes()
+        copy.python("-m", "apbjudge", *grade)
+        assert file.read_bytes() == before
+        refusal = copy.python("-m", "apbjudge", *grade, "--tone", "loud", code=2)
+        assert "tone" in refusal
+
+
+PROBE = '''"""Volume."""
+
+from ..outcomes import ProbeSpec, decide
+from .measures import shift
+
+SPEC = ProbeSpec(name="volume", title="Volume", question="Is a loud plan graded like another?")
+
+
+def probe(audit):
+    asked = audit.asked("base")
+    same = shift("loud minus quiet", asked, [0.0 for _ in asked], "within", 0.1)
+    return SPEC.result(decide([same]), asked)
+'''
+
+
+def test_a_probe_of_an_audit_is_two_files(copy: Copy, tmp_path: Path) -> None:
+    (copy.package / "audits" / "probes" / "volume.py").write_text(PROBE)
+    for end in (")\n\nOF_RESPONSES", ')\n"""Probes that'):
+        copy.insert("audits/probes/__init__.py", "    volume,\n", end)
+    audit = ["audit", "static", "--quick", "--bases", "2", "--fail-on", "volume"]
+    assert "Volume" in copy.python("-m", "apbjudge", *audit, "--out", tmp_path / "card")
