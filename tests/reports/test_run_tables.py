@@ -85,6 +85,6 @@ def test_damaged_diagnoses_cost_their_row_alone(diagnosis: Any, tmp_path: Path) 
     (run / "judgements.jsonl").write_text("\n".join([bad.strip(), *lines[1:]]) + "\n")
     report = open_report(run)
     assert report.tables[0].rows[0].counts[""].rows == 315
-    assert any("field diagnosis: expected measures and classes" in p for p in report.problems)
+    assert any("judgements.jsonl:1: field diagnosis" in p for p in report.problems)
     with pytest.raises(InputError, match="field diagnosis"):
         _ = open_report(damaged).tables
