@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import apbjudge
 from apbjudge.agents.environments.branching.run import Branching, branch
-from apbjudge.errors import InputError, OptionError, TransportError
+from apbjudge.errors import InputError, OptionError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import trajectory_of
@@ -79,29 +78,6 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     graded = apbjudge.grade(branched, protocol="slate", cases=CASES)
     right = {(j.item_id, j.groups["setting"]): j.is_correct for j in graded.judgements}
     assert all(is_right == (setting != "first-pass") for (_, setting), is_right in right.items())
-
-
-def test_a_case_that_was_interrupted_goes_on_with_the_replies_it_had(tmp_path: Path) -> None:
-    """In a notebook, where a loop is running already."""
-    agent, whole = Agent(), Agent()
-    calls = 0
-
-    def failing(request: Request) -> Completion:
-        nonlocal calls
-        calls += 1
-        if calls == 12:
-            raise TransportError("scripted failure")
-        return agent(request)
-
-    async def notebook() -> None:
-        first = run(ScriptedClient(failing), out=tmp_path / "run")
-        assert first.failed == 1
-        second = run(ScriptedClient(agent), out=tmp_path / "run")
-        assert second.failed == 0
-        run(ScriptedClient(whole), out=tmp_path / "whole")
-
-    asyncio.run(notebook())
-    assert agent.asked == whole.asked  # no reply was asked for twice
 
 
 def test_a_judge_verifies_in_place_of_the_reference() -> None:

@@ -122,18 +122,6 @@ def test_replies_of_an_earlier_session_count_towards_the_limits(tmp_path: Path) 
     assert (trajectory_of(row).termination[:8], row["turns"]) == ("exceeded", 2)
 
 
-def test_replies_without_usage_count_towards_the_limits_by_estimate(tmp_path: Path) -> None:
-    silent = {"usage": Usage(calls=1), "cost_usd": None}
-    client = ScriptedClient(lambda request: one_by_one(request).model_copy(update=silent))
-    model = {"model": MODEL, "price_input": 1.0, "price_output": 1.0}
-    for out in ("asked", "from the cache"):
-        settings = {"out": tmp_path / out, "cache": tmp_path / "cache", "max_episode_cost": 9e-6}
-        (row,) = simulate(Counting("3"), model=model, client=client, **settings)
-        assert (trajectory_of(row).termination[:8], row["turns"]) == ("exceeded", 1)
-        assert row["cost_usd"] == (None if out == "asked" else 0.0)
-    assert len(client.requests) == 1
-
-
 @pytest.mark.parametrize("cached", [False, True])
 def test_an_interrupted_episode_goes_on_where_it_was(tmp_path: Path, cached: bool) -> None:
     """Task 3 fails at its third reply; the second session pays for what is missing."""

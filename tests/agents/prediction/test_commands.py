@@ -193,19 +193,6 @@ def test_a_dry_run_says_what_the_run_then_does(serve: Any, tmp_path: Path) -> No
     check(**{**expected, "finished": 3, "calls": 1, "pictures": 2})
 
 
-def test_a_dry_run_writes_nothing(serve: Any, command: Any, cases: Path, tmp_path: Path) -> None:
-    server, out = serve([OK]), tmp_path / "out"
-    done = command(
-        "predict", cases, "--model", f"{MODEL}@{server.address}", "--out", out, "--dry-run"
-    )
-    assert done.code == 0
-    assert done.out.splitlines()[0] == MODEL
-    assert "rows      3: 3 to do, 0 finished, 0 bad" in done.out
-    assert "calls     3, and 0 replies from the cache" in done.out
-    assert server.requests == []
-    assert not out.exists()
-
-
 # prompt and doctor --------------------------------------------------------------------------------
 
 

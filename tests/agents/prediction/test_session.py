@@ -13,7 +13,7 @@ import pytest
 from apbjudge import grade
 from apbjudge.agents.prediction.predict import predict
 from apbjudge.agents.prediction.session import PredictionRun
-from apbjudge.errors import AccessError, OptionError, OtherRunError, TransportError
+from apbjudge.errors import AccessError, OptionError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
 from tests.support.judging import write_rows
@@ -213,20 +213,6 @@ def test_a_case_called_as_a_sample_of_another_is_a_bad_row_only_where_there_is_s
     assert run.failed == 1
 
 
-def test_the_folder_of_another_run_is_refused_unless_told(place: Place) -> None:
-    place.run(AskedModel("d"))
-    before = place.made
-    for change in ({"prompts": "apb@1"}, {"model": {"model": MODEL, "temperature": 0.5}}):
-        with pytest.raises(OtherRunError):
-            place.run(**change)
-    assert place.made == before
-    assert place.asked(overwrite=True, prompts="apb@1") == list("abcd")
-    assert len(place.made) == 4
-    assert not (place.out / "failures.jsonl").exists()
-    assert not (place.out / "superseded.jsonl").exists()
-    assert place.asked(overwrite=True, prompts="apb@1") == []
-
-
 def test_the_folder_of_a_judge_is_refused(place: Place) -> None:
     grade([{**CASES[0], "tested_model": "m", "model_response": REPLY}], out=place.out)
     with pytest.raises(OptionError):
@@ -242,20 +228,6 @@ def test_lean_rows_are_graded_with_their_cases(place: Place) -> None:
     assert {row.kind for row in graded} == {"verdict"}
     for folder in (place.out, str(place.out)):
         assert list(grade(folder, cases=place.cases).judgements) == graded
-
-
-def test_damaged_records_are_put_aside_and_made_again(place: Place) -> None:
-    place.run(AskedModel("d"))
-    file = place.out / "predictions.jsonl"
-    first, second, third = file.read_bytes().splitlines(keepends=True)
-    no_reply = {name: v for name, v in json.loads(second).items() if name != "model_response"}
-    file.write_bytes(first + json.dumps(no_reply).encode() + b"\nnonsense\n" + third[:60])
-    assert place.asked() == ["b", "c", "d"]
-    assert [key for key, _ in place.keys] == list("abcd")
-    assert place.made[0] == json.loads(first)
-    damaged = (place.out / "damaged.txt").read_bytes()
-    assert b"nonsense\n" in damaged
-    assert third[:60] in damaged
 
 
 def test_one_model_without_access_ends_the_run_and_costs_no_answer(place: Place) -> None:
