@@ -1,4 +1,4 @@
-"""Claims of cases that code can't settle, put to a judge: one run under protocol ``case``."""
+"""Asks a judge about claims of cases that code can't settle: one run under protocol ``case``."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .config import AskConfig, CheckConfig
 from .findings import CaseFinding, CasePlace
 
 VOTES = 3
-"""Independent replies about a case, of which more than half have to flag it."""
+"""Independent replies about a case; more than half have to flag it."""
 _REASON = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a judge says of some cases.
+    """A judge's answers about the claims of cases.
 
     Attributes:
         findings: The claims that do not hold by the majority's votes, in the order of the cases.
@@ -124,7 +124,7 @@ def ask_all(
     client: Client | None,
     events: Events,
 ) -> Iterator[Asked]:
-    """Asks about all cases that are checked, where a judge is named; a run for each file."""
+    """Asks about all cases that are checked, if a judge is named; a run for each file."""
     limits = {name: getattr(asking, name) for name in Limits.model_fields}
     if asking.ask is None:
         return

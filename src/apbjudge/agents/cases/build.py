@@ -47,7 +47,7 @@ REJECTS = "rejects.jsonl"
 MANIFEST = "build_manifest.json"
 FILES = (CASES, REJECTS, MANIFEST)
 WRITING = "writing"
-"""Folder of what a model wrote."""
+"""Folder of the texts that a model wrote."""
 
 HOLISTIC, HOLISTIC_TRANSFORM = "holistic_planning", "holistic"
 UNSOLVABLE = "holistic_unsolvable"
@@ -59,7 +59,7 @@ Counts = Annotated[Counter[str], PlainSerializer(lambda of: dict(sorted(of.items
 
 
 class TransformCounts(BaseModel):
-    """What became of the seeds that a transform was tried on.
+    """Counts of the seeds that a transform was tried on, and of their rows.
 
     Attributes:
         split: The split it builds for.
@@ -82,7 +82,7 @@ class TransformCounts(BaseModel):
 
 
 class Funnel(BaseModel):
-    """What became of everything in the source.
+    """Counts of everything in the source, from entries to cases.
 
     Attributes:
         entries: Rows or runs of the source.
@@ -119,7 +119,7 @@ class Funnel(BaseModel):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Build(Shown):
-    """What a build wrote.
+    """The result of a build.
 
     Attributes:
         out: Its folder.
@@ -292,7 +292,7 @@ class Builder:
     # Before the first case --------------------------------------------------------------------
 
     def _prepared(self) -> Context:
-        """The tools of all tasks, and which seeds are used where fewer than all are wanted."""
+        """The context with the tools of all tasks; draws the seeds if ``n`` limits them."""
         config, pool = self._config, ToolPool()
         if not _NEED_POOL.isdisjoint(config.split) or config.n is not None:
             lots: list[tuple[int, int]] = []
@@ -349,7 +349,7 @@ class Builder:
                         has_twin = is_kept
 
     def _made(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
-        """The rows that a transform makes of a seed and that pass all checks, or why not."""
+        """Yields the rows that a transform makes of a seed and that pass all checks, or rejects."""
         counts = self._funnel.of(split, name)
         counts.seeds += 1
         try:
@@ -363,7 +363,7 @@ class Builder:
             yield Reject(name, "the seed can't be read", str(row_error_of(error)))
 
     def _checked(self, row: CaseRow, name: str) -> CaseRow | Reject:
-        """The row, unless it is not what it was built to be."""
+        """The row, or a reject if it fails a check."""
         item = Row(row, 0, parsed=True).to_case()
         case = CheckedCase(item=item, row=row, file=Path(CASES), roots=self._roots)
         findings = list(self._checker.check_case(case))
@@ -373,7 +373,7 @@ class Builder:
         return row
 
     def _keep(self, made: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
-        """Writes a row, or why there is none."""
+        """Writes a row or a reject; true for a row."""
         if isinstance(made, Reject):
             self._funnel.of(split, made.transform).rejected[made.reason] += 1
             fields = {"seed": seed.seed_id, "split": split, **asdict(made)}
@@ -396,7 +396,7 @@ class Builder:
     # After the last case ----------------------------------------------------------------------
 
     def _why_nothing(self) -> str:
-        """That no case was built, and what was most often in the way."""
+        """The message that no case was built, with the most frequent reasons."""
         funnel = self._funnel
         reasons = Counter(funnel.rejected)
         for of in funnel.transforms:
@@ -421,7 +421,7 @@ class Builder:
 
 
 def _written(writing: WritingRun) -> dict[str, Any]:
-    """Who wrote what, and how much of it was accepted; its own manifest has the rest."""
+    """The model, the prompts and counts of its texts; its own manifest has the rest."""
     names = {"accepted", "repaired", "partial", "rejected", "failed"}
     return {
         "models": list(writing.manifest["identity"]["models"]),

@@ -25,7 +25,7 @@ BUILT_SPLITS = (*SPLITS, EFFICIENCY)
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Why a seed became no case.
+    """The reason why a seed became no case.
 
     Attributes:
         transform: What did not work.
@@ -40,7 +40,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What transforms know beside the seed.
+    """The knowledge of transforms besides the seed.
 
     Attributes:
         seed: Seed of everything that is drawn.
@@ -60,7 +60,7 @@ Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
 
 
 def case_id(seed: Seed) -> str:
-    """The case that all rows made of a seed share; says nothing of what it is."""
+    """The id of the case that all rows of a seed share; it does not show the seed."""
     return "c" + _digest([seed.source, seed.seed_id])
 
 
@@ -119,7 +119,7 @@ def case_row(
         broken_tool: Name of the tool that fails.
         replacement: The tool that replaces it.
         unsolvable_type: Why it can't be solved.
-        repairs: What was mended, beside the repairs of the seed.
+        repairs: What was mended, besides the repairs of the seed.
         **claims: Further fields of ``Construction``.
     """
     own_id = row_id(seed, transform, *parts)

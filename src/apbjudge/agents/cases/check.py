@@ -49,11 +49,11 @@ CASE_CHECKS: tuple[CaseCheck, ...] = (
     *EFFICIENCY_CHECKS,
     *PERSONAL_CHECKS,
 )
-"""All that look at one case alone."""
+"""The checks that look at one case alone."""
 
 
 class FindingCounts(BaseModel):
-    """What a check found.
+    """Counts of the findings of a check.
 
     Attributes:
         findings: How many.
@@ -68,7 +68,7 @@ class FindingCounts(BaseModel):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CaseReport(Shown):
-    """What checking cases came to.
+    """The result of checking cases.
 
     Attributes:
         files: The files, in order.
@@ -208,7 +208,7 @@ def chosen_checks(config: CheckConfig) -> frozenset[str]:
 
 
 class CaseChecker:
-    """Looks at cases one at a time, and then at what only all of them show.
+    """Checks cases one at a time, and then all of them together.
 
     Args:
         chosen: Names of the checks to make.
@@ -258,7 +258,7 @@ class CaseChecker:
         yield from self._check(enumerate(own, start=1), "row", Path())
 
     def _own(self, rows: Path | Iterable[Mapping[str, Any]], config: RowsConfig, name: str) -> Any:
-        """The rows in our own format; what they are read from is noted."""
+        """The rows in our own format; notes how they are read."""
         own = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
         if own.reading.text:
             self._readings.append(f"{name}: {own.reading.text}")
@@ -302,7 +302,7 @@ class CaseChecker:
             )
 
     def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
-        """Yields what one case shows, whether or not the check is among those chosen."""
+        """Yields the findings about one case, also those of checks that are not chosen."""
         is_new, repeated = self._repetition.add(case)
         yield from repeated
         if not is_new:
@@ -316,7 +316,7 @@ class CaseChecker:
             yield from check_of(case)
 
     def close(self) -> Iterator[CaseFinding]:
-        """Yields what only all cases together show.
+        """Yields the findings that only all cases together show.
 
         Raises:
             InputError: If no case has anything to be asked with, or no case has a query, or tools,
@@ -348,7 +348,7 @@ class CaseChecker:
             yield finding
 
     def report(self) -> CaseReport:
-        """What was found so far."""
+        """The report of all findings so far."""
         lacks = set[str]() if has_libraries() else {"personal-data", "secret"} & self._chosen
         return CaseReport(
             files=tuple(self._files),

@@ -1,4 +1,4 @@
-"""What checks of cases state, and every check there is."""
+"""Findings of checks of cases, and the table of all checks."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ _CLAIMED: Mapping[str, str] = {
     "composite-covers-all": "no composite does the whole task",
     "trap-on-cheapest-plan": "no trap is on the cheapest plan",
 }
-"""What makes a case good for its condition. Others may have meant it otherwise, so it is suspected;
-a case that ``build`` made is rejected by it."""
+"""Checks that a case fits its condition. Other benchmarks may intend otherwise, so that these are
+suspected; ``build`` rejects its own cases for them."""
 _SUSPECTED: Mapping[str, str] = {
     **_CLAIMED,
     "undefined-tool": "every tool listed by name is defined",
@@ -193,7 +193,7 @@ _REJECTING = frozenset({*_PROVEN, *_CLAIMED})
 
 
 def rejects(finding: CaseFinding) -> bool:
-    """Whether a case that was built is not kept for a finding."""
+    """True if ``build`` rejects a case for a finding."""
     return finding.check in _REJECTING
 
 

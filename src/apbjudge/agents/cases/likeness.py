@@ -1,4 +1,4 @@
-"""How alike two tools are: whether one might serve in place of the other."""
+"""Likeness of two tools, by which one might serve in place of the other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _words(name: str, description: str) -> frozenset[str]:
 def likeness(one: Tool, *others: Tool) -> float:
     """Share of words in name and description that two tools have in common, 0 to 1 (Jaccard).
 
-    Of several others the likest counts.
+    Of several others the most similar one counts.
     """
     ours, most = _words(one.name, one.description), 0.0
     for other in others:
@@ -68,7 +68,7 @@ def likeness(one: Tool, *others: Tool) -> float:
 
 
 def is_same(one: Tool, other: Tool) -> bool:
-    """Whether two tools differ in their names alone: equal parameters, equal words otherwise."""
+    """True if two tools differ in their names alone: equal parameters, equal words otherwise."""
     texts = {" ".join(tool.description.casefold().split()) for tool in (one, other)}
     return len(texts) == 1 and texts != {""} and one.parameters == other.parameters
 
@@ -90,14 +90,14 @@ def in_style_of(name: str, words: Sequence[str]) -> str:
 
 @lru_cache(maxsize=8192)
 def object_words(name: str) -> frozenset[str]:
-    """What a tool deals with, by its name: stems of all words that are no verbs or fillers."""
+    """The object of a tool, by its name: stems of all words that are no verbs or fillers."""
     first, *others = name_words(name) or [""]
     words = others if synonyms(first) else [first, *others]
     return stems(" ".join(word for word in words if word not in _FILLERS))
 
 
 def does_work(name: str, ends: Collection[str] | None = None) -> bool:
-    """Whether a tool does more than note a thought or end the task.
+    """True if a tool does more than note a thought or end the task.
 
     Args:
         name: The tool's.
@@ -109,7 +109,7 @@ def does_work(name: str, ends: Collection[str] | None = None) -> bool:
 
 
 def may_serve(one: Tool, other: Tool) -> bool:
-    """Whether a tool might do another's work, as far as words tell.
+    """True if a tool might do another's work, as far as words tell.
 
     Either the two are alike, or the name or description of the first speaks of all that the other
     deals with and its verb is no other. Where the other's name says nothing of what it deals with,
@@ -124,7 +124,7 @@ def may_serve(one: Tool, other: Tool) -> bool:
 
 
 def _action(name: str) -> int:
-    """Which verbs the name's verb is among; all ways to learn something count as one."""
+    """Index of the group of the name's verb; all groups of learning something count as one."""
     words = name_words(name)
     found = (i for word in words for i, verbs in enumerate(_VERBS) if word in verbs)
     first = next(found, 0)

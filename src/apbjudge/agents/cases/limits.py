@@ -33,7 +33,7 @@ _SENTENCES = {
 
 
 def is_amount(parameter: str, value: object) -> bool:
-    """Whether an argument is a number that limits can be set on, by its name and value.
+    """True if an argument is a number that limits can be set on, by its name and value.
 
     Names such as ``order_id``, ``zip`` or ``flight_number`` and numbers that may be years are not.
     """

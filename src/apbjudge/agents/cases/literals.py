@@ -19,7 +19,7 @@ _LEAST_LENGTH, _MOST_LENGTH = 3, 80
 
 
 def places_of(value: str, text: str, *, any_case: bool = False) -> list[tuple[int, int]]:
-    """Where a value stands in a text, as a whole and not as a part of a longer one.
+    """Places of a value in a text, as a whole and not as a part of a longer one.
 
     Args:
         value: The value.
@@ -57,7 +57,7 @@ class Words:
         return cls(f" {' '.join(words)} ", "".join(words))
 
     def state(self, value: str) -> bool:
-        """Whether they state a value, in any case or with other marks between its words."""
+        """True if they state a value, in any case or with other marks between its words."""
         ours = Words.of(value)
         return bool(ours.joined) and (
             ours.apart in self.apart or (len(ours.joined) >= 5 and ours.joined in self.joined)
@@ -65,7 +65,7 @@ class Words:
 
 
 def is_worded(value: str, text: str) -> bool:
-    """Whether a text states a value, in any case or with other marks between its words."""
+    """True if a text states a value, in any case or with other marks between its words."""
     return Words.of(text).state(value)
 
 

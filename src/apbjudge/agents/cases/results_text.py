@@ -1,4 +1,4 @@
-"""What checks of cases found, and what became of a source that cases were built from."""
+"""Reports of checks of cases and of builds, as documents."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _composition(made: Composition) -> Iterator[Part]:
 
 
 def _place(name: str) -> int:
-    """Where a split, or a number at the beginning of a kind, stands in a list."""
+    """Sort key of a split, or of a kind that begins with a number."""
     if name in BUILT_SPLITS:
         return BUILT_SPLITS.index(name)
     first = name.partition(" ")[0]
@@ -143,7 +143,7 @@ def check_page(report: CaseReport) -> str:
 
 
 def build_document(build: Build) -> Document:
-    """What became of everything in the source."""
+    """The counts of a build, from entries to cases."""
     funnel = build.funnel
     head = [
         f"{count(funnel.entries)} entries of the source",

@@ -1,4 +1,4 @@
-"""What cases are built from: a task with the tools offered and a solution that worked."""
+"""Seeds of cases: a task with the tools offered and a solution that worked."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ class Seed:
 
     @property
     def has_results(self) -> bool:
-        """Whether the result of every call is known."""
+        """True if the result of every call is known."""
         return all(call.result is not None for call in self.calls)
 
 
 def draw(seed: int, *names: str) -> Random:
     """A generator for one purpose: its numbers follow from the seed and the names alone.
 
-    So what is drawn for a case does not depend on the other cases, or on their order.
+    So a draw for a case does not depend on the other cases, or on their order.
     """
     text = orjson.dumps([seed, *names])
     return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))  # noqa: S311

@@ -1,4 +1,4 @@
-"""Whether the models of a run, judges or tested models, can do what it asks of them."""
+"""Check-up of the models of a run, judges or tested models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dry run: what predictions would take in calls, tokens, money and time. Nothing is asked."""
+"""The dry run: estimates of calls, tokens, cost and time of predictions. Nothing is asked."""
 
 from __future__ import annotations
 

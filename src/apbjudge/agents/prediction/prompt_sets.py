@@ -45,7 +45,7 @@ class PromptSet:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is one of ours, which all demand the benchmark's output format."""
+        """True for the shipped sets, which all demand the benchmark's output format."""
         return not self.name.endswith(".toml")
 
     def render(self, path: str, values: Mapping[str, Any]) -> str:
@@ -121,7 +121,7 @@ def load_prompt_set(
 
 
 class _Head(Config):
-    """What a file says beside its texts; see ``PromptSet``."""
+    """The settings of a file besides its texts; see ``PromptSet``."""
 
     description: str = ""
     tool_order: ToolOrder = "given"

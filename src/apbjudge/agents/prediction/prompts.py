@@ -1,4 +1,4 @@
-"""What a tested model is sent: the texts of a prompt set over what it may know of a case.
+"""Prompts of tested models: the texts of a prompt set over what a model may know of a case.
 
 A prompt is made of a ``CaseView`` and of nothing else: ids, conditions, references and sources of a
 case can't reach it. A case that can't be shown whole is a bad case; nothing is cut, sampled or
@@ -23,7 +23,7 @@ from .config import TestedModelSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
 
 IMAGE_MARK = "<image>"
-"""Where a query or a message says that a picture stands."""
+"""Mark of the place of a picture in a query or a message."""
 
 _EMBEDDED = {"image_url": "image_url", "input_image": "image_url", "image": "source"}
 """Content parts of chat messages that are pictures, and the field that has the picture."""
@@ -67,7 +67,7 @@ PROMPT_PATHS = ("plan.system", "plan.user", "steps.system", "steps.user")
 
 @dataclass(frozen=True, slots=True)
 class CasePrompt:
-    """What a tested model is sent.
+    """The prompt of a tested model for a case.
 
     Attributes:
         view: What it was made of.

@@ -1,4 +1,4 @@
-"""From cases to predictions: a session, and what is counted."""
+"""From cases to predictions: a session, and its counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .worker import PREDICTION_RECORDS, PredictWorker, Row
 
 
 class PredictionCounts(CallCounts):
-    """What became of what one tested model was asked.
+    """Counts of the predictions of one tested model.
 
     Attributes:
         predicted: Predictions, those below included.
@@ -121,7 +121,7 @@ def session_of(
 
 
 def about_cases(source: CaseSource | DraftSource, prompts: PromptSet) -> dict[str, Any]:
-    """What a manifest says of pictures and prompts."""
+    """The fields of a manifest about files and prompts."""
     return {
         "data_root": str(source.data_roots[0]) if source.data_roots else None,
         "prompts": {

@@ -1,4 +1,4 @@
-"""Asking tested models, as work of the run loop: a task in, a prediction or a failure out."""
+"""Workers of the run loop that ask tested models: a task in, a prediction or a failure out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def asking_records(
     check: Callable[[Row], object],
     figures: Sequence[str] = (),
 ) -> RecordKind[Row]:
-    """The records of a run that asks models, with its failures and its replies beside them.
+    """The records of a run that asks models, with its files of failures and replies.
 
     Args:
         name: What a record is called, for messages.
@@ -102,10 +102,10 @@ PREDICTION_RECORDS = asking_records(
 
 @dataclass(slots=True)
 class AskedModel:
-    """A tested model: its settings, what answers for it, and whether it can be shown pictures.
+    """A tested model: its settings, its client, and whether it can be shown pictures.
 
     Attributes:
-        option: By which the user named it.
+        option: The option that names it.
         served: How often each name of a model was reported by the endpoint.
     """
 
@@ -291,7 +291,7 @@ async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable
 
 @dataclass(slots=True)
 class Account:
-    """What the calls of a row took.
+    """Usage and cost of the calls of a row.
 
     Attributes:
         usage: Calls and tokens of all.
@@ -326,7 +326,7 @@ class Account:
 
 
 def account_of(completion: Completion) -> Row:
-    """How an answer ended, who gave it and what it took, as fields of a row."""
+    """The finish reason, the served model, usage and cost of an answer, as fields of a row."""
     account = Account()
     account.add(completion)
     names = ("finish_reason", "refusal", "served_model")
@@ -336,7 +336,7 @@ def account_of(completion: Completion) -> Row:
 def response_of(completion: Completion) -> str:
     """The raw reply; one with native tool calls as the message that it is.
 
-    A model may call tools natively though none were offered so: name and arguments are kept.
+    A model may call tools natively although none are offered natively: name and arguments are kept.
     """
     if not completion.tool_calls:
         return completion.text or completion.refusal or ""

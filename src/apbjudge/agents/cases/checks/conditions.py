@@ -1,4 +1,4 @@
-"""Whether a case is what its condition says: distractors, broken tools, no solution."""
+"""Checks of the condition that a case states: distractors, broken tools, no solution."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _remaining(case: CheckedCase) -> list[Message]:
 
 
 def may_be_offered(item: Item, name: str) -> bool:
-    """Whether a tool is offered, under this name or another spelling of it, or in a text."""
+    """True if a tool is offered, under this name or another spelling of it, or in a text."""
     if item.tools is None or not item.tools.names:
         return True
     ours = _spellings(name)
@@ -104,7 +104,7 @@ def _squashed(text: str) -> str:
 
 
 def _spellings(name: str) -> set[str]:
-    """A name without case and marks, with what it stands within and without: ``files.open``."""
+    """A name without case and marks, with and without its namespace, as in ``files.open``."""
     return {_squashed(name), _squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
 
 
@@ -131,7 +131,7 @@ def broken(case: CheckedCase) -> Iterator[CaseFinding]:
 def _failure(
     case: CheckedCase, name: str, called: Sequence[Sequence[Call]], calling: Sequence[int]
 ) -> Iterator[CaseFinding]:
-    """What is wrong with the end of the messages."""
+    """Yields the faults at the end of the messages."""
     messages = case.item.trajectory
     if calling:
         first = len(calling) - 1
@@ -155,11 +155,11 @@ def _failure(
 
 
 def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
-    """Whether the messages can't be read as if they held a failed call of an offered tool.
+    """True if the messages can't be read as if they held a failed call of an offered tool.
 
-    Calls may be wrapped, told in prose or be of a tool under its old name. So the messages have to
-    call offered tools alone and to have the name nowhere, and what is said beside results has to be
-    in plain English that speaks of no failure.
+    Calls may be wrapped, described in prose or be of a tool under its old name. So the messages
+    have to call only offered tools and must not contain the name, and all text but results has to
+    be plain English that speaks of no failure.
     """
     tool = item.tools.by_name.get(name) if item.tools else None
     if item.tools is None or tool is None or not called <= item.tools.by_name.keys():
@@ -214,7 +214,7 @@ def _replacement(
 
 
 def _unmapped(old: Call, new: Call, mapping: Mapping[str, str]) -> list[str]:
-    """Arguments that a call does not take over through the map; it may have others beside."""
+    """Arguments that a call does not take over through the map; it may have further ones."""
     made, texts = new.arguments or {}, list[str]()
     for key, value in (old.arguments or {}).items():
         own = mapping.get(key, key)
@@ -243,12 +243,12 @@ def _loose(value: object) -> object:
 
 
 def _is_closed(tool: Tool) -> bool:
-    """Whether all that a tool takes is described in ``properties``."""
+    """True if ``properties`` describes all parameters of a tool."""
     return tool.parameter_kind == "json_schema" and BRINGS_MORE.isdisjoint(tool.parameters)
 
 
 def _maps(one: Tool, other: Tool) -> bool:
-    """Whether each required parameter can stand for one of the other tool, and the other way."""
+    """True if each required parameter of either tool can be paired with one of the other."""
     ours = [_types(properties(one).get(name, {})) for name in one.required]
     theirs = [_types(properties(other).get(name, {})) for name in other.required]
     every = [_types(spec) for spec in properties(other).values()]
@@ -264,7 +264,7 @@ def _types(spec: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
-    """Whether each wanted type finds a place of its own; empty fits any."""
+    """True if each wanted type can be paired with another offered one; empty fits any."""
     from scipy.sparse import csgraph, csr_array
 
     if not wanted or not offered:
@@ -284,7 +284,7 @@ def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
-    """What is missing is missing, and limits that exclude each other do."""
+    """Removed parts are absent, and contradictory limits exclude each other."""
     item = case.item
     kind = item.condition.unsolvable_type
     if kind == "visual_missing":

@@ -51,7 +51,7 @@ def bank(case: CheckedCase) -> Iterator[CaseFinding]:
                 message = f"{shorten(name)} is no tool of the case"
                 yield case.finding("composite-unknown", f"construction.{field}", message)
     chain = [call.name for call in item.reference.calls] if item.reference else []
-    # Places are of calls that are made one by one, and not of those of a way with composites.
+    # Places count the calls of a plan without composites.
     if item.form == "plan" and set(chain).isdisjoint(one.name for one in construction.composites):
         for composite in construction.composites if chain else ():
             yield from _places(case, composite, chain)
@@ -64,7 +64,7 @@ def bank(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def _places(case: CheckedCase, composite: Composite, chain: Sequence[str]) -> Iterator[CaseFinding]:
-    """What is wrong with the calls that a composite replaces, and with its cost."""
+    """Yields the faults of the calls that a composite replaces, and of its cost."""
     name, places = shorten(composite.name), sorted(set(composite.replaces))
     if not places:
         return

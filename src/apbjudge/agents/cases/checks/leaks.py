@@ -1,4 +1,4 @@
-"""What a case gives away that a tested model should not know."""
+"""Checks of information that a case gives away and a tested model should not have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUOTED = 13
 _TASK_QUOTED = 9
 LEAST_CASES = 5
 P_VALUE = 0.001
-"""Placement of tools is remarked upon where chance alone would bring it about less often."""
+"""A placement of tools is a finding if its probability by chance is lower."""
 
 
 def condition_told(case: CheckedCase) -> Iterator[CaseFinding]:
@@ -125,7 +125,7 @@ def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -
 def _descriptions(
     tools: Toolset | None, without: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, ...]]:
-    """What each tool and its parameters are said to be, those of some tools left out."""
+    """Descriptions of each tool and of its parameters, without those of some tools."""
     for tool in tools.tools if tools is not None else ():
         if tool.name not in without:
             yield tool.description, *(text for text in strings(tool.parameters) if " " in text)
@@ -186,10 +186,10 @@ LEAK_CHECKS: tuple[CaseCheck, ...] = (
 
 
 class Placement:
-    """Whether the places of tools in their lists tell what they are.
+    """Tests whether the places of tools in their lists tell what they are.
 
-    Of the rows of a case only the first counts: the others often have its tools in its order, and
-    would pass for further evidence.
+    Only the first row of a case counts: the others often list the same tools in the same order and
+    are no further evidence.
     """
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ class Placement:
         self._lengths = Counter[int]()
 
     def add(self, case: CheckedCase) -> None:
-        """Takes a case."""
+        """Adds a case."""
         item = case.item
         if item.tools is None:
             return

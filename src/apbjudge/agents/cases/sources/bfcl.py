@@ -1,7 +1,7 @@
 """Conversations of several turns in the layout of the Berkeley Function-Calling Leaderboard.
 
-A folder holds files of questions, and beside them ``possible_answer`` with a file of the same name
-and ``multi_turn_func_doc`` with a file of tools for each class of the world.
+A folder holds files of questions, the folder ``possible_answer`` with a file of the same name for
+each of them, and ``multi_turn_func_doc`` with a file of tools for each class of the environment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FILES: Mapping[str, str] = {
 
 
 def is_bfcl_folder(path: Path) -> bool:
-    """Whether a folder has questions with answers and tools beside."""
+    """True if a folder has the folders of answers and of tools."""
     return (path / ANSWERS).is_dir() and (path / TOOLS).is_dir()
 
 
@@ -85,7 +85,7 @@ def _file(options: SourceOptions) -> Iterator[SeedEntry]:
 
 
 class _Answers:
-    """The gold calls by id, of which only the places in the file are held."""
+    """The gold calls by id; only their places in the file are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -162,7 +162,7 @@ def _seed(
 
 
 def _texts(row: Mapping[str, Any]) -> list[str]:
-    """What the user says in each turn; empty where nothing."""
+    """The user's text in each turn; empty where there is none."""
     return [
         "\n\n".join(
             text

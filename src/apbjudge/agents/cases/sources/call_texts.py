@@ -82,5 +82,5 @@ def _json(value: object, field: str) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair, as an escape can put there."""
+    """True if a text has no half of a surrogate pair, as an escape can put there."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -45,7 +45,7 @@ class SeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What is known beside a source.
+    """Settings of reading a source.
 
     Attributes:
         path: The file or folder.
@@ -144,7 +144,7 @@ def source_in(row: Mapping[str, Any]) -> str:
 
 
 def tools_in(row: Mapping[str, Any], options: SourceOptions) -> tuple[Any, ...] | None:
-    """The definitions of the tools that a row offers, else those given beside; None without.
+    """The definitions of the tools that a row offers, else those of the options; None without.
 
     Raises:
         RowError: If they are not even JSON.
@@ -165,7 +165,7 @@ def task_of(
     query: str,
     tools: tuple[Any, ...] | None = None,
 ) -> Trajectory:
-    """A task that is no log as a run: the solution, as far as the source has one."""
+    """A task that is no log as a run without steps."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
     name = name or f"{Path(place.file).stem}-{place.line}"
     return Trajectory(
@@ -214,7 +214,7 @@ def seed_of(
         run: The task; its tools may be None.
         calls: Its solution.
         fields: Where files, licence, category and plan of the task may stand.
-        options: What is known beside.
+        options: Settings of reading the source.
         source: Name of the data set as the entry states it.
         repairs: What was mended.
 
@@ -245,7 +245,7 @@ def seed_of(
 
 
 def rejected(run: Trajectory, reason: str, detail: str = "") -> Reject:
-    """That no case can be built from a run or a task."""
+    """The rejection of a run or a task from which no case can be built."""
     return Reject("source", reason, f"{run.trajectory_id}: {detail}" if detail else run.case_id)
 
 
@@ -288,7 +288,7 @@ def _check_storable(seed: Seed, toolset: Toolset) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """Raises InputError where there is nothing to read at all."""
+    """Raises InputError if there is no such file or folder, or the file is empty."""
     if path != STDIN and not is_there(path):
         raise InputError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:

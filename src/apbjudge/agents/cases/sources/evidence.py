@@ -1,4 +1,4 @@
-"""Where a value was stated: in the user's words, or in the result of a call."""
+"""Search for the place where a value was stated: the user's words, or the result of a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def normal(leaf: Leaf) -> str:
 
 
 def telling(value: object) -> list[Leaf]:
-    """The leaves of a value by which one can tell where it comes from.
+    """The leaves of a value that show where it comes from.
 
     A single character, such as the number 2, occurs anywhere by chance.
     """
@@ -32,7 +32,7 @@ def telling(value: object) -> list[Leaf]:
 
 
 def holds(text: str, leaf: Leaf) -> bool:
-    """Whether a text, itself ``normal``, states a leaf as words or a number of its own."""
+    """True if a text, itself ``normal``, states a leaf as words or a number of its own."""
     wanted = normal(leaf)
     at = text.find(wanted)
     while at >= 0:
@@ -44,11 +44,11 @@ def holds(text: str, leaf: Leaf) -> bool:
     return False
 
 
-def _goes_on(beside: str, edge: str, leaf: Leaf) -> bool:
-    """Whether the two characters beside a leaf, the nearest last, belong to the same word."""
-    if not beside or not _is_word(edge):
+def _goes_on(adjacent: str, edge: str, leaf: Leaf) -> bool:
+    """True if the two characters next to a leaf, the nearest last, belong to the same word."""
+    if not adjacent or not _is_word(edge):
         return False
-    near, far = beside[-1], beside[:-1]
+    near, far = adjacent[-1], adjacent[:-1]
     is_sign = near == "-" and not isinstance(leaf, str)
     return _is_word(near) or is_sign or (near == "." and far.isdigit())
 
@@ -58,7 +58,7 @@ def _is_word(character: str) -> bool:
 
 
 class Result:
-    """What a result states.
+    """The values that a result states.
 
     Args:
         text: The result; JSON counts by its names and values.
@@ -74,7 +74,7 @@ class Result:
         self._text = "\n".join(parts)
 
     def states(self, leaf: Leaf) -> bool:
-        """Whether the result states a leaf; a number in JSON only as a value of its own."""
+        """True if the result states a leaf; a number in JSON only as a value of its own."""
         if normal(leaf) in self._parts:
             return True
         return not (self._is_json and not isinstance(leaf, str)) and holds(self._text, leaf)
@@ -119,7 +119,7 @@ class CallResults:
 
 
 def allowed_values(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The values that a schema lists, which are known without asking anybody."""
+    """The values that a schema lists, which are known without a result."""
     found: list[Leaf] = []
     waiting: list[Any] = [schema]
     while waiting:

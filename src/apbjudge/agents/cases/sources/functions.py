@@ -64,7 +64,7 @@ def _has_task(row: Mapping[str, Any]) -> bool:
 
 
 def _has_calls(row: Mapping[str, Any]) -> bool:
-    """Whether a row has calls, and not answers in words under the same name."""
+    """True if a row has calls, and not answers in words under the same name."""
     try:
         calls = _calls_in(row)[1] if query_in(row) else None
     except RowError:

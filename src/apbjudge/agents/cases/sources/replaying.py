@@ -24,7 +24,7 @@ _LONGEST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of a task.
+    """The result of replaying the gold actions of a task.
 
     Attributes:
         policy: The instructions that its domain has for an agent.
@@ -40,7 +40,7 @@ class Replay:
 
 
 def is_installed() -> bool:
-    """Whether the package is there, and not another one of its name; it is not imported."""
+    """True if the package is there, and not another one of its name; it is not imported."""
     try:
         spec = importlib.util.find_spec("tau2")
     except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""The solution in a run: the calls that worked, and what each of their values rests on."""
+"""The solution in a run: the calls that worked, and the source of each of their values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Made(NamedTuple):
 
 
 def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
-    """Yields the agent's calls with what answered them.
+    """Yields the agent's calls with their results.
 
     A call failed if the log says so, or if its result is an error: it begins with the word, or is
     an object with an ``error``.
@@ -61,7 +61,7 @@ def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
 
 
 def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
-    """What answers each call of a step: by id, else in order."""
+    """The result of each call of a step: by id, else in order."""
     waiting = list(step.observations)
     answers: list[ToolResult | None] = [None] * len(step.calls)
     for by_id in (True, False):
@@ -88,7 +88,7 @@ def _text(content: object) -> str:
 
 
 def is_error(result: str | None) -> bool:
-    """Whether a result says itself that the call failed."""
+    """True if a result says itself that the call failed."""
     if result is None or not _FAILED.match(result):
         return False
     try:
@@ -143,7 +143,7 @@ def needs_of(
 
 
 def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
-    """What the user asks, and whether several turns had to be joined for it.
+    """The user's query, and whether several turns had to be joined for it.
 
     It is the first message; where later messages before the last call state values that calls
     pass, it is all messages up to that call.
@@ -161,6 +161,6 @@ def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
 
 
 def turns_before(run: Trajectory, end: int) -> list[str]:
-    """What the user said before a step, the run's query first."""
+    """The user's turns before a step, the run's query first."""
     texts = [step.text for step in run.steps[:end] if step.source == "user" and step.text.strip()]
     return texts if texts[:1] == [run.query] else [run.query, *texts]

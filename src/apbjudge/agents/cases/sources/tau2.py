@@ -30,7 +30,7 @@ _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
 
 
 def tasks_in(path: Path) -> Path:
-    """The file of the tasks of a domain, where its folder is given."""
+    """The file of the tasks of a domain, of which the path may be the folder."""
     return path / "tasks.json" if path.is_dir() else path
 
 

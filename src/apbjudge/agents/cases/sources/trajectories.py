@@ -66,7 +66,7 @@ def run_seed(
 
     Args:
         run: The run.
-        options: What is known beside.
+        options: Settings of reading the source.
         fields: Where licence, files and the like may stand; ``extra`` of the run by default.
 
     Raises:

@@ -31,11 +31,11 @@ FAILURES = (
     "Error: the function has been disabled by its maintainers.",
     "Error 502: bad gateway.",
 )
-"""What a broken tool answers."""
+"""Answers of broken tools."""
 NO_OTHER_NAME = "no other word for the tool's name"
 _SUFFIXES = ("value", "input", "given")
 _TAILS = ("details", "info", "report", "record")
-"""What a look-up gives whose own word has no other."""
+"""Last words for the name of a look-up whose own last word has no synonym."""
 _WORKS_ON = {"get": "by", "calculate": "from", "predict": "from", "convert": ""}
 """Verbs after which a parameter can stand for the object, and what links the two."""
 _LINKS = frozenset("and by for in of on to with".split())
@@ -106,7 +106,7 @@ def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 
 def _can_break(seed: Seed, at: int) -> bool:
-    """Whether a call can fail: the first of a tool that does work and that code can check.
+    """True if a call can fail: the first of a tool that does work and that code can check.
 
     A tool that the task names is no choice, since the task can't be done then as it is put.
     """
@@ -206,7 +206,7 @@ def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) 
 
 
 def _is_akin(word: str, others: Sequence[str]) -> bool:
-    """Whether a word is another one, a part of it or of the same stem."""
+    """True if a word equals another one, is a part of it or has the same stem."""
     return any(
         word == other
         or (min(len(word), len(other)) > 2 and (word in other or other in word))

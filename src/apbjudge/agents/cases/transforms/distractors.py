@@ -117,7 +117,7 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
 
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
-    """Whether calling a tool might be right where others are needed."""
+    """True if calling a tool might be right where others are needed."""
     words = set(name_words(tool.name))
     for other in needed:
         if is_same(tool, other) or words == set(name_words(other.name)):

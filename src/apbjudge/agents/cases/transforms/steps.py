@@ -57,7 +57,7 @@ def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 
 def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``case_row`` needs to know of next steps at a cut."""
+    """Arguments of ``case_row`` for next steps at a cut."""
     return {
         "parts": (cut.stage, len(steps)),
         "query": query_of_steps(seed),
@@ -70,7 +70,7 @@ def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def cuts_of(seed: Seed) -> list[Cut]:
-    """Where the run can be cut: at a quarter, a half and three quarters of its steps with calls.
+    """The cuts of a run: at a quarter, a half and three quarters of its steps with calls.
 
     Places that fall together are one. Only steps with a call that worked count, so that attempts
     that failed directly before a place are shown. Without results, only the beginning can be shown.
@@ -117,7 +117,7 @@ def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectorySt
 
 
 def query_of_steps(seed: Seed) -> str:
-    """What the user asked first: of several turns the later ones are in the messages."""
+    """The user's first turn; later turns are in the messages."""
     first = _first_turn(seed)
     text = "" if first is None else seed.run.steps[first].text
     return text if text and text in seed.run.query else seed.run.query

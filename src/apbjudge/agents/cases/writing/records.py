@@ -1,4 +1,4 @@
-"""The records of what a model wrote, or failed to write."""
+"""The records of texts that a model wrote or failed to write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...prediction.worker import asking_records
 WRITTEN = "written.jsonl"
 TASKS = "tasks.jsonl"
 REFUSED, CUT_OFF = "refused", "cut off"
-"""Complaints about a reply beside those of its rules."""
+"""Complaints about a reply besides those of its rules."""
 
 Row = dict[str, Any]
 """A record as JSON values."""
@@ -46,6 +46,6 @@ WRITING_RECORDS = asking_records("text", WRITTEN, ids=("id",), check=_check_text
 
 
 def is_final(record: Mapping[str, Any], repairs: int) -> bool:
-    """Whether a model that may be asked again so often would not be asked again for a record."""
+    """True if a model that may be asked again so often would not be asked again for a record."""
     rejected = record["rejected"]
     return rejected in (None, REFUSED) or len(record["attempts"]) > repairs

@@ -1,4 +1,4 @@
-"""What code demands of a text that a model wrote; every rule is a pure function."""
+"""Rules for a text that a model wrote; every rule is a pure function."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Complaint(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """What a reply holds.
+    """The content of a reply.
 
     Attributes:
         value: The text or texts by name; None where there are none. Of several tools only those
-            that nothing was found against.
-        complaints: What was found; none where all is accepted.
+            without a complaint.
+        complaints: Broken rules; none if all is accepted.
     """
 
     value: dict[str, Any] | None
@@ -45,7 +45,7 @@ class TextReading(NamedTuple):
 
 
 def read_reply(task: WritingTask, reply: str) -> TextReading:
-    """A model's reply, held against all rules of the task."""
+    """Reads a model's reply and checks it by all rules of the task."""
     wanted = _KEYS[task.kind]
     found = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
     if not found:
@@ -108,7 +108,7 @@ def _reading(
 
 
 def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> Iterator[Complaint]:
-    """What is wrong with a query.
+    """Yields complaints about a query.
 
     Args:
         task: The task, with the query as it was.
@@ -157,7 +157,7 @@ _IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w
 
 
 def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
-    """What is wrong with the prose of a plan."""
+    """Yields complaints about the prose of a plan."""
     yield from _length("plan", text, most=600 + 600 * len(task.solution))
     if text.startswith(("{", "[")):
         yield Complaint("no prose", "The plan is JSON, not prose.")
@@ -179,7 +179,7 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a JSON value, names of fields and numbers too."""
+    """Yields every text in a JSON value, also names of fields and numbers."""
     if (parts := as_object(value)) is not None:
         for name, part in parts.items():
             yield name
@@ -247,7 +247,7 @@ def _schema_fault(tool: Tool) -> str:
 
 
 def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> Iterator[Complaint]:
-    """What is wrong with an invented tool whose definition is valid.
+    """Yields complaints about an invented tool whose definition is valid.
 
     Args:
         task: The task that it must not serve.
@@ -289,7 +289,7 @@ def _describe_all(tools: Sequence[Tool]) -> bool:
 
 
 def style_of(names: Sequence[str]) -> str:
-    """How names of several words are written, such as ``snake_case``.
+    """The naming style of names of several words, such as ``snake_case``.
 
     Returns:
         The style of most of them; empty where none has several words, or several are as common.

@@ -21,7 +21,7 @@ from .writings import Writings
 
 @dataclass(slots=True)
 class TaskCounts:
-    """What became of the seeds.
+    """Counts of tasks, and of seeds without one.
 
     Attributes:
         tasks: Tasks written.

@@ -1,4 +1,4 @@
-"""From seeds to tasks: all that a prompt shows and that code holds the answer against."""
+"""From seeds to writing tasks: all that a prompt shows and that the rules compare answers with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REWRITTEN = "query rewritten by a model"
 
 
 class WritingTask(Record):
-    """Something to be written for a seed.
+    """A text to be written for a seed.
 
     Attributes:
         id: The seed's id and the kind.
@@ -71,7 +71,7 @@ class WritingTask(Record):
 
 
 def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
-    """The task of writing something for a seed, or why there is none."""
+    """The task of writing a text for a seed, or the reason why there is none."""
     try:
         tools = seed.toolset.tools
     except RowError as error:
@@ -105,7 +105,7 @@ def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
 
 
 def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
-    """The literals that nobody could know were they not in the query, apart from all others."""
+    """The literals that only the query states and that share no words with the others."""
     return tuple(
         value
         for value in removable_values(seed)

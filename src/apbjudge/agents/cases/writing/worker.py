@@ -1,4 +1,4 @@
-"""Having a model write, as work of the run loop: a task in, a text or why there is none out."""
+"""Worker of the run loop that has a model write: a task in, a text or a failure out."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _is_refusal(completion: Completion) -> bool:
 
 
 def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
-    """What a completion holds; a refusal or half a reply holds nothing."""
+    """The reading of a completion; a refusal or half a reply holds nothing."""
     if _is_refusal(completion):
         return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
     if completion.finish_reason == "length":

@@ -26,7 +26,7 @@ Seeds = Callable[[], Iterable[Seed]]
 
 
 class TextCounts(CallCounts):
-    """What became of the tasks of one kind.
+    """Counts of the tasks of one kind.
 
     Attributes:
         accepted: Texts that code accepts, those below included.
@@ -55,7 +55,7 @@ class TextCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True)
 class WritingRun(ModelRun[TextCounts]):
-    """What a model wrote for seeds; ``counts`` are by kind. See ``ModelRun``.
+    """A run that wrote texts for seeds; ``counts`` are by kind. See ``ModelRun``.
 
     Attributes:
         not_asked: How many seeds there is no task for, by kind and reason.
@@ -155,6 +155,6 @@ def write_texts(
 
 
 async def _nothing(logs: object) -> Progress:
-    """What is done without tasks."""
+    """The progress of a run without tasks."""
     del logs
     return Progress()
