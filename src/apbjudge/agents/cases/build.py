@@ -54,7 +54,7 @@ UNSOLVABLE = "holistic_unsolvable"
 _NEED_POOL = frozenset(("holistic_tool_extraneous", "step_wise_tool_extraneous", EFFICIENCY))
 
 
-Counts = Annotated[Counter[str], PlainSerializer(lambda of: dict(sorted(of.items())))]
+Counts = Annotated[Counter[str], PlainSerializer(lambda counts: dict(sorted(counts.items())))]
 """Counts by name, written in an order that does not depend on the source's."""
 
 
@@ -108,11 +108,11 @@ class Funnel(BaseModel):
     licences: Counts = Counter()
     suspected: Counts = Counter()
 
-    def of(self, split: str, transform: str) -> TransformCounts:
+    def counts_of(self, split: str, transform: str) -> TransformCounts:
         """The counts of a transform."""
-        for each in self.transforms:
-            if (each.split, each.transform) == (split, transform):
-                return each
+        for counts in self.transforms:
+            if (counts.split, counts.transform) == (split, transform):
+                return counts
         self.transforms.append(TransformCounts(split=split, transform=transform))
         return self.transforms[-1]
 
@@ -295,14 +295,14 @@ class Builder:
         """The context with the tools of all tasks; draws the seeds if ``n`` limits them."""
         config, pool = self._config, ToolPool()
         if not _NEED_POOL.isdisjoint(config.split) or config.n is not None:
-            lots: list[tuple[int, int]] = []
+            keys: list[tuple[int, int]] = []
             for entry in self.entries():
                 if isinstance(seed := entry.content, Seed):
                     key = short_key(str(config.seed_of_draw), seed.seed_id)
-                    lots.append((key, len(lots)))
+                    keys.append((key, len(keys)))
                     pool.add(seed)
             if config.n is not None:
-                self._chosen = frozenset(at for _, at in nsmallest(config.n, lots))
+                self._chosen = frozenset(at for _, at in nsmallest(config.n, keys))
         pool.close()
         return Context(
             seed=config.seed_of_draw, pool=pool, levels=config.levels, horizons=config.horizons
@@ -337,28 +337,28 @@ class Builder:
         has_twin: bool | None = None
         for split in self._config.split:
             for name in TRANSFORMS[split]:
-                for made in self._made(split, name, seed):
-                    is_row = not isinstance(made, Reject)
+                for result in self._transformed(split, name, seed):
+                    is_row = not isinstance(result, Reject)
                     if split == UNSOLVABLE and is_row and has_twin is None:
-                        twin = next(self._made(HOLISTIC, HOLISTIC_TRANSFORM, seed))
-                        has_twin = self._keep(twin, HOLISTIC, seed, place)
+                        twin = next(self._transformed(HOLISTIC, HOLISTIC_TRANSFORM, seed))
+                        has_twin = self._record(twin, HOLISTIC, seed, place)
                     lacks_twin = split == UNSOLVABLE and is_row and not has_twin
-                    row = Reject(name, "the solvable twin can't be built") if lacks_twin else made
-                    is_kept = self._keep(row, split, seed, place)
+                    row = Reject(name, "the solvable twin can't be built") if lacks_twin else result
+                    is_written = self._record(row, split, seed, place)
                     if split == HOLISTIC:
-                        has_twin = is_kept
+                        has_twin = is_written
 
-    def _made(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
+    def _transformed(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
         """Yields the rows that a transform makes of a seed and that pass all checks, or rejects."""
-        counts = self._funnel.of(split, name)
+        counts = self._funnel.counts_of(split, name)
         counts.seeds += 1
         try:
-            for made in TRANSFORMS[split][name](seed, self._context):
-                if isinstance(made, Reject):
-                    yield made
+            for result in TRANSFORMS[split][name](seed, self._context):
+                if isinstance(result, Reject):
+                    yield result
                     continue
                 counts.built += 1
-                yield self._checked(made, name)
+                yield self._checked(result, name)
         except Exception as error:  # noqa: BLE001 - one odd seed must not cost the others
             yield Reject(name, "the seed can't be read", str(row_error_of(error)))
 
@@ -372,20 +372,20 @@ class Builder:
         self._funnel.suspected.update({finding.check for finding in findings})
         return row
 
-    def _keep(self, made: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
+    def _record(self, result: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
         """Writes a row or a reject; true for a row."""
-        if isinstance(made, Reject):
-            self._funnel.of(split, made.transform).rejected[made.reason] += 1
-            fields = {"seed": seed.seed_id, "split": split, **asdict(made)}
+        if isinstance(result, Reject):
+            self._funnel.counts_of(split, result.transform).rejected[result.reason] += 1
+            fields = {"seed": seed.seed_id, "split": split, **asdict(result)}
             self._write(REJECTS, {"source": place, **fields})
             return False
-        construction = made["construction"]
-        counts = self._funnel.of(split, construction["transform"])
+        construction = result["construction"]
+        counts = self._funnel.counts_of(split, construction["transform"])
         counts.kept += 1
         self._funnel.kept += 1
         counts.repairs.update(construction.get("repairs", ()))
         self._funnel.licences[seed.licence or NOT_STATED] += 1
-        self._write(CASES, made)
+        self._write(CASES, result)
         return True
 
     def _write(self, name: str, row: Mapping[str, Any]) -> None:
@@ -399,8 +399,8 @@ class Builder:
         """The message that no case was built, with the most frequent reasons."""
         funnel = self._funnel
         reasons = Counter(funnel.rejected)
-        for of in funnel.transforms:
-            reasons.update(of.rejected)
+        for counts in funnel.transforms:
+            reasons.update(counts.rejected)
         if funnel.unreadable:
             reasons["unreadable"] = funnel.unreadable
         why = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(3))
@@ -408,12 +408,12 @@ class Builder:
 
     def _manifest(self) -> dict[str, Any]:
         config = self._config
-        given = {"source": config.source, "tools": config.tools, "outcomes": config.outcomes}
+        files = {"source": config.source, "tools": config.tools, "outcomes": config.outcomes}
         return {
             "apbjudge": VERSION,
             "command": "build",
             "config": config.model_dump(mode="json", exclude={"out", "overwrite"}),
-            "inputs": {name: _marks(path) for name, path in given.items() if path is not None},
+            "inputs": {name: _marks(path) for name, path in files.items() if path is not None},
             "funnel": self._funnel.model_dump(),
             "writing": None if self._writing is None else _written(self._writing),
             "outputs": {name: of.hexdigest() for name, of in self._digests.items()},

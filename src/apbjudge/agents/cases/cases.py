@@ -136,7 +136,7 @@ def case_row(
         model=_model_of(seed, query, plan, listed),
         **claims,
     )
-    steps_made = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
+    step_fields = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
     fields: Row = {
         "id": own_id,
         "case_id": case_id(seed),
@@ -157,7 +157,7 @@ def case_row(
         "prediction_horizon": horizon,
         "stage": stage,
         "trajectory_prefix_json": _json(list(prefix)) if horizon else None,
-        **{name: _json(list(part)) if horizon else None for name, part in steps_made.items()},
+        **{name: _json(list(part)) if horizon else None for name, part in step_fields.items()},
         "broken_tool_name": broken_tool,
         "replacement_tool_json": None if replacement is None else _json(definition_of(replacement)),
         "construction": construction.model_dump(mode="json", exclude_defaults=True),

@@ -105,7 +105,7 @@ class CaseReport(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        made = self.composition
+        composition = self.composition
         return {
             "files": list(self.files),
             "rows": self.rows,
@@ -117,19 +117,19 @@ class CaseReport(Shown):
                 for name, of in self.counts.items()
             },
             "composition": {
-                "splits": dict(made.by_split),
-                "kinds": [[*key, n] for key, n in sorted(made.kinds.items())],
+                "splits": dict(composition.by_split),
+                "kinds": [[*key, n] for key, n in sorted(composition.kinds.items())],
                 "sources": {
                     name: {
                         "cases": of.cases,
                         "mean_steps": of.mean_length,
                         "steps": {str(n): k for n, k in sorted(of.lengths.items())},
                     }
-                    for name, of in made.by_source.items()
+                    for name, of in composition.by_source.items()
                 },
-                "categories": dict(made.by_category.most_common()),
-                "tools": made.n_tools,
-                "checkable_tools": made.n_checkable,
+                "categories": dict(composition.by_category.most_common()),
+                "tools": composition.n_tools,
+                "checkable_tools": composition.n_checkable,
             },
         }
 
@@ -183,10 +183,10 @@ def check(
     asked = [finding for answer in answers for finding in answer.findings]
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
         if cases is not None:
-            found = checker.check_rows(cases, config)
+            findings = checker.check_rows(cases, config)
         else:
-            found = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
-        for finding in chain(found, checker.close(), checker.take(asked)):
+            findings = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
+        for finding in chain(findings, checker.close(), checker.take(asked)):
             if file is not None:
                 file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
     unanswered = tuple(row for answer in answers for row in answer.unanswered)
@@ -337,14 +337,14 @@ class CaseChecker:
         for finding in findings:
             if finding.check not in self._chosen:
                 continue
-            of = self._counts.setdefault(finding.check, FindingCounts())
-            of.findings += 1
+            counts = self._counts.setdefault(finding.check, FindingCounts())
+            counts.findings += 1
             place = finding.file, finding.line
             if finding.line and self._last.get(finding.check) != place:
-                of.cases += 1
+                counts.cases += 1
                 self._last[finding.check] = place
-            if len(of.first) < LISTED:
-                of.first.append(finding)
+            if len(counts.first) < LISTED:
+                counts.first.append(finding)
             yield finding
 
     def report(self) -> CaseReport:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ...errors import OptionError
-from ...records import Item, Record
+from ...errors import OptionError, RowError
+from ...records import Item, Record, Row
+from ...records.loose_json import objects_of
 
 CaseCertainty = Literal["proven", "suspected", "asked"]
 """Code proves it; code suspects it; a judge or a human was asked."""
@@ -81,6 +82,13 @@ class CheckedCase:
     def finding(self, check: str, field: str, message: str) -> CaseFinding:
         """A finding about this case."""
         return self.place.finding(check, field, message)
+
+    def messages(self, field: str) -> list[dict[str, Any]]:
+        """The messages in a field of the row; none if it can't be read."""
+        try:
+            return objects_of(Row(self.row, self.item.line).structured(field))
+        except RowError:
+            return []
 
 
 CaseCheck = Callable[[CheckedCase], Iterator[CaseFinding]]

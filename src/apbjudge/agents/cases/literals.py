@@ -78,11 +78,11 @@ def numbers_in(text: str) -> list[str]:
 def literals_of(seed: Seed) -> tuple[str, ...]:
     """The values that the solution's arguments take from the query, as the query writes them."""
     query = seed.run.query
-    stated = (_stated(value, query) for call in seed.calls for _, value in _given(call))
+    stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
     return tuple(dict.fromkeys(value for value in stated if value is not None))
 
 
-def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
+def _own_values(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
     """Parameters with the values in them that come from no result."""
     for parameter, value in call.arguments.items():
         if parameter not in call.needs:
@@ -91,8 +91,8 @@ def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
 
 def _stated(value: str | int | float, text: str) -> str | None:
     """A value as a text writes it, with one space between its words; None where it does not."""
-    found = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
-    place = next(found, None)
+    places = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
+    place = next(places, None)
     return None if place is None else " ".join(text[slice(*place)].split())
 
 
@@ -109,26 +109,26 @@ def results_of(seed: Seed) -> tuple[str, ...]:
     """Values that only results bring: whoever states them in a query or a plan gives them away."""
     run = seed.run
     known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
-    given = [str(value) for call in seed.calls for _, value in _given(call)]
+    own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(
-        text for text in dict.fromkeys(brought) if text not in given and not known.state(text)
+        text for text in dict.fromkeys(brought) if text not in own_values and not known.state(text)
     )
 
 
 def _brought(call: SeedCall) -> Iterator[str]:
     for parameter in call.needs:
-        yield from filter(None, map(_telling, leaves(call.arguments.get(parameter))))
+        yield from filter(None, map(_distinctive, leaves(call.arguments.get(parameter))))
     if call.result is None:
         return
     value, is_json = lenient(call.result)
     if is_json and not isinstance(value, str):
-        yield from filter(None, map(_telling, leaves(value)))
+        yield from filter(None, map(_distinctive, leaves(value)))
     else:
-        yield from (word for word in numbers_in(call.result) if _telling(word))
+        yield from (word for word in numbers_in(call.result) if _distinctive(word))
 
 
-def _telling(value: str | int | float) -> str | None:
+def _distinctive(value: str | int | float) -> str | None:
     """A value as text; None where it is a word, a small number or prose."""
     text = str(value)
     if not _LEAST_LENGTH <= len(text) <= _MOST_LENGTH:

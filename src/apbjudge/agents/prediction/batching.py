@@ -114,8 +114,8 @@ def _asking(session: AskingSession[PredictionRun]) -> Callable[[BatchWriter], Pr
     served = Counter[str]()
 
     def ask(client: BatchWriter) -> PredictionRun:
-        def asked_model(of: TestedModelSpec) -> AskedModel:
-            return AskedModel(of, client, can_see(of), session.events.note, served=served)
+        def asked_model(spec: TestedModelSpec) -> AskedModel:
+            return AskedModel(spec, client, can_see(spec), session.events.note, served=served)
 
         return carry_out([replace(session, asked_model=asked_model)])[0]
 

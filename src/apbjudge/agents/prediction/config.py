@@ -311,8 +311,8 @@ def _specs(value: Any) -> list[TestedModelSpec]:
     """One or several models, each a name, a TestedModelSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
-    if odd := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
-        raise ValueError(f"expected a model's name or a TestedModelSpec, got {odd[0]!r}")
+    if invalid := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
+        raise ValueError(f"expected a model's name or a TestedModelSpec, got {invalid[0]!r}")
     models = [{"model": each} if isinstance(each, str) else each for each in models]
     specs = [
         each if isinstance(each, TestedModelSpec) else TestedModelSpec(**each) for each in models

@@ -152,13 +152,13 @@ def _texts(
 
 def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
     """Texts of nested tables by dotted path."""
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     for name, value in values.items():
         path = f"{above}{name}"
         if isinstance(value, dict):
-            found += _flat(cast("Mapping[str, Any]", value), f"{path}.")
+            texts += _flat(cast("Mapping[str, Any]", value), f"{path}.")
         elif isinstance(value, str):
-            found.append((path, value))
+            texts.append((path, value))
         else:
             raise ValueError(f"{path}: expected text, got {value!r}")  # noqa: TRY004
-    return found
+    return texts

@@ -58,7 +58,7 @@ from .worker import (
 )
 from .worker import Row as JsonRow
 
-_EVERY = 10**6
+_NO_LIMIT = 10**6
 """More pictures than a case has: none is left out for a judge that reviews."""
 
 Drafts = str | PathLike[str] | Rows
@@ -228,10 +228,10 @@ def is_unchanged(before: Item, after: Item) -> bool:
     """True if two answers are equal: as read where both can be read, else to the letter."""
     if before.response.strip() == after.response.strip():
         return True
-    one, other = before.prediction, after.prediction
-    if "text" in (one.kind, other.kind):
+    first, second = before.prediction, after.prediction
+    if "text" in (first.kind, second.kind):
         return False
-    return one == other
+    return first == second
 
 
 # Session ------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def _reviewer(
     if config.mode != "judge" or critic is None:
         return ModelReviewer(texts, config.guide, critic)
     settings: dict[str, Any] = critic.spec.model_dump(include={*ModelSpec.model_fields})
-    spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
+    spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_NO_LIMIT)
     judge = LLMJudge(spec, critic.client, roots=roots, sees=critic.sees)
     judge.option = critic.option
     return JudgeReviewer(judge, critic, is_oracle=config.with_reference)

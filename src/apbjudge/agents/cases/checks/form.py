@@ -101,10 +101,10 @@ def _schema_fault(schema: bytes) -> str:
     return ""
 
 
-def _is_within(one: Sequence[Any], other: Sequence[Any]) -> bool:
+def _is_within(path: Sequence[Any], other: Sequence[Any]) -> bool:
     """True if one of two places is inside the other."""
-    n = min(len(one), len(other))
-    return one[:n] == other[:n]
+    n = min(len(path), len(other))
+    return path[:n] == other[:n]
 
 
 _VALUES = frozenset("default const enum examples example".split())
@@ -311,8 +311,8 @@ def _is_offered_in_words(item: Item, name: str) -> bool:
     """True if tools may be described in a text: there is no list, or the text has the name."""
     if item.tools is None or not item.tools.names:
         return True
-    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(whole.search(text) is not None for text in (item.system_prompt, item.query))
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(pattern.search(text) is not None for text in (item.system_prompt, item.query))
 
 
 FORM_CHECKS: tuple[CaseCheck, ...] = (tools, schemas, task, condition, files, prefix, reference)

@@ -38,12 +38,12 @@ def personal(case: CheckedCase) -> Iterator[CaseFinding]:
             text = value
         else:
             continue
-        for check, message in of_text(text):
+        for check, message in personal_data_in(text):
             yield case.finding(check, field, message)
 
 
 @lru_cache(maxsize=64)  # rows often repeat their tools and system prompts
-def of_text(text: str) -> tuple[tuple[str, str], ...]:
+def personal_data_in(text: str) -> tuple[tuple[str, str], ...]:
     """Check and message of each kind in a text, which may be JSON."""
     text = " ".join(text.replace("\\n", " ").replace("\\t", " ").replace("\\", "").split())
     kinds = [("personal-data", "an e-mail address", _mails), ("personal-data", "a card", _cards)]
@@ -141,7 +141,7 @@ def _detectors() -> tuple[list[Any], Any]:
     from detect_secrets.plugins.keyword import KeywordDetector
 
     known: dict[str, Any] = dict(get_mapping_from_secret_type_to_class())
-    tokens = [of() for of in known.values() if of.__name__ not in _NO_TOKENS]
+    tokens = [detector() for detector in known.values() if detector.__name__ not in _NO_TOKENS]
     return tokens, KeywordDetector()
 
 

@@ -105,7 +105,7 @@ def read_rows(
             yield number, RowError("line", f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
         else:
             named = {name: value_at(row, column) for name, column in (columns or {}).items()}
-            yield number, row | {name: of for name, of in named.items() if of is not None}
+            yield number, row | {name: value for name, value in named.items() if value is not None}
 
 
 def entries_of(

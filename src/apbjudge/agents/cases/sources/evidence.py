@@ -23,7 +23,7 @@ def normal(leaf: Leaf) -> str:
     return _ZEROS.sub("", _COMMA.sub("", text)) if any(map(str.isdigit, text)) else text
 
 
-def telling(value: object) -> list[Leaf]:
+def distinctive(value: object) -> list[Leaf]:
     """The leaves of a value that show where it comes from.
 
     A single character, such as the number 2, occurs anywhere by chance.
@@ -31,7 +31,7 @@ def telling(value: object) -> list[Leaf]:
     return [leaf for leaf in leaves(value) if len(normal(leaf)) > 1]
 
 
-def holds(text: str, leaf: Leaf) -> bool:
+def states(text: str, leaf: Leaf) -> bool:
     """True if a text, itself ``normal``, states a leaf as words or a number of its own."""
     wanted = normal(leaf)
     at = text.find(wanted)
@@ -77,20 +77,20 @@ class Result:
         """True if the result states a leaf; a number in JSON only as a value of its own."""
         if normal(leaf) in self._parts:
             return True
-        return not (self._is_json and not isinstance(leaf, str)) and holds(self._text, leaf)
+        return not (self._is_json and not isinstance(leaf, str)) and states(self._text, leaf)
 
 
 def _names(value: object) -> list[str]:
     """The names of all members of objects in a value, since ids may stand there."""
     names: list[str] = []
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    pending = [value]
+    while pending:
+        part = pending.pop()
         if (members := as_object(part)) is not None:
             names.extend(members)
-            waiting.extend(members.values())
+            pending.extend(members.values())
         else:
-            waiting.extend(as_list(part) or ())
+            pending.extend(as_list(part) or ())
     return names
 
 
@@ -120,13 +120,13 @@ class CallResults:
 
 def allowed_values(schema: Mapping[str, Any]) -> frozenset[str]:
     """The values that a schema lists, which are known without a result."""
-    found: list[Leaf] = []
-    waiting: list[Any] = [schema]
-    while waiting:
-        part = waiting.pop()
+    values: list[Leaf] = []
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
         if (spec := as_object(part)) is None:
-            waiting.extend(as_list(part) or ())
+            pending.extend(as_list(part) or ())
             continue
-        found.extend(leaves([spec.get("enum"), spec.get("const"), spec.get("default")]))
-        waiting.extend(spec.values())
-    return frozenset(map(normal, found))
+        values.extend(leaves([spec.get("enum"), spec.get("const"), spec.get("default")]))
+        pending.extend(spec.values())
+    return frozenset(map(normal, values))

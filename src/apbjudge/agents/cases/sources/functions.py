@@ -86,8 +86,8 @@ def _read(options: SourceOptions) -> Iterator[SeedEntry]:
         if not entries:
             return rejected(run, "no call is made")
         toolset = build_toolset(list(run.tools or ()), None, "tools")
-        made = list(_calls(entries, toolset, field))
-        steps, calls, repairs = solved([(run.query, made)], toolset)
+        named_calls = list(_calls(entries, toolset, field))
+        steps, calls, repairs = solved([(run.query, named_calls)], toolset)
         solution = [
             replace(call, needs=needs)
             for call, needs in zip(calls, _needs(entries, calls), strict=True)
@@ -127,8 +127,8 @@ def _needs(entries: Sequence[Any], calls: Sequence[SeedCall]) -> list[dict[str, 
         for parameter, value in call.arguments.items() if declared else ():
             texts = [leaf for leaf in leaves(value) if isinstance(leaf, str)]
             words = {word for text in texts for word in (text.strip(), *_WORD.findall(text))}
-            if found := [declared[word] for word in words if word in declared]:
-                need[parameter] = max(found)
+            if indices := [declared[word] for word in words if word in declared]:
+                need[parameter] = max(indices)
         needs.append(need)
         spec = as_object(entry) or {}
         for name in _RESULT_NAMES:
@@ -158,10 +158,10 @@ def solved(
     steps: list[TrajectoryStep] = []
     calls: list[SeedCall] = []
     repairs: list[str] = []
-    for text, made in turns:
+    for text, named_calls in turns:
         if text:
             steps.append(TrajectoryStep("user", text=text))
-        for name, arguments in made:
+        for name, arguments in named_calls:
             tool = toolset.by_name.get(name)
             fitting = dict(arguments) if tool is None else converted(arguments, tool)
             if fitting != arguments:

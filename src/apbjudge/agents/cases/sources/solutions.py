@@ -15,7 +15,7 @@ from ....records import Tool
 from ....records.loose_json import as_object
 from ....records.trajectories import ToolResult, Trajectory, TrajectoryStep
 from ..seeds import SeedCall
-from .evidence import CallResults, allowed_values, holds, normal, telling
+from .evidence import CallResults, allowed_values, distinctive, normal, states
 
 LEFT_OUT = "failed calls left out"
 JOINED = "the user's turns joined"
@@ -23,7 +23,7 @@ JOINED = "the user's turns joined"
 _FAILED = re.compile(r"\s*(?:error\b|\{\s*[\"']error[\"']\s*:)", re.IGNORECASE)
 
 
-class Made(NamedTuple):
+class AgentCall(NamedTuple):
     """A call that the agent made.
 
     Attributes:
@@ -38,7 +38,7 @@ class Made(NamedTuple):
     is_failed: bool
 
 
-def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
+def agent_calls(steps: Sequence[TrajectoryStep]) -> Iterator[AgentCall]:
     """Yields the agent's calls with their results.
 
     A call failed if the log says so, or if its result is an error: it begins with the word, or is
@@ -57,7 +57,7 @@ def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
             if step.execution is not None:
                 is_failed |= not step.execution.was_executed or step.execution.success is False
             readable = None if call.parse_error else arguments
-            yield Made(call.name, readable, at, result, is_failed)
+            yield AgentCall(call.name, readable, at, result, is_failed)
 
 
 def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
@@ -114,29 +114,29 @@ def needs_of(
         tools: The tools offered, by name.
     """
     results = CallResults()
-    said, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
+    stated, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
     read = 0
     known: list[SeedCall] = []
     for call in calls:
         for step in run.steps[read : call.step]:
             if step.source == "user" and step.text:
-                said = f"{said}\n{normal(step.text)}"
+                stated = f"{stated}\n{normal(step.text)}"
         read = max(read, call.step)
         tool = tools.get(call.name)
         described = properties(tool) if tool else {}
         needs: dict[str, int] = {}
         for parameter, value in call.arguments.items():
             listed = allowed_values(described.get(parameter, {}))
-            found: list[int] = []
-            for leaf in telling(value):
-                if normal(leaf) in listed or normal(leaf) in own or holds(said, leaf):
+            indices: list[int] = []
+            for leaf in distinctive(value):
+                if normal(leaf) in listed or normal(leaf) in own or states(stated, leaf):
                     continue
                 if (at := results.last(leaf)) is None:
                     own.add(normal(leaf))
                 else:
-                    found.append(at)
-            if found:
-                needs[parameter] = max(found)
+                    indices.append(at)
+            if indices:
+                needs[parameter] = max(indices)
         known.append(replace(call, needs=needs) if needs else call)
         results.add(call.result)
     return tuple(known)
@@ -154,8 +154,8 @@ def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
     later = normal("\n".join(texts[1:]))
     first = normal(f"{run.system_prompt}\n{texts[0]}")
     for call in calls if later else ():
-        for leaf in telling(list(call.arguments.values())):
-            if not holds(first, leaf) and holds(later, leaf):
+        for leaf in distinctive(list(call.arguments.values())):
+            if not states(first, leaf) and states(later, leaf):
                 return "\n\n".join(texts), True
     return texts[0], False
 

@@ -111,8 +111,8 @@ def _add_composites(bank: _Bank) -> list[Composite]:
         tool = _merged(bank, at, n)
         if tool is None:
             continue
-        whole = sum(bank.cost(call.name) for call in calls[at : at + n])
-        bank.add(tool, rng.randint(max(1, whole - 3), whole - 1))
+        total = sum(bank.cost(call.name) for call in calls[at : at + n])
+        bank.add(tool, rng.randint(max(1, total - 3), total - 1))
         composites.append(Composite(name=tool.name, replaces=tuple(range(at, at + n))))
         if len(composites) == wanted:
             break
@@ -173,8 +173,8 @@ def _add_traps(bank: _Bank, context: Context) -> list[str]:
     for make in [*kinds, *kinds]:
         if len(traps) == wanted:
             break
-        if made := make(bank, context):
-            tool, cost = made
+        if trap := make(bank, context):
+            tool, cost = trap
             bank.add(tool, cost)
             traps.append(tool.name)
     return traps
@@ -207,10 +207,10 @@ def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
             result = {"type": "string", "description": f"What {tool.name} returned."}
             schema = {"type": "object", "properties": {"result": result}, "required": ["result"]}
             description = f"Checks once more whether what {tool.name} returned is right."
-            made = Tool(
+            recheck = Tool(
                 name=name, description=description, parameters=schema, parameter_kind="json_schema"
             )
-            return made, bank.rng.randint(1, 5)
+            return recheck, bank.rng.randint(1, 5)
     return None
 
 

@@ -134,8 +134,8 @@ def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     yield _row(seed, context, transform, plan, tools=left, removed_tools=removed)
 
 
-def _is_like(one: Tool, tool: Tool) -> bool:
-    return likeness(one, tool) >= LIKE or name_words(one.name) == name_words(tool.name)
+def _is_like(tool: Tool, other: Tool) -> bool:
+    return likeness(tool, other) >= LIKE or name_words(tool.name) == name_words(other.name)
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def _uncertainties(
 ) -> Iterator[str]:
     """Yields reasons why the task may be solved without a value."""
     start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
-    if not _is_telling(text, seed.run.query, start):
+    if not _is_distinctive(text, seed.run.query, start):
         yield "the value may be guessed"
     if not {"default", "enum", "const"}.isdisjoint(schema):
         yield "the schema supplies the value"
@@ -291,7 +291,7 @@ def _uncertainties(
         yield "another value may be taken in its place"
 
 
-def _is_telling(text: str, query: str, start: int) -> bool:
+def _is_distinctive(text: str, query: str, start: int) -> bool:
     """True if a value is a name, a number or in quotation marks, and can't be guessed.
 
     A common word may follow from the rest of the query, and the year asked about may be this one.

@@ -28,10 +28,10 @@ def _check_text(row: Row) -> None:
         raise RowError("attempts", "a list", row.get("attempts"))
     value = as_object(row.get("value")) or {}
     texts = [value.get(name) for name in _TEXTS.get(row["kind"], ())]
-    is_whole = all(isinstance(text, str) and text for text in texts) and bool(
+    is_complete = all(isinstance(text, str) and text for text in texts) and bool(
         texts or as_list(value.get("tools"))
     )
-    if not row["rejected"] and not is_whole:
+    if not row["rejected"] and not is_complete:
         raise RowError("value", f"what was written as {row['kind']}", row.get("value"))
 
 

@@ -124,11 +124,11 @@ def _first_message(seed: Seed) -> int | None:
     None where the user says more than the query, or something else: then a query that was
     rewritten would not fit what is said.
     """
-    said = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
-    if not said:
+    turns = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
+    if not turns:
         return -1
-    is_query = seed.run.steps[said[0]].text.strip() == seed.run.query.strip()
-    return said[0] if len(said) == 1 and is_query else None
+    is_query = seed.run.steps[turns[0]].text.strip() == seed.run.query.strip()
+    return turns[0] if len(turns) == 1 and is_query else None
 
 
 def with_query(seed: Seed, query: str) -> Seed:

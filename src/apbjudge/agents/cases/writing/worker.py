@@ -124,8 +124,8 @@ def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
     if _is_refusal(completion):
         return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
     if completion.finish_reason == "length":
-        said = "The answer was cut off at the limit of tokens: write a shorter one."
-        return TextReading(None, (Complaint(CUT_OFF, said),))
+        message = "The answer was cut off at the limit of tokens: write a shorter one."
+        return TextReading(None, (Complaint(CUT_OFF, message),))
     return read_reply(task, response_of(completion))
 
 
@@ -134,5 +134,5 @@ def _best(readings: list[TextReading]) -> TextReading:
     last = readings[-1]
     if not last.complaints:
         return last
-    held = [reading for reading in readings if reading.value is not None]
-    return max(held, key=lambda each: len((each.value or {})["tools"]), default=last)
+    partial = [reading for reading in readings if reading.value is not None]
+    return max(partial, key=lambda each: len((each.value or {})["tools"]), default=last)

@@ -139,9 +139,9 @@ def write_texts(
         tasks = write_tasks(folder / TASKS, seeds(), kinds, writings, config.repairs)
         if run is not None and tasks == asked:  # no query more was answered
             return run
-        of = {"not_asked": dict(sorted(tasks.not_asked.items())), "waiting": tasks.waiting}
+        about = {"not_asked": dict(sorted(tasks.not_asked.items())), "waiting": tasks.waiting}
         more = carry_out(
-            [replace(session, about={**session.about, **of})], None if tasks.tasks else _nothing
+            [replace(session, about={**session.about, **about})], None if tasks.tasks else _nothing
         )[0]
         if run is not None:  # of what both did
             more.progress.add_costs(run.progress)
