@@ -65,7 +65,7 @@ def ask(
 
     Args:
         cases: A file of cases as ``grade`` reads them, or rows as dicts. A response in a row is
-            not looked at.
+            ignored.
         judge: The model, ``MODEL`` or ``MODEL@ADDRESS``, or its settings.
         votes: Independent replies per case, above temperature 0; None for the samples of the
             settings where they state any, else ``VOTES``.

@@ -77,7 +77,7 @@ class CaseReport(Shown):
         counts: By check, those with findings alone, in the order of ``CHECKS``.
         composition: What the cases are made of.
         checks: Names of the checks that were made.
-        notes: What the cases leave empty, and what nobody reads.
+        notes: Fields that the cases leave empty, and fields that are not read.
         unanswered: Cases that the judge was asked about and that have no verdict.
         n_answered: Cases with one.
     """
@@ -320,7 +320,7 @@ class CaseChecker:
 
         Raises:
             InputError: If no case has anything to be asked with, or no case has a query, or tools,
-                and a field that nobody reads may hold it.
+                and a field that is not read may hold it.
         """
         if why := self._gaps.refusal(needs_query=True):
             raise InputError(f"{', '.join(map(visible, self._files))}: {why}")

@@ -48,7 +48,7 @@ class Composition:
         by_source: Cases of ``holistic_planning``, by data set.
         by_category: Tasks (different ``case_id``) by category.
         n_tools: Tools offered, over all cases that list tools.
-        n_checkable: Those of them whose calls code can hold against a JSON Schema.
+        n_checkable: Those of them whose calls code can validate by a JSON Schema.
         n_with_tools: Cases that list tools.
     """
 

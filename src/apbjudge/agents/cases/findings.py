@@ -16,7 +16,7 @@ CaseCertainty = Literal["proven", "suspected", "asked"]
 
 
 class CaseFinding(Record):
-    """A fault of a case, or what may be one.
+    """A fault of a case, proven or possible.
 
     Attributes:
         check: Name of the check, a key of ``CHECKS``.
@@ -60,7 +60,7 @@ class CasePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCase:
-    """A case that is looked at.
+    """A case that is checked.
 
     Attributes:
         item: The case; its prediction holds nothing.
@@ -92,7 +92,7 @@ class CheckedCase:
 
 
 CaseCheck = Callable[[CheckedCase], Iterator[CaseFinding]]
-"""Looks at one case alone."""
+"""A check of one case alone."""
 
 
 _PROVEN: Mapping[str, str] = {

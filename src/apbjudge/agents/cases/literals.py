@@ -1,4 +1,4 @@
-"""Values of a solution as they stand in texts: word for word, or in another spelling."""
+"""Values of a solution in texts: word for word, or in another spelling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERED = re.compile(
     r"[^\s,;:!?()\[\]{}<>\"'“”‘’`*]*\d[^\s,;!?()\[\]{}<>\"'“”‘’`*]*"
 )
 _LEAST_LENGTH, _MOST_LENGTH = 3, 80
-"""Shorter values may stand anywhere by chance; longer ones are prose."""
+"""Shorter values may occur anywhere by chance; longer ones are prose."""
 
 
 def places_of(value: str, text: str, *, any_case: bool = False) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ def numbers_in(text: str) -> list[str]:
 
 
 def literals_of(seed: Seed) -> tuple[str, ...]:
-    """The values that the solution's arguments take from the query, as the query writes them."""
+    """The values that the solution's arguments take from the query, in its spelling."""
     query = seed.run.query
     stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
     return tuple(dict.fromkeys(value for value in stated if value is not None))
@@ -97,7 +97,7 @@ def _stated(value: str | int | float, text: str) -> str | None:
 
 
 def _forms(value: str | int | float) -> Sequence[str]:
-    """Ways in which a value is written; none of one that is too short to be looked for."""
+    """Spellings of a value; none if it is too short to be looked for."""
     if isinstance(value, str):
         return (value,) if len(value.strip()) > 1 or value.isdigit() else ()
     if isinstance(value, float) and value.is_integer():
@@ -106,7 +106,7 @@ def _forms(value: str | int | float) -> Sequence[str]:
 
 
 def results_of(seed: Seed) -> tuple[str, ...]:
-    """Values that only results bring: whoever states them in a query or a plan gives them away."""
+    """Values that only results state; a query or a plan that states them gives results away."""
     run = seed.run
     known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
     own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]

@@ -1,4 +1,4 @@
-"""Tools of all tasks of a source, as many as fit: where distractors come from."""
+"""A sample of the tools of all tasks of a source, from which distractors are drawn."""
 
 from __future__ import annotations
 

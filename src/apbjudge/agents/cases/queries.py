@@ -1,4 +1,4 @@
-"""Queries with a sentence less or more: all else of a rewording is left to a model."""
+"""Queries without a sentence or with further ones; only a model rewords queries otherwise."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _description(
     Args:
         call: The call.
         parameter: One of its parameters.
-        value: What it is given.
+        value: Its value.
         taken: The values taken from the result of each call so far.
     """
     if (at := call.needs.get(parameter)) is None:

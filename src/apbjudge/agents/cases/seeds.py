@@ -46,14 +46,14 @@ class Seed:
         calls: The solution's calls in order, failed ones left out.
         files: Files of the task.
         source: Name of the data set.
-        licence: Its licence; empty where nobody said.
+        licence: Its licence; empty where it is not stated.
         plan: Prose of the solution; empty without.
         category: Category of the task; empty without.
         ends: Names of the tools that end the task; None where the source does not say.
         repairs: What was mended in reading it, as short clauses.
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
-            value; None where nobody wrote one.
+            value; None without.
         model: The model that wrote ``invented``, ``private`` and the texts in ``written``; None
             where none did.
         written: Which texts of the seed it wrote: the query, the plan.

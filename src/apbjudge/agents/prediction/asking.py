@@ -23,7 +23,7 @@ from .worker import CALLS, AskedModel, Row
 R = TypeVar("R", bound=ModelRun[Any])
 
 UNASKED = 16
-"""Rows at once where no model is asked."""
+"""Concurrent rows where no model is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,12 +61,6 @@ class PromptSet:
             raise OptionError(f"--prompts: {self.name}: {path}: {detail}") from None
 
 
-def prompt_set_names(kind: str, folder: Traversable = _FOLDER) -> tuple[str, ...]:
-    """Names of the shipped sets of a kind, ``prompts`` or ``review_prompts``."""
-    files = (file.name for file in folder.joinpath(kind).iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
-
-
 def load_prompt_set(
     ref: str,
     *,
@@ -87,7 +81,8 @@ def load_prompt_set(
     Raises:
         OptionError: If there is no such set, or it can't be used; the text names what is wrong.
     """
-    shipped, flag = prompt_set_names(kind, folder), f"--{kind.replace('_', '-')}"
+    files, flag = folder.joinpath(kind).iterdir(), f"--{kind.replace('_', '-')}"
+    shipped = sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
     try:
         if ref in shipped:
             data = folder.joinpath(kind, f"{ref}.toml").read_bytes()

@@ -153,7 +153,7 @@ class CasePromptMaker:
         )
 
     def make(self, case: Item) -> CasePrompt:
-        """The prompt of a case; its response, if it has one, is not looked at.
+        """The prompt of a case; its response, if it has one, is ignored.
 
         Raises:
             RowError: If the case can't be shown.
@@ -216,9 +216,9 @@ def placed(text: str, images: Sequence[ImagePart]) -> tuple[str | ImagePart, ...
 
 
 def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
-    """Query and messages, and whether the pictures have their places at the marks in them.
+    """Query and messages, and whether their marks are the places of the pictures.
 
-    Without pictures marks stay as they are: what is missing is not announced.
+    Without pictures the marks stay as they are: a missing picture is not announced.
     """
     query, trajectory = case.query, pretty(case.trajectory) if case.trajectory else ""
     shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it

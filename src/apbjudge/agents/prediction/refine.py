@@ -59,7 +59,7 @@ from .worker import (
 from .worker import Row as JsonRow
 
 _NO_LIMIT = 10**6
-"""More pictures than a case has: none is left out for a judge that reviews."""
+"""A number of pictures that no case exceeds, so that the reviewing judge sees all of them."""
 
 Drafts = str | PathLike[str] | Rows
 """A folder or a file of predictions, or a run of ``predict``."""

@@ -144,7 +144,7 @@ class AskedModel:
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
     async def ask(self, request: Request) -> Completion:
-        """The model's answer; a refusal of the provider's is one too.
+        """The model's answer; a refusal of the provider counts as one.
 
         Raises:
             JudgeError: If there is none.
@@ -166,7 +166,7 @@ class AskedModel:
         return completion
 
     def _notice(self, served: str) -> None:
-        """Counts a name that the endpoint reports, and warns once of one that was not asked for."""
+        """Counts a name that the endpoint reports; warns once if it is another model's."""
         self.served[served] += 1
         if self.served[served] == 1 and not is_same_model(self.spec.model, served):
             self.note(
@@ -251,7 +251,7 @@ class PredictWorker(AskingWorker):
 
 
 def own_fields(case: Mapping[str, Any]) -> Row:
-    """The fields of a case but those that would make its prediction another record."""
+    """The fields of a case, without those that a prediction sets otherwise."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
 
@@ -267,7 +267,7 @@ def unusable(row: BadRow, detail: str) -> Row:
 
 
 def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008
-    """The record of a task that never reached the model, or whose answer never came."""
+    """The record of a task that did not reach the model or got no answer."""
     counts = usage.model_dump()
     return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
 
@@ -276,8 +276,8 @@ async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable
     """The record that work makes; where a model gives no answer, the failure of its row.
 
     Args:
-        fields: Those of the record that are known before.
-        account: What the work takes.
+        fields: Fields of the record that are known before.
+        account: Usage and cost of the work.
         work: Makes the record.
     """
     try:

@@ -92,7 +92,7 @@ def _schema_fault(schema: bytes) -> str:
             if not faults[-1]:
                 return ""
     except RecursionError:
-        return ""  # nested too deeply to be held against the rules
+        return ""  # nested too deeply to be checked
     *others, newest = faults
     for path, message in newest:
         if all(any(_is_within(path, other) for other, _ in of) for of in others):

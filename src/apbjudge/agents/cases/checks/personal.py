@@ -56,7 +56,7 @@ def personal_data_in(text: str) -> tuple[tuple[str, str], ...]:
 _LOCAL = re.compile(r"[\w.+-]{1,64}")  # read backwards
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])")
 _RESERVED = re.compile(r"(?:^|\.)(?:example|test|invalid|localhost)(?:\.[a-z]{2,3}){0,2}$", re.I)
-"""Names that nobody can have (RFC 2606, RFC 6761)."""
+"""Reserved domain names (RFC 2606, RFC 6761)."""
 _NOBODY = frozenset("git example email user username someone yourname your.name".split())
 _NO_DOMAIN = frozenset(
     "png jpg jpeg gif svg webp js ts py json jsonl css html md txt csv pdf xml yaml yml zip".split()

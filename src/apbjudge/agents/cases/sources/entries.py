@@ -51,7 +51,7 @@ class SourceOptions:
         path: The file or folder.
         tools: Definitions for entries that have none; None where there are no such.
         outcomes: Outcomes that a log does not state.
-        any_outcome: Whether runs count that did not succeed, or of which that is not known.
+        any_outcome: Whether to use runs that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set, for entries that state none.
         columns: Columns of rows by field, as the user named them.

@@ -117,8 +117,8 @@ def _calls(
 def _needs(entries: Sequence[Any], calls: Sequence[SeedCall]) -> list[dict[str, int]]:
     """For each call, the earlier calls whose declared results its arguments name.
 
-    A name counts where it looks like one that was made up for a result, such as ``API_call_3`` or
-    ``$var_1``, and stands in the argument as a word.
+    A name counts if it looks like the name of a result, such as ``API_call_3`` or ``$var_1``, and
+    is a word of the argument.
     """
     declared: dict[str, int] = {}
     needs: list[dict[str, int]] = []

@@ -61,7 +61,7 @@ class ReplayedDomain:
 
     @cached_property
     def _host(self) -> Host | None:
-        from ...environments.execution.host import Host  # which most sources don't need
+        from ...environments.execution.host import Host  # most sources don't need it
         from ...environments.execution.sandbox import HOSTED, Isolation
 
         isolation = Isolation(call_seconds=60)

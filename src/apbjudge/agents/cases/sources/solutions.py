@@ -101,12 +101,12 @@ def is_error(result: str | None) -> bool:
 def needs_of(
     run: Trajectory, calls: Sequence[SeedCall], tools: Mapping[str, Tool]
 ) -> tuple[SeedCall, ...]:
-    """The calls, each with the earlier calls whose results its arguments take up.
+    """The calls, each with the earlier calls whose results its arguments use.
 
-    A value counts as taken up if a text or number in it is in an earlier result, and neither in
-    the system prompt, nor in what the user had said by then, nor among the values that the tool
-    lists, nor passed by an earlier call that could not have it from a result. Of several results
-    the last one counts.
+    A value counts as used if a text or number in it is in an earlier result, and neither in the
+    system prompt, nor in the user's turns so far, nor among the values that the tool lists, nor
+    passed by an earlier call that could not have it from a result. Of several results the last
+    one counts.
 
     Args:
         run: The run, with all its steps.

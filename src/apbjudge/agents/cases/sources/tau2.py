@@ -1,4 +1,4 @@
-"""Tasks of τ²-bench (arXiv:2506.07982): what the user wants, and the actions that do it."""
+"""Tasks of τ²-bench (arXiv:2506.07982): the user's request, and the actions that fulfil it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
 
 
 def tasks_in(path: Path) -> Path:
-    """The file of the tasks of a domain, of which the path may be the folder."""
+    """The file of the tasks of a domain, whose path may be its folder."""
     return path / "tasks.json" if path.is_dir() else path
 
 

@@ -39,7 +39,7 @@ _TAILS = ("details", "info", "report", "record")
 _WORKS_ON = {"get": "by", "calculate": "from", "predict": "from", "convert": ""}
 """Verbs after which a parameter can stand for the object, and what links the two."""
 _LINKS = frozenset("and by for in of on to with".split())
-"""Words between others, which two names may share."""
+"""Words that connect others; two names may share them."""
 
 
 @cache
@@ -72,7 +72,7 @@ _HISSES = re.compile(r"(?:s|x|z|ch|sh)$")
 
 
 def other_words(word: str, *, is_first: bool) -> tuple[str, ...]:
-    """Other words for a word of a name, whose first word says what is done; empty without."""
+    """Synonyms of a word of a name, whose first word is an action; empty without."""
     groups = _groups()
     return (groups["actions"].get(word, ()) if is_first else ()) or groups["things"].get(word, ())
 
@@ -108,7 +108,7 @@ def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 def _can_break(seed: Seed, at: int) -> bool:
     """True if a call can fail: the first of a tool that does work and that code can check.
 
-    A tool that the task names is no choice, since the task can't be done then as it is put.
+    A tool that the task names can't fail, since the task could not be done as it is stated.
     """
     name = seed.calls[at].name
     is_first = all(earlier.name != name for earlier in seed.calls[:at])
@@ -153,9 +153,9 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
 def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) -> list[str]:
     """The words of a name that means nearly the same; none where no such name reads well.
 
-    Words that have no other are left out as long as most of the name is left, and the last word,
-    for which a look-up has another. Where too little is left, a parameter says what the tool
-    works on.
+    Words without a synonym are left out as long as most of the name remains; for the last word of
+    a look-up there are substitutes. If too little remains, a parameter says what the tool works
+    on.
     """
     first, *rest = words
     taken = [word for word in words if word not in _LINKS]
@@ -177,9 +177,9 @@ def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) ->
 
 
 def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[list[str], bool]:
-    """Other words for the things in a name, and whether the last word is among them.
+    """Synonyms of the things in a name, and whether the last word has one.
 
-    None where half of the words or more have no other.
+    None where half of the words or more have no synonym.
     """
     things: list[str] = []
     link, n_lost, has_last = "", 0, False
@@ -197,7 +197,7 @@ def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[
 
 
 def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) -> str:
-    """Another word that is akin to none of those taken, and is taken then; empty without."""
+    """Draws a synonym that is akin to no word taken, and adds it to these; empty without."""
     free = [o for o in other_words(word, is_first=is_first) if not _is_akin(o, taken)]
     if not free:
         return ""

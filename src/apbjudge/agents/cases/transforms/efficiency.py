@@ -120,7 +120,7 @@ def _add_composites(bank: _Bank) -> list[Composite]:
 
 
 def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
-    """One tool for consecutive calls; None where they can't be told apart in it."""
+    """One tool for consecutive calls; None if it can't keep their parameters apart."""
     calls = bank.seed.calls[start : start + n]
     tools = [bank.seed.toolset.checkable[call.name] for call in calls]
     words = [word for tool in tools for word in ("and", *name_words(tool.name))][1:]

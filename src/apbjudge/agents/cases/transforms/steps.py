@@ -1,4 +1,4 @@
-"""Next steps: a run cut where a call was due, with what the agent did next as the reference."""
+"""Next steps: a run cut before a call, with the agent's next steps as the reference."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[
 def cuts_of(seed: Seed) -> list[Cut]:
     """The cuts of a run: at a quarter, a half and three quarters of its steps with calls.
 
-    Places that fall together are one. Only steps with a call that worked count, so that attempts
-    that failed directly before a place are shown. Without results, only the beginning can be shown.
+    Equal places give one cut. Only steps with a call that worked count, so that attempts that
+    failed directly before a place are shown. Without results, only the beginning can be shown.
     """
     if not seed.has_results:
         return [Cut("early", (), tuple(_step_of(call) for call in seed.calls))]
@@ -86,7 +86,7 @@ def cuts_of(seed: Seed) -> list[Cut]:
             continue
         taken.add(first)
         (at, step, _), *later = worked[first:]
-        # What the agent said after a failure that the tested model does not see speaks of it.
+        # The agent's text after a failure mentions the failure, which is not shown.
         after = [
             step,
             *(replace(s, thought="", text="") if is_retry else s for _, s, is_retry in later),

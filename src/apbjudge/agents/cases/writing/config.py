@@ -16,6 +16,13 @@ from ...prediction.config import TestedModelSpec
 Kind = Literal["query", "plan", "distractors", "private"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Kinds of texts. ``query`` comes first: the others are written for the rewritten query."""
+KEYS: Mapping[Kind, Sequence[str]] = {
+    "query": ("query",),
+    "plan": ("plan",),
+    "distractors": ("tools",),
+    "private": ("query", "removed"),
+}
+"""The keys of the JSON object with a text of a kind."""
 _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
     "query": ("",),
     "plan": ("holistic",),

@@ -16,7 +16,7 @@ from ....records.loose_json import as_list, as_object
 from ....records.tools import read_tool
 from ..likeness import LIKE, definition_of, is_same, likeness
 from ..literals import is_worded, numbers_in, places_of
-from .config import Kind
+from .config import KEYS, Kind
 from .tasks import WritingTask
 
 MOST_INVENTED = 10
@@ -25,7 +25,7 @@ _LONGEST_DESCRIPTION = 600
 
 
 class Complaint(NamedTuple):
-    """Why a text is not accepted: a code to be counted, and a sentence for the model."""
+    """A reason against a text: a code to be counted, and a sentence for the model."""
 
     code: str
     text: str
@@ -46,7 +46,7 @@ class TextReading(NamedTuple):
 
 def read_reply(task: WritingTask, reply: str) -> TextReading:
     """Reads a model's reply and checks it by all rules of the task."""
-    wanted = _KEYS[task.kind]
+    wanted = KEYS[task.kind]
     answers = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
     if not answers:
         keys = " and ".join(f'"{key}"' for key in wanted)
@@ -54,20 +54,12 @@ def read_reply(task: WritingTask, reply: str) -> TextReading:
     return _READERS[task.kind](task, answers[-1])
 
 
-_KEYS: Mapping[Kind, tuple[str, ...]] = {
-    "query": ("query",),
-    "plan": ("plan",),
-    "distractors": ("tools",),
-    "private": ("query", "removed"),
-}
-
-
 def _answer_in(value: object, kind: Kind) -> dict[str, Any] | None:
     """The object that was asked for; of tools also a bare list of them."""
     answer = as_object(value)
     if answer is None and kind == "distractors" and as_list(value):
         answer = {"tools": value}
-    return answer if answer is not None and set(_KEYS[kind]) <= answer.keys() else None
+    return answer if answer is not None and set(KEYS[kind]) <= answer.keys() else None
 
 
 # Texts --------------------------------------------------------------------------------------------

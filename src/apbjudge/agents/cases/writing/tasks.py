@@ -36,8 +36,8 @@ class WritingTask(Record):
         tools: Definitions of all tools offered.
         solution: The solution's calls, with a description of each parameter; no result is in it.
         literals: Values that the solution takes from the query; they stay in it.
-        removable: Those of them that nobody could know otherwise.
-        results: Values that only results bring; no text may state them.
+        removable: Those of them that only the query states.
+        results: Values that only results state; no text may state them.
     """
 
     id: str
@@ -121,8 +121,8 @@ def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
 def _first_message(seed: Seed) -> int | None:
     """Index of the step that is the query; -1 where the user says nothing in the steps.
 
-    None where the user says more than the query, or something else: then a query that was
-    rewritten would not fit what is said.
+    None where the user says more than the query, or something else: then a rewritten query would
+    not fit the messages.
     """
     turns = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
     if not turns:

@@ -52,9 +52,9 @@ class WritingWorker(AskingWorker):
         return Job(fields, lambda: self._write(task, fields, messages))
 
     def _fingerprint(self, task: WritingTask, messages: list[dict[str, Any]]) -> str:
-        """That of the record of an earlier session, unless more repairs are allowed by now.
+        """The fingerprint of an earlier session's record, unless more repairs are allowed now.
 
-        Then the task is done anew; the replies that it got so far are in the cache.
+        In that case the task is done anew; its replies so far are in the cache.
         """
         record = self._writings.answer(task)
         if record is not None and is_final(record, self._repairs):

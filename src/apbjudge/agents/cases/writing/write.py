@@ -87,8 +87,8 @@ def write_texts(
 
     The same call continues a run that was stopped or killed, and pays for no answer twice. Replies
     are kept in the folder where there is no cache. A text that is not accepted is kept with all
-    attempts, and is not asked for again unless more repairs are allowed; what was never answered is
-    in ``failures.jsonl`` and tried again.
+    attempts, and is not asked for again unless more repairs are allowed; tasks without an answer
+    are in ``failures.jsonl`` and are tried again.
 
     Args:
         seeds: Reads the seeds; called once or twice.

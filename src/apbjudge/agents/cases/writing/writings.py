@@ -20,8 +20,8 @@ from .tasks import WritingTask, task_of, with_query
 class Writings:
     """The texts in a folder, 16 bytes of memory each.
 
-    They are looked up by all that they were written for: a seed whose query, tools or solution are
-    others by now gets none.
+    They are looked up by the whole task: a seed whose query, tools or solution have changed gets
+    none.
 
     Args:
         folder: Where ``written.jsonl`` is; without the file there are no texts.
