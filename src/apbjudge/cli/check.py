@@ -1,4 +1,4 @@
-"""``apbjudge check``: what is wrong with cases, by rule, and by a judge who is asked."""
+"""``apbjudge check``: faults of cases, by rule, and by a judge that is asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CheckOutput(Config):
-    """How the findings are printed, and which of them fail."""
+    """Settings of the output, and of the findings that fail the command."""
 
     groups: ClassVar[Mapping[str, str]] = {}
 
@@ -42,7 +42,7 @@ class CheckOutput(Config):
 
 
 class AskOptions(AskConfig):
-    """Who is asked about what code can't settle, and how much may stay open."""
+    """Settings of the judge that is asked, and the share of cases it may leave open."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **AskConfig.groups,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CasesArgument(Config):
-    """What is asked."""
+    """The cases that models are asked about."""
 
     cases: Annotated[Path, Option(is_argument=True)] = Field(
         description="Cases, as grade takes them without response: JSON lines, a table, a data "
@@ -34,7 +34,7 @@ class CasesArgument(Config):
 
 
 class PredictOptions(PredictConfig):
-    """The settings of the command beside the models'."""
+    """The settings of the command besides those of the models."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **PredictConfig.groups,

@@ -16,7 +16,7 @@ from .stopping import Stopping
 
 
 class DraftsArgument(Config):
-    """What is refined."""
+    """The drafts that are refined."""
 
     drafts: Annotated[Path, Option(is_argument=True)] = Field(
         description="Folder of a run of predict, or a JSONL file of predictions."

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge.agents.cases.sources import read_seeds
-from apbjudge.agents.cases.sources.evidence import Result, holds, normal
+from apbjudge.agents.cases.sources.evidence import Result, normal, states
 from apbjudge.records import FileRef
 from apbjudge.trajectories.outcomes import Outcomes
 
@@ -175,7 +175,7 @@ def test_what_is_known_otherwise_rests_on_no_result(tmp_path: Path) -> None:
     ],
 )
 def test_a_text_states_whole_words_and_numbers(text: str, leaf: Any, is_stated: bool) -> None:
-    assert holds(normal(text), leaf) is Result(text).states(leaf) is is_stated
+    assert states(normal(text), leaf) is Result(text).states(leaf) is is_stated
     assert Result('{"n": 14, "t": "20 loaves"}').states(14)
     assert not Result('{"n": 15, "t": "20 loaves"}').states(20)
 
@@ -185,7 +185,7 @@ _WORDS = st.text(st.characters(exclude_characters=",."))
 
 @given(_WORDS.filter(str.strip), _WORDS, _WORDS)
 def test_a_text_between_blanks_is_stated(leaf: str, before: str, after: str) -> None:
-    assert holds(normal(f"{before}\n{leaf}\n{after}"), leaf)
+    assert states(normal(f"{before}\n{leaf}\n{after}"), leaf)
     assert Result(f"{before}\n{leaf}\n{after}").states(leaf)
 
 

@@ -91,22 +91,22 @@ def test_a_preset_must_know_the_model() -> None:
         with_preset(TestedModelSpec(model="openai/gpt-4o"), "apb")
 
 
-def planners(*models: str, **settings: Any) -> list[float | None]:
+def temperatures(*models: str, **settings: Any) -> list[float | None]:
     """Temperatures of the models of a configuration."""
     return [spec.temperature for spec in PredictConfig(model=models, **settings).specs]
 
 
 def test_several_samples_are_sampled() -> None:
-    assert planners("openai/gpt-4o") == [0]
-    assert planners("openai/gpt-4o", samples=2) == [1]
+    assert temperatures("openai/gpt-4o") == [0]
+    assert temperatures("openai/gpt-4o", samples=2) == [1]
     warm = PredictConfig(model=TestedModelSpec(model="openai/gpt-4o", temperature=0.3), samples=2)
     assert [spec.temperature for spec in warm.specs] == [0.3]
     default = TestedModelSpec.model_validate({"model": "openai/gpt-5", "temperature": "default"})
     unset = PredictConfig(model=default, samples=2)
     assert [spec.temperature for spec in unset.specs] == [None]
-    assert planners("openai/gpt-5", samples=2, preset=PRESET) == [None]
+    assert temperatures("openai/gpt-5", samples=2, preset=PRESET) == [None]
     with pytest.raises(OptionError, match="--samples"):
-        planners("openai/gpt-4o", samples=2, preset=PRESET)
+        temperatures("openai/gpt-4o", samples=2, preset=PRESET)
 
 
 # Settings that are not sent -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Claims of cases that code can't settle, put to a judge: one run under protocol ``case``."""
+"""Asks a judge about claims of cases that code can't settle: one run under protocol ``case``."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .config import AskConfig, CheckConfig
 from .findings import CaseFinding, CasePlace
 
 VOTES = 3
-"""Independent replies about a case, of which more than half have to flag it."""
+"""Independent replies about a case; more than half have to flag it."""
 _REASON = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a judge says of some cases.
+class AskResult:
+    """A judge's answers about the claims of cases.
 
     Attributes:
         findings: The claims that do not hold by the majority's votes, in the order of the cases.
@@ -60,12 +60,12 @@ def ask(
     client: Client | None = None,
     events: Events = QUIET,
     **settings: Any,
-) -> Asked:
+) -> AskResult:
     """Asks a model whether the claims of cases hold that code can't settle.
 
     Args:
         cases: A file of cases as ``grade`` reads them, or rows as dicts. A response in a row is
-            not looked at.
+            ignored.
         judge: The model, ``MODEL`` or ``MODEL@ADDRESS``, or its settings.
         votes: Independent replies per case, above temperature 0; None for the samples of the
             settings where they state any, else ``VOTES``.
@@ -104,10 +104,10 @@ def ask(
         if isinstance(task, JudgeTask):
             verdict = refuted[task.item.line]
             flagged = [code for code, is_set in (verdict.errors or {}).items() if is_set]
-            made = [code for code in flagged if _CLAIMS[code][1](task.item)]
-            n_void += len(flagged) - len(made)
-            findings += (_finding(task, code, verdict, spec, source.name) for code in made)
-    return Asked(
+            claimed = [code for code in flagged if _CLAIMS[code][1](task.item)]
+            n_void += len(flagged) - len(claimed)
+            findings += (_finding(task, code, verdict, spec, source.name) for code in claimed)
+    return AskResult(
         findings=tuple(findings),
         n_answered=n_answered,
         n_split=n_split,
@@ -123,8 +123,8 @@ def ask_all(
     asking: AskConfig,
     client: Client | None,
     events: Events,
-) -> Iterator[Asked]:
-    """Asks about all cases that are checked, where a judge is named; a run for each file."""
+) -> Iterator[AskResult]:
+    """Asks about all cases that are checked, if a judge is named; a run for each file."""
     limits = {name: getattr(asking, name) for name in Limits.model_fields}
     if asking.ask is None:
         return
@@ -206,7 +206,7 @@ def check_of(code: str) -> str:
 def _finding(
     task: JudgeTask, code: str, verdict: Verdict, spec: JudgeSpec, name: str
 ) -> CaseFinding:
-    (what,) = (one.name for one in task.rubric.criteria if one.code == code)
+    (title,) = (criterion.name for criterion in task.rubric.criteria if criterion.code == code)
     uncertainty = verdict.uncertainty
     n = 1 if uncertainty is None else uncertainty.n
     flagged = 1 if uncertainty is None else round(uncertainty.shares[code] * n)
@@ -216,5 +216,5 @@ def _finding(
     if len(reason) > _REASON:
         reason = f"{reason[: _REASON - 1]}…"
     place = CasePlace(task.item.item_id, name, task.item.line)
-    message = f"{what} ({votes}): {reason}" if reason else f"{what} ({votes})"
+    message = f"{title} ({votes}): {reason}" if reason else f"{title} ({votes})"
     return place.finding(check_of(code), _CLAIMS[code][0], message)

@@ -47,19 +47,19 @@ REJECTS = "rejects.jsonl"
 MANIFEST = "build_manifest.json"
 FILES = (CASES, REJECTS, MANIFEST)
 WRITING = "writing"
-"""Folder of what a model wrote."""
+"""Folder of the texts that a model wrote."""
 
 HOLISTIC, HOLISTIC_TRANSFORM = "holistic_planning", "holistic"
 UNSOLVABLE = "holistic_unsolvable"
 _NEED_POOL = frozenset(("holistic_tool_extraneous", "step_wise_tool_extraneous", EFFICIENCY))
 
 
-Counts = Annotated[Counter[str], PlainSerializer(lambda of: dict(sorted(of.items())))]
+Counts = Annotated[Counter[str], PlainSerializer(lambda counts: dict(sorted(counts.items())))]
 """Counts by name, written in an order that does not depend on the source's."""
 
 
 class TransformCounts(BaseModel):
-    """What became of the seeds that a transform was tried on.
+    """Counts of the seeds that a transform was tried on, and of their rows.
 
     Attributes:
         split: The split it builds for.
@@ -82,7 +82,7 @@ class TransformCounts(BaseModel):
 
 
 class Funnel(BaseModel):
-    """What became of everything in the source.
+    """Counts of everything in the source, from entries to cases.
 
     Attributes:
         entries: Rows or runs of the source.
@@ -108,18 +108,18 @@ class Funnel(BaseModel):
     licences: Counts = Counter()
     suspected: Counts = Counter()
 
-    def of(self, split: str, transform: str) -> TransformCounts:
+    def counts_of(self, split: str, transform: str) -> TransformCounts:
         """The counts of a transform."""
-        for each in self.transforms:
-            if (each.split, each.transform) == (split, transform):
-                return each
+        for counts in self.transforms:
+            if (counts.split, counts.transform) == (split, transform):
+                return counts
         self.transforms.append(TransformCounts(split=split, transform=transform))
         return self.transforms[-1]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Build(Shown):
-    """What a build wrote.
+    """The result of a build.
 
     Attributes:
         out: Its folder.
@@ -292,17 +292,17 @@ class Builder:
     # Before the first case --------------------------------------------------------------------
 
     def _prepared(self) -> Context:
-        """The tools of all tasks, and which seeds are used where fewer than all are wanted."""
+        """The context with the tools of all tasks; draws the seeds if ``n`` limits them."""
         config, pool = self._config, ToolPool()
         if not _NEED_POOL.isdisjoint(config.split) or config.n is not None:
-            lots: list[tuple[int, int]] = []
+            keys: list[tuple[int, int]] = []
             for entry in self.entries():
                 if isinstance(seed := entry.content, Seed):
                     key = short_key(str(config.seed_of_draw), seed.seed_id)
-                    lots.append((key, len(lots)))
+                    keys.append((key, len(keys)))
                     pool.add(seed)
             if config.n is not None:
-                self._chosen = frozenset(at for _, at in nsmallest(config.n, lots))
+                self._chosen = frozenset(at for _, at in nsmallest(config.n, keys))
         pool.close()
         return Context(
             seed=config.seed_of_draw, pool=pool, levels=config.levels, horizons=config.horizons
@@ -337,33 +337,33 @@ class Builder:
         has_twin: bool | None = None
         for split in self._config.split:
             for name in TRANSFORMS[split]:
-                for made in self._made(split, name, seed):
-                    is_row = not isinstance(made, Reject)
+                for result in self._transformed(split, name, seed):
+                    is_row = not isinstance(result, Reject)
                     if split == UNSOLVABLE and is_row and has_twin is None:
-                        twin = next(self._made(HOLISTIC, HOLISTIC_TRANSFORM, seed))
-                        has_twin = self._keep(twin, HOLISTIC, seed, place)
+                        twin = next(self._transformed(HOLISTIC, HOLISTIC_TRANSFORM, seed))
+                        has_twin = self._record(twin, HOLISTIC, seed, place)
                     lacks_twin = split == UNSOLVABLE and is_row and not has_twin
-                    row = Reject(name, "the solvable twin can't be built") if lacks_twin else made
-                    is_kept = self._keep(row, split, seed, place)
+                    row = Reject(name, "the solvable twin can't be built") if lacks_twin else result
+                    is_written = self._record(row, split, seed, place)
                     if split == HOLISTIC:
-                        has_twin = is_kept
+                        has_twin = is_written
 
-    def _made(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
-        """The rows that a transform makes of a seed and that pass all checks, or why not."""
-        counts = self._funnel.of(split, name)
+    def _transformed(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
+        """Yields the rows that a transform makes of a seed and that pass all checks, or rejects."""
+        counts = self._funnel.counts_of(split, name)
         counts.seeds += 1
         try:
-            for made in TRANSFORMS[split][name](seed, self._context):
-                if isinstance(made, Reject):
-                    yield made
+            for result in TRANSFORMS[split][name](seed, self._context):
+                if isinstance(result, Reject):
+                    yield result
                     continue
                 counts.built += 1
-                yield self._checked(made, name)
+                yield self._checked(result, name)
         except Exception as error:  # noqa: BLE001 - one odd seed must not cost the others
             yield Reject(name, "the seed can't be read", str(row_error_of(error)))
 
     def _checked(self, row: CaseRow, name: str) -> CaseRow | Reject:
-        """The row, unless it is not what it was built to be."""
+        """The row, or a reject if it fails a check."""
         item = Row(row, 0, parsed=True).to_case()
         case = CheckedCase(item=item, row=row, file=Path(CASES), roots=self._roots)
         findings = list(self._checker.check_case(case))
@@ -372,20 +372,20 @@ class Builder:
         self._funnel.suspected.update({finding.check for finding in findings})
         return row
 
-    def _keep(self, made: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
-        """Writes a row, or why there is none."""
-        if isinstance(made, Reject):
-            self._funnel.of(split, made.transform).rejected[made.reason] += 1
-            fields = {"seed": seed.seed_id, "split": split, **asdict(made)}
+    def _record(self, result: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
+        """Writes a row or a reject; true for a row."""
+        if isinstance(result, Reject):
+            self._funnel.counts_of(split, result.transform).rejected[result.reason] += 1
+            fields = {"seed": seed.seed_id, "split": split, **asdict(result)}
             self._write(REJECTS, {"source": place, **fields})
             return False
-        construction = made["construction"]
-        counts = self._funnel.of(split, construction["transform"])
+        construction = result["construction"]
+        counts = self._funnel.counts_of(split, construction["transform"])
         counts.kept += 1
         self._funnel.kept += 1
         counts.repairs.update(construction.get("repairs", ()))
         self._funnel.licences[seed.licence or NOT_STATED] += 1
-        self._write(CASES, made)
+        self._write(CASES, result)
         return True
 
     def _write(self, name: str, row: Mapping[str, Any]) -> None:
@@ -396,11 +396,11 @@ class Builder:
     # After the last case ----------------------------------------------------------------------
 
     def _why_nothing(self) -> str:
-        """That no case was built, and what was most often in the way."""
+        """The message that no case was built, with the most frequent reasons."""
         funnel = self._funnel
         reasons = Counter(funnel.rejected)
-        for of in funnel.transforms:
-            reasons.update(of.rejected)
+        for counts in funnel.transforms:
+            reasons.update(counts.rejected)
         if funnel.unreadable:
             reasons["unreadable"] = funnel.unreadable
         why = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(3))
@@ -408,12 +408,12 @@ class Builder:
 
     def _manifest(self) -> dict[str, Any]:
         config = self._config
-        given = {"source": config.source, "tools": config.tools, "outcomes": config.outcomes}
+        files = {"source": config.source, "tools": config.tools, "outcomes": config.outcomes}
         return {
             "apbjudge": VERSION,
             "command": "build",
             "config": config.model_dump(mode="json", exclude={"out", "overwrite"}),
-            "inputs": {name: _marks(path) for name, path in given.items() if path is not None},
+            "inputs": {name: _marks(path) for name, path in files.items() if path is not None},
             "funnel": self._funnel.model_dump(),
             "writing": None if self._writing is None else _written(self._writing),
             "outputs": {name: of.hexdigest() for name, of in self._digests.items()},
@@ -421,7 +421,7 @@ class Builder:
 
 
 def _written(writing: WritingRun) -> dict[str, Any]:
-    """Who wrote what, and how much of it was accepted; its own manifest has the rest."""
+    """The model, the prompts and counts of its texts; its own manifest has the rest."""
     names = {"accepted", "repaired", "partial", "rejected", "failed"}
     return {
         "models": list(writing.manifest["identity"]["models"]),

@@ -25,7 +25,7 @@ BUILT_SPLITS = (*SPLITS, EFFICIENCY)
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Why a seed became no case.
+    """The reason why a seed became no case.
 
     Attributes:
         transform: What did not work.
@@ -40,7 +40,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What transforms know beside the seed.
+    """The knowledge of transforms besides the seed.
 
     Attributes:
         seed: Seed of everything that is drawn.
@@ -60,7 +60,7 @@ Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
 
 
 def case_id(seed: Seed) -> str:
-    """The case that all rows made of a seed share; says nothing of what it is."""
+    """The id of the case that all rows of a seed share; it does not show the seed."""
     return "c" + _digest([seed.source, seed.seed_id])
 
 
@@ -119,7 +119,7 @@ def case_row(
         broken_tool: Name of the tool that fails.
         replacement: The tool that replaces it.
         unsolvable_type: Why it can't be solved.
-        repairs: What was mended, beside the repairs of the seed.
+        repairs: What was mended, besides the repairs of the seed.
         **claims: Further fields of ``Construction``.
     """
     own_id = row_id(seed, transform, *parts)
@@ -136,7 +136,7 @@ def case_row(
         model=_model_of(seed, query, plan, listed),
         **claims,
     )
-    steps_made = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
+    step_fields = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
     fields: Row = {
         "id": own_id,
         "case_id": case_id(seed),
@@ -157,7 +157,7 @@ def case_row(
         "prediction_horizon": horizon,
         "stage": stage,
         "trajectory_prefix_json": _json(list(prefix)) if horizon else None,
-        **{name: _json(list(part)) if horizon else None for name, part in steps_made.items()},
+        **{name: _json(list(part)) if horizon else None for name, part in step_fields.items()},
         "broken_tool_name": broken_tool,
         "replacement_tool_json": None if replacement is None else _json(definition_of(replacement)),
         "construction": construction.model_dump(mode="json", exclude_defaults=True),

@@ -49,11 +49,11 @@ CASE_CHECKS: tuple[CaseCheck, ...] = (
     *EFFICIENCY_CHECKS,
     *PERSONAL_CHECKS,
 )
-"""All that look at one case alone."""
+"""The checks that look at one case alone."""
 
 
 class FindingCounts(BaseModel):
-    """What a check found.
+    """Counts of the findings of a check.
 
     Attributes:
         findings: How many.
@@ -68,7 +68,7 @@ class FindingCounts(BaseModel):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CaseReport(Shown):
-    """What checking cases came to.
+    """The result of checking cases.
 
     Attributes:
         files: The files, in order.
@@ -77,7 +77,7 @@ class CaseReport(Shown):
         counts: By check, those with findings alone, in the order of ``CHECKS``.
         composition: What the cases are made of.
         checks: Names of the checks that were made.
-        notes: What the cases leave empty, and what nobody reads.
+        notes: Fields that the cases leave empty, and fields that are not read.
         unanswered: Cases that the judge was asked about and that have no verdict.
         n_answered: Cases with one.
     """
@@ -105,7 +105,7 @@ class CaseReport(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        made = self.composition
+        composition = self.composition
         return {
             "files": list(self.files),
             "rows": self.rows,
@@ -117,19 +117,19 @@ class CaseReport(Shown):
                 for name, of in self.counts.items()
             },
             "composition": {
-                "splits": dict(made.by_split),
-                "kinds": [[*key, n] for key, n in sorted(made.kinds.items())],
+                "splits": dict(composition.by_split),
+                "kinds": [[*key, n] for key, n in sorted(composition.kinds.items())],
                 "sources": {
                     name: {
                         "cases": of.cases,
                         "mean_steps": of.mean_length,
                         "steps": {str(n): k for n, k in sorted(of.lengths.items())},
                     }
-                    for name, of in made.by_source.items()
+                    for name, of in composition.by_source.items()
                 },
-                "categories": dict(made.by_category.most_common()),
-                "tools": made.n_tools,
-                "checkable_tools": made.n_checkable,
+                "categories": dict(composition.by_category.most_common()),
+                "tools": composition.n_tools,
+                "checkable_tools": composition.n_checkable,
             },
         }
 
@@ -183,10 +183,10 @@ def check(
     asked = [finding for answer in answers for finding in answer.findings]
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
         if cases is not None:
-            found = checker.check_rows(cases, config)
+            findings = checker.check_rows(cases, config)
         else:
-            found = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
-        for finding in chain(found, checker.close(), checker.take(asked)):
+            findings = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
+        for finding in chain(findings, checker.close(), checker.take(asked)):
             if file is not None:
                 file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
     unanswered = tuple(row for answer in answers for row in answer.unanswered)
@@ -208,7 +208,7 @@ def chosen_checks(config: CheckConfig) -> frozenset[str]:
 
 
 class CaseChecker:
-    """Looks at cases one at a time, and then at what only all of them show.
+    """Checks cases one at a time, and then all of them together.
 
     Args:
         chosen: Names of the checks to make.
@@ -258,7 +258,7 @@ class CaseChecker:
         yield from self._check(enumerate(own, start=1), "row", Path())
 
     def _own(self, rows: Path | Iterable[Mapping[str, Any]], config: RowsConfig, name: str) -> Any:
-        """The rows in our own format; what they are read from is noted."""
+        """The rows in our own format; notes how they are read."""
         own = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
         if own.reading.text:
             self._readings.append(f"{name}: {own.reading.text}")
@@ -302,7 +302,7 @@ class CaseChecker:
             )
 
     def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
-        """Yields what one case shows, whether or not the check is among those chosen."""
+        """Yields the findings about one case, also those of checks that are not chosen."""
         is_new, repeated = self._repetition.add(case)
         yield from repeated
         if not is_new:
@@ -316,11 +316,11 @@ class CaseChecker:
             yield from check_of(case)
 
     def close(self) -> Iterator[CaseFinding]:
-        """Yields what only all cases together show.
+        """Yields the findings that only all cases together show.
 
         Raises:
             InputError: If no case has anything to be asked with, or no case has a query, or tools,
-                and a field that nobody reads may hold it.
+                and a field that is not read may hold it.
         """
         if why := self._gaps.refusal(needs_query=True):
             raise InputError(f"{', '.join(map(visible, self._files))}: {why}")
@@ -337,18 +337,18 @@ class CaseChecker:
         for finding in findings:
             if finding.check not in self._chosen:
                 continue
-            of = self._counts.setdefault(finding.check, FindingCounts())
-            of.findings += 1
+            counts = self._counts.setdefault(finding.check, FindingCounts())
+            counts.findings += 1
             place = finding.file, finding.line
             if finding.line and self._last.get(finding.check) != place:
-                of.cases += 1
+                counts.cases += 1
                 self._last[finding.check] = place
-            if len(of.first) < LISTED:
-                of.first.append(finding)
+            if len(counts.first) < LISTED:
+                counts.first.append(finding)
             yield finding
 
     def report(self) -> CaseReport:
-        """What was found so far."""
+        """The report of all findings so far."""
         lacks = set[str]() if has_libraries() else {"personal-data", "secret"} & self._chosen
         return CaseReport(
             files=tuple(self._files),

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: how many cases of which kind, and how long their references are."""
+"""Composition of a benchmark: counts of cases by kind, and lengths of their references."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Composition:
         by_source: Cases of ``holistic_planning``, by data set.
         by_category: Tasks (different ``case_id``) by category.
         n_tools: Tools offered, over all cases that list tools.
-        n_checkable: Those of them whose calls code can hold against a JSON Schema.
+        n_checkable: Those of them whose calls code can validate by a JSON Schema.
         n_with_tools: Cases that list tools.
     """
 
@@ -103,7 +103,7 @@ def split_of(item: Item) -> str:
 
 
 def _kind(item: Item) -> str:
-    """What tells the cases of a split apart: reason, level, or number of steps and stage."""
+    """The kind of a case within its split: reason, level, or number of steps and stage."""
     condition, groups = item.condition, item.groups
     if condition.unsolvable_type:
         return condition.unsolvable_type

@@ -20,7 +20,7 @@ SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "ta
 
 
 class CheckConfig(RowsConfig):
-    """Which cases are checked, and for what."""
+    """Settings of checking cases."""
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
@@ -43,7 +43,7 @@ NOT_ASKED = ("model", "samples", "logprobs", "blind", "evidence")
 
 
 class AskConfig(AsksModels, Limits):
-    """Who is asked about what code can't settle."""
+    """Settings of the judge that is asked about claims that code can't settle."""
 
     spec = JudgeSpec
     asked = "ask"
@@ -70,7 +70,7 @@ class AskConfig(AsksModels, Limits):
 
 
 class BuildConfig(RowsConfig):
-    """What cases are built from, which, and where they go."""
+    """Settings of building cases: the source, the splits and the folder."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Source": "source_format map tools outcomes success any_outcome name licence data_root",

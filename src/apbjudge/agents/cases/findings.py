@@ -1,4 +1,4 @@
-"""What checks of cases state, and every check there is."""
+"""Findings of checks of cases, and the table of all checks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ...errors import OptionError
-from ...records import Item, Record
+from ...errors import OptionError, RowError
+from ...records import Item, Record, Row
+from ...records.loose_json import objects_of
 
 CaseCertainty = Literal["proven", "suspected", "asked"]
 """Code proves it; code suspects it; a judge or a human was asked."""
 
 
 class CaseFinding(Record):
-    """A fault of a case, or what may be one.
+    """A fault of a case, proven or possible.
 
     Attributes:
         check: Name of the check, a key of ``CHECKS``.
@@ -59,7 +60,7 @@ class CasePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCase:
-    """A case that is looked at.
+    """A case that is checked.
 
     Attributes:
         item: The case; its prediction holds nothing.
@@ -82,9 +83,16 @@ class CheckedCase:
         """A finding about this case."""
         return self.place.finding(check, field, message)
 
+    def messages(self, field: str) -> list[dict[str, Any]]:
+        """The messages in a field of the row; none if it can't be read."""
+        try:
+            return objects_of(Row(self.row, self.item.line).structured(field))
+        except RowError:
+            return []
+
 
 CaseCheck = Callable[[CheckedCase], Iterator[CaseFinding]]
-"""Looks at one case alone."""
+"""A check of one case alone."""
 
 
 _PROVEN: Mapping[str, str] = {
@@ -134,8 +142,8 @@ _CLAIMED: Mapping[str, str] = {
     "composite-covers-all": "no composite does the whole task",
     "trap-on-cheapest-plan": "no trap is on the cheapest plan",
 }
-"""What makes a case good for its condition. Others may have meant it otherwise, so it is suspected;
-a case that ``build`` made is rejected by it."""
+"""Checks that a case fits its condition. Other benchmarks may intend otherwise, so that these are
+suspected; ``build`` rejects its own cases for them."""
 _SUSPECTED: Mapping[str, str] = {
     **_CLAIMED,
     "undefined-tool": "every tool listed by name is defined",
@@ -193,7 +201,7 @@ _REJECTING = frozenset({*_PROVEN, *_CLAIMED})
 
 
 def rejects(finding: CaseFinding) -> bool:
-    """Whether a case that was built is not kept for a finding."""
+    """True if ``build`` rejects a case for a finding."""
     return finding.check in _REJECTING
 
 

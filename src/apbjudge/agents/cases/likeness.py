@@ -1,4 +1,4 @@
-"""How alike two tools are: whether one might serve in place of the other."""
+"""Likeness of two tools, by which one might serve in place of the other."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def _words(name: str, description: str) -> frozenset[str]:
     return stems(f"{' '.join(name_words(name))} {description}")
 
 
-def likeness(one: Tool, *others: Tool) -> float:
+def likeness(tool: Tool, *others: Tool) -> float:
     """Share of words in name and description that two tools have in common, 0 to 1 (Jaccard).
 
-    Of several others the likest counts.
+    Of several others the most similar one counts.
     """
-    ours, most = _words(one.name, one.description), 0.0
+    ours, most = _words(tool.name, tool.description), 0.0
     for other in others:
         theirs = _words(other.name, other.description)
         if both := len(ours & theirs):
@@ -67,10 +67,10 @@ def likeness(one: Tool, *others: Tool) -> float:
     return most
 
 
-def is_same(one: Tool, other: Tool) -> bool:
-    """Whether two tools differ in their names alone: equal parameters, equal words otherwise."""
-    texts = {" ".join(tool.description.casefold().split()) for tool in (one, other)}
-    return len(texts) == 1 and texts != {""} and one.parameters == other.parameters
+def is_same(tool: Tool, other: Tool) -> bool:
+    """True if two tools differ in their names alone: equal parameters, equal words otherwise."""
+    texts = {" ".join(each.description.casefold().split()) for each in (tool, other)}
+    return len(texts) == 1 and texts != {""} and tool.parameters == other.parameters
 
 
 def synonyms(verb: str) -> tuple[str, ...]:
@@ -90,14 +90,14 @@ def in_style_of(name: str, words: Sequence[str]) -> str:
 
 @lru_cache(maxsize=8192)
 def object_words(name: str) -> frozenset[str]:
-    """What a tool deals with, by its name: stems of all words that are no verbs or fillers."""
+    """The object of a tool, by its name: stems of all words that are no verbs or fillers."""
     first, *others = name_words(name) or [""]
     words = others if synonyms(first) else [first, *others]
     return stems(" ".join(word for word in words if word not in _FILLERS))
 
 
 def does_work(name: str, ends: Collection[str] | None = None) -> bool:
-    """Whether a tool does more than note a thought or end the task.
+    """True if a tool does more than note a thought or end the task.
 
     Args:
         name: The tool's.
@@ -108,26 +108,26 @@ def does_work(name: str, ends: Collection[str] | None = None) -> bool:
     return name not in ends and "think" not in name_words(name)
 
 
-def may_serve(one: Tool, other: Tool) -> bool:
-    """Whether a tool might do another's work, as far as words tell.
+def may_serve(tool: Tool, other: Tool) -> bool:
+    """True if a tool might do another's work, as far as words tell.
 
     Either the two are alike, or the name or description of the first speaks of all that the other
     deals with and its verb is no other. Where the other's name says nothing of what it deals with,
     any tool might.
     """
-    if likeness(one, other) >= LIKE or name_words(one.name) == name_words(other.name):
+    if likeness(tool, other) >= LIKE or name_words(tool.name) == name_words(other.name):
         return True
-    if not _GENERAL.isdisjoint(name_words(one.name)):
+    if not _GENERAL.isdisjoint(name_words(tool.name)):
         return True
-    spoken_of = object_words(one.name) | stems(one.description)
-    return object_words(other.name) <= spoken_of and _action(one.name) == _action(other.name)
+    spoken_of = object_words(tool.name) | stems(tool.description)
+    return object_words(other.name) <= spoken_of and _action(tool.name) == _action(other.name)
 
 
 def _action(name: str) -> int:
-    """Which verbs the name's verb is among; all ways to learn something count as one."""
+    """Index of the group of the name's verb; all groups of learning something count as one."""
     words = name_words(name)
-    found = (i for word in words for i, verbs in enumerate(_VERBS) if word in verbs)
-    first = next(found, 0)
+    groups = (i for word in words for i, verbs in enumerate(_VERBS) if word in verbs)
+    first = next(groups, 0)
     return 0 if first < len(_LEARNING) else first
 
 

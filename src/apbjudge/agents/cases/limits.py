@@ -16,7 +16,7 @@ _NO_AMOUNT = frozenset(
     "index isbn lat latitude line lng lon longitude mass month no page phone pin population port "
     "position postal postcode score seed ssn telephone time version x y year z zip zipcode".split()
 )
-"""Words in the names of numbers that are no amounts: nobody sets limits on them."""
+"""Words in the names of numbers that are no amounts, so that no limits are set on them."""
 _FILLERS = frozenset("amount count desired max maximum min minimum new no num number of".split())
 _SENTENCES = {
     "at most": (
@@ -33,7 +33,7 @@ _SENTENCES = {
 
 
 def is_amount(parameter: str, value: object) -> bool:
-    """Whether an argument is a number that limits can be set on, by its name and value.
+    """True if an argument is a number that limits can be set on, by its name and value.
 
     Names such as ``order_id``, ``zip`` or ``flight_number`` and numbers that may be years are not.
     """
@@ -91,7 +91,7 @@ def exclusive_bounds(
 
 
 def _around(value: float, digits: str, rng: Random) -> tuple[Decimal, Decimal] | None:
-    """A number below and one above, as round as the given one; None where none fits below."""
+    """A number below and one above, as round as the number itself; None where none fits below."""
     exact = Decimal(digits.replace(",", ""))
     places = max(-int(exact.as_tuple().exponent), 0)
     least = Decimal(1).scaleb(-places)
@@ -104,6 +104,6 @@ def _around(value: float, digits: str, rng: Random) -> tuple[Decimal, Decimal] |
 
 
 def _round(number: Decimal, places: int) -> Decimal:
-    """To two digits that count, and to no more places than are given."""
+    """Rounds to two significant digits, and to ``places`` decimals at most."""
     shown = min(places, 1 - number.adjusted())
     return number.quantize(Decimal(1).scaleb(-shown)).normalize()

@@ -1,4 +1,4 @@
-"""Values of a solution as they stand in texts: word for word, or in another spelling."""
+"""Values of a solution in texts: word for word, or in another spelling."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NUMBERED = re.compile(
     r"[^\s,;:!?()\[\]{}<>\"'“”‘’`*]*\d[^\s,;!?()\[\]{}<>\"'“”‘’`*]*"
 )
 _LEAST_LENGTH, _MOST_LENGTH = 3, 80
-"""Shorter values may stand anywhere by chance; longer ones are prose."""
+"""Shorter values may occur anywhere by chance; longer ones are prose."""
 
 
 def places_of(value: str, text: str, *, any_case: bool = False) -> list[tuple[int, int]]:
-    """Where a value stands in a text, as a whole and not as a part of a longer one.
+    """Places of a value in a text, as a whole and not as a part of a longer one.
 
     Args:
         value: The value.
@@ -57,7 +57,7 @@ class Words:
         return cls(f" {' '.join(words)} ", "".join(words))
 
     def state(self, value: str) -> bool:
-        """Whether they state a value, in any case or with other marks between its words."""
+        """True if they state a value, in any case or with other marks between its words."""
         ours = Words.of(value)
         return bool(ours.joined) and (
             ours.apart in self.apart or (len(ours.joined) >= 5 and ours.joined in self.joined)
@@ -65,7 +65,7 @@ class Words:
 
 
 def is_worded(value: str, text: str) -> bool:
-    """Whether a text states a value, in any case or with other marks between its words."""
+    """True if a text states a value, in any case or with other marks between its words."""
     return Words.of(text).state(value)
 
 
@@ -76,13 +76,13 @@ def numbers_in(text: str) -> list[str]:
 
 
 def literals_of(seed: Seed) -> tuple[str, ...]:
-    """The values that the solution's arguments take from the query, as the query writes them."""
+    """The values that the solution's arguments take from the query, in its spelling."""
     query = seed.run.query
-    stated = (_stated(value, query) for call in seed.calls for _, value in _given(call))
+    stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
     return tuple(dict.fromkeys(value for value in stated if value is not None))
 
 
-def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
+def _own_values(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
     """Parameters with the values in them that come from no result."""
     for parameter, value in call.arguments.items():
         if parameter not in call.needs:
@@ -91,13 +91,13 @@ def _given(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
 
 def _stated(value: str | int | float, text: str) -> str | None:
     """A value as a text writes it, with one space between its words; None where it does not."""
-    found = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
-    place = next(found, None)
+    places = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
+    place = next(places, None)
     return None if place is None else " ".join(text[slice(*place)].split())
 
 
 def _forms(value: str | int | float) -> Sequence[str]:
-    """Ways in which a value is written; none of one that is too short to be looked for."""
+    """Spellings of a value; none if it is too short to be looked for."""
     if isinstance(value, str):
         return (value,) if len(value.strip()) > 1 or value.isdigit() else ()
     if isinstance(value, float) and value.is_integer():
@@ -106,29 +106,29 @@ def _forms(value: str | int | float) -> Sequence[str]:
 
 
 def results_of(seed: Seed) -> tuple[str, ...]:
-    """Values that only results bring: whoever states them in a query or a plan gives them away."""
+    """Values that only results state; a query or a plan that states them gives results away."""
     run = seed.run
     known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
-    given = [str(value) for call in seed.calls for _, value in _given(call)]
+    own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(
-        text for text in dict.fromkeys(brought) if text not in given and not known.state(text)
+        text for text in dict.fromkeys(brought) if text not in own_values and not known.state(text)
     )
 
 
 def _brought(call: SeedCall) -> Iterator[str]:
     for parameter in call.needs:
-        yield from filter(None, map(_telling, leaves(call.arguments.get(parameter))))
+        yield from filter(None, map(_distinctive, leaves(call.arguments.get(parameter))))
     if call.result is None:
         return
     value, is_json = lenient(call.result)
     if is_json and not isinstance(value, str):
-        yield from filter(None, map(_telling, leaves(value)))
+        yield from filter(None, map(_distinctive, leaves(value)))
     else:
-        yield from (word for word in numbers_in(call.result) if _telling(word))
+        yield from (word for word in numbers_in(call.result) if _distinctive(word))
 
 
-def _telling(value: str | int | float) -> str | None:
+def _distinctive(value: str | int | float) -> str | None:
     """A value as text; None where it is a word, a small number or prose."""
     text = str(value)
     if not _LEAST_LENGTH <= len(text) <= _MOST_LENGTH:

@@ -1,4 +1,4 @@
-"""Tools of all tasks of a source, as many as fit: where distractors come from."""
+"""A sample of the tools of all tasks of a source, from which distractors are drawn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PooledTool(NamedTuple):
 class ToolPool:
     """A sample of the tools that tasks offer; filled first, then drawn from."""
 
-    _kept: dict[int, PooledTool] = field(default_factory=dict[int, PooledTool])
+    _by_key: dict[int, PooledTool] = field(default_factory=dict[int, PooledTool])
     _listed: list[PooledTool] = field(default_factory=list[PooledTool])
 
     def add(self, seed: Seed) -> None:
@@ -42,14 +42,14 @@ class ToolPool:
         for tool in seed.toolset.tools:
             if does_work(tool.name, seed.ends):
                 key = short_key(orjson.dumps(definition_of(tool)).decode())
-                self._kept.setdefault(key, PooledTool(tool, seed.category))
-        if len(self._kept) > 2 * MOST_TOOLS:
+                self._by_key.setdefault(key, PooledTool(tool, seed.category))
+        if len(self._by_key) > 2 * MOST_TOOLS:
             self.close()
 
     def close(self) -> None:
         """Ends the filling: from now on the order in which seeds were added does not matter."""
-        self._kept = {key: self._kept[key] for key in sorted(self._kept)[:MOST_TOOLS]}
-        self._listed = list(self._kept.values())
+        self._by_key = {key: self._by_key[key] for key in sorted(self._by_key)[:MOST_TOOLS]}
+        self._listed = list(self._by_key.values())
 
     def __len__(self) -> int:
         return len(self._listed)

@@ -1,4 +1,4 @@
-"""Queries with a sentence less or more: all else of a rewording is left to a model."""
+"""Queries without a sentence or with further ones; only a model rewords queries otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SMALL = frozenset(
 
 
 def is_english(text: str) -> bool:
-    """Whether a text is English, as far as its smallest words tell."""
+    """True if a text is English, as far as its smallest words tell."""
     words = [word.casefold() for word in _WORD.findall(text)]
     return sum(map(_SMALL.__contains__, words)) >= max(2, len(words) // 12)
 

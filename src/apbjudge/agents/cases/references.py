@@ -39,7 +39,7 @@ def plan_of(seed: Seed) -> str:
 
 
 def purpose_of(name: str, tool: Tool | None) -> str:
-    """What a tool is for: the first sentence of its description, else the words of its name."""
+    """The purpose of a tool: the first sentence of its description, else the words of its name."""
     described = " ".join(tool.description.split()) if tool else ""
     sentence = described.partition(". ")[0].rstrip(". ")
     return sentence or " ".join(name_words(name)).capitalize()
@@ -48,12 +48,12 @@ def purpose_of(name: str, tool: Tool | None) -> str:
 def _description(
     call: SeedCall, parameter: str, value: object, taken: dict[int, list[object]]
 ) -> str:
-    """What a parameter is; several values of one result are numbered, or calls would look equal.
+    """Describes a parameter; several values of one result are numbered, or calls would look equal.
 
     Args:
         call: The call.
         parameter: One of its parameters.
-        value: What it is given.
+        value: Its value.
         taken: The values taken from the result of each call so far.
     """
     if (at := call.needs.get(parameter)) is None:

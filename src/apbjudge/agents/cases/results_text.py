@@ -1,4 +1,4 @@
-"""What checks of cases found, and what became of a source that cases were built from."""
+"""Reports of checks of cases and of builds, as documents."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def check_document(report: CaseReport, *, listed: int = 3) -> Document:
         listed: Findings of each check that are shown.
     """
     rows = f"{count(report.rows)} rows of {', '.join(report.files)}"
-    found = [f"{count(report.count(name))} {name}" for name in _CERTAINTIES if report.count(name)]
+    numbers = [f"{count(report.count(name))} {name}" for name in _CERTAINTIES if report.count(name)]
     head = Notes(
         (
             f"{count(report.cases)} cases in {rows}",
-            f"findings: {', '.join(found) or 'none'}; {len(report.checks)} checks were made",
+            f"findings: {', '.join(numbers) or 'none'}; {len(report.checks)} checks were made",
             *report.notes,
         )
     )
@@ -83,27 +83,27 @@ def _line(finding: CaseFinding) -> str:
 # What the cases are made of -----------------------------------------------------------------------
 
 
-def _composition(made: Composition) -> Iterator[Part]:
-    if not made.by_split:
+def _composition(composition: Composition) -> Iterator[Part]:
+    if not composition.by_split:
         return
     yield Heading("Composition")
-    kinds = sorted(made.kinds.items(), key=lambda each: (*map(_place, each[0]), each[0]))
+    kinds = sorted(composition.kinds.items(), key=lambda each: (*map(_place, each[0]), each[0]))
     rows = [(split, kind or DASH, count(n)) for (split, kind), n in kinds]
     yield Table.of(("split", "kind", "cases"), rows, align="llr")
-    if made.n_with_tools:
-        mean = f"{made.n_tools / made.n_with_tools:.1f} tools a case"
-        part = f"{count(made.n_checkable)} of {count(made.n_tools)}"
+    if composition.n_with_tools:
+        mean = f"{composition.n_tools / composition.n_with_tools:.1f} tools a case"
+        part = f"{count(composition.n_checkable)} of {count(composition.n_tools)}"
         yield Notes((mean, f"calls of {part} tools can be held against a JSON Schema"))
-    if made.by_source:
+    if composition.by_source:
         yield Heading("Steps of reference plans (Table 10)", 3)
-        yield _lengths(made.by_source)
+        yield _lengths(composition.by_source)
     yield Heading("Tasks by category (Table 11)", 3)
-    categories = [(name, count(n)) for name, n in made.by_category.most_common()]
+    categories = [(name, count(n)) for name, n in composition.by_category.most_common()]
     yield Table.of(("category", "tasks"), categories, align="lr")
 
 
 def _place(name: str) -> int:
-    """Where a split, or a number at the beginning of a kind, stands in a list."""
+    """Sort key of a split, or of a kind that begins with a number."""
     if name in BUILT_SPLITS:
         return BUILT_SPLITS.index(name)
     first = name.partition(" ")[0]
@@ -111,21 +111,21 @@ def _place(name: str) -> int:
 
 
 def _lengths(sources: Mapping[str, DataSetCounts]) -> Table:
-    whole = DataSetCounts()
-    for of in sources.values():
-        whole.cases += of.cases
-        whole.lengths += of.lengths
+    total = DataSetCounts()
+    for counts in sources.values():
+        total.cases += counts.cases
+        total.lengths += counts.lengths
     named = sorted(sources.items())
-    listed = [*named, *([("all", whole)] if len(named) > 1 else [])]
+    listed = [*named, *([("all", total)] if len(named) > 1 else [])]
     rows: list[list[Cell]] = [
         [
             name,
-            count(of.cases),
-            DASH if of.mean_length is None else f"{of.mean_length:.2f}",
-            *(count(of.in_range(name)) for name in STEP_RANGES),
-            count(of.cases - of.lengths.total()),
+            count(counts.cases),
+            DASH if counts.mean_length is None else f"{counts.mean_length:.2f}",
+            *(count(counts.in_range(name)) for name in STEP_RANGES),
+            count(counts.cases - counts.lengths.total()),
         ]
-        for name, of in listed
+        for name, counts in listed
     ]
     heads = ("data set", "cases", "mean steps", *(f"{name} steps" for name in STEP_RANGES))
     return Table.of((*heads, "no reference"), rows, align="lrrrrrr")
@@ -143,7 +143,7 @@ def check_page(report: CaseReport) -> str:
 
 
 def build_document(build: Build) -> Document:
-    """What became of everything in the source."""
+    """The counts of a build, from entries to cases."""
     funnel = build.funnel
     head = [
         f"{count(funnel.entries)} entries of the source",

@@ -1,4 +1,4 @@
-"""What cases are built from: a task with the tools offered and a solution that worked."""
+"""Seeds of cases: a task with the tools offered and a solution that worked."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Seed:
         calls: The solution's calls in order, failed ones left out.
         files: Files of the task.
         source: Name of the data set.
-        licence: Its licence; empty where nobody said.
+        licence: Its licence; empty where it is not stated.
         plan: Prose of the solution; empty without.
         category: Category of the task; empty without.
         ends: Names of the tools that end the task; None where the source does not say.
         repairs: What was mended in reading it, as short clauses.
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
-            value; None where nobody wrote one.
+            value; None without.
         model: The model that wrote ``invented``, ``private`` and the texts in ``written``; None
             where none did.
         written: Which texts of the seed it wrote: the query, the plan.
@@ -98,14 +98,14 @@ class Seed:
 
     @property
     def has_results(self) -> bool:
-        """Whether the result of every call is known."""
+        """True if the result of every call is known."""
         return all(call.result is not None for call in self.calls)
 
 
 def draw(seed: int, *names: str) -> Random:
     """A generator for one purpose: its numbers follow from the seed and the names alone.
 
-    So what is drawn for a case does not depend on the other cases, or on their order.
+    So a draw for a case does not depend on the other cases, or on their order.
     """
     text = orjson.dumps([seed, *names])
     return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))  # noqa: S311

@@ -1,4 +1,4 @@
-"""Whose an earlier message is, and what the agent calls in it, in any dialect of chat messages."""
+"""Speakers of earlier messages and the agent's calls, in any dialect of chat messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ...records.responses import read_steps
 Message = dict[str, Any]
 
 _RESULT = re.compile(r"observ|result|output|respon|return|error|exception", re.IGNORECASE)
-"""Names of fields that hold what a call has yielded."""
+"""Names of fields that hold the result of a call."""
 _OWN = frozenset({"thought", "action", "tool_calls"})
 
 
 class CaseTurn(NamedTuple):
-    """What the agent says in a message.
+    """A turn of the agent in a message.
 
     Attributes:
         entry: Its step, with calls in ``tool_calls`` or in the form of its own.
         calls: Its calls.
-        is_item: Whether the message is nothing but a call, beside which others may belong to the
+        is_item: Whether the message is nothing but a call, so that the next ones may belong to the
             same step.
     """
 
@@ -36,7 +36,7 @@ class CaseTurn(NamedTuple):
 
 
 def _speaker(message: Mapping[str, Any]) -> Role | Literal["unknown"] | None:
-    """Who a message is from; None where it does not say."""
+    """The speaker of a message; None if it states none."""
     if isinstance(role := message.get("role"), str) and role:
         return ROLES.get(role.lower(), "unknown")
     if message.get("type") == "function":  # a type of calls
@@ -50,7 +50,7 @@ def _speaker(message: Mapping[str, Any]) -> Role | Literal["unknown"] | None:
 
 
 def is_agents(message: Mapping[str, Any]) -> bool:
-    """Whether a message is the agent's own, and not a result, a user's or a rule."""
+    """True if a message is the agent's own, and not a result, a user's or a rule."""
     if speaker := _speaker(message):
         return speaker == "assistant"
     if "type" in message and kind_of(message) == "result":
@@ -61,12 +61,12 @@ def is_agents(message: Mapping[str, Any]) -> bool:
 
 
 def turns_of(message: Message) -> list[CaseTurn]:
-    """What the agent says in a message, in any dialect; nothing where others wrote it."""
+    """The agent's turns in a message, in any dialect; none if others wrote it."""
     if not is_agents(message):
         return []
     is_own = not {"action", "tool", "tool_name"}.isdisjoint(message)
     if message.get("tool_calls") is None and not is_own and _speaker(message):
-        # a name beside a role is the speaker's, unless arguments say that it is a tool's
+        # a name next to a role is the speaker's, unless arguments say that it is a tool's
         dropped = {"tool_calls"}
         if not any(key in message for key in ARGUMENTS):
             dropped.add("name")
@@ -86,7 +86,7 @@ def calls_in(message: Message) -> list[Call]:
 
 
 def steps_of(item: Item) -> tuple[tuple[Step, ...], list[int]]:
-    """The steps of the reference, and of each the place of its message; results are left out."""
+    """The steps of the reference, and the place of each one's message; results are left out."""
     ref = item.reference
     if ref is None:
         return (), []
@@ -98,7 +98,7 @@ def steps_of(item: Item) -> tuple[tuple[Step, ...], list[int]]:
 
 
 def holds_result(message: Mapping[str, Any]) -> bool:
-    """Whether a message with calls has a result beside them."""
+    """True if a message with calls also has a result."""
     parts: list[Mapping[str, Any]] = list(filter(None, map(as_object, parts_of(message) or ())))
     if any(kind_of(part) == "result" for part in parts):
         return True
@@ -112,13 +112,13 @@ def holds_result(message: Mapping[str, Any]) -> bool:
 
 
 def _answers(message: Mapping[str, Any]) -> int:
-    """How many results a message of somebody else may hold."""
+    """Number of results that a message of another speaker may hold."""
     blocks = filter(None, map(as_object, parts_of(message) or ()))
     return max(1, sum(kind_of(block) == "result" for block in blocks))
 
 
 def is_known(message: Message) -> bool:
-    """Whether it is clear whose a message is, and in what form."""
+    """True if the speaker and the form of a message are clear."""
     speaker = _speaker(message)
     return speaker != "unknown" and not (speaker is None and _FORMS.isdisjoint(message))
 
@@ -130,7 +130,7 @@ _FORMS = frozenset(
 
 
 def is_parallel(messages: Sequence[Message], called: Sequence[Sequence[Call]], at: int) -> bool:
-    """Whether calls in a row of messages are answered together later."""
+    """True if calls in a row of messages are answered together later."""
     answers, n_calls = 0, len(called[at])
     for message, calls in zip(messages[at + 1 :], called[at + 1 :], strict=True):
         if not is_agents(message):

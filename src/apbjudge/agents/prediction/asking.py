@@ -1,4 +1,4 @@
-"""The session of whatever asks tested models: predict, refine, simulate, branch and write."""
+"""The session of commands that ask tested models: predict, refine, simulate, branch and build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .worker import CALLS, AskedModel, Row
 R = TypeVar("R", bound=ModelRun[Any])
 
 UNASKED = 16
-"""Rows at once where no model is asked."""
+"""Concurrent rows where no model is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class AskingSession(Session[Row, R], Generic[R]):
     """A session that asks tested models, before it begins.
 
     Attributes:
-        run: What it comes to; its class knows what is counted.
+        run: The class of the result, which knows what is counted.
         kind: The records.
         known_by: What must be equal for two sessions to be the same run.
         specs: The tested models.
@@ -68,11 +68,11 @@ class AskingSession(Session[Row, R], Generic[R]):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """Settings that must be equal for two sessions to be the same run."""
         return self.known_by
 
     def described(self) -> dict[str, Any]:
-        """The models, and what the feature says."""
+        """The fields of the manifest: the models, and those of the feature."""
         models = {"models": self.specs, "helpers": self.helpers.values()}
         return {
             name: {spec.model: described(spec, self.resources, self.events) for spec in specs}
@@ -126,7 +126,7 @@ def carry_out_alone(
 
     Args:
         session: The session.
-        carry_out_in: How, in another way than asking at once.
+        carry_out_in: Carries it out in another way than asking at once.
     """
     with folder_of(None if session.in_memory else session.folder) as folder:
         placed = replace(session, folder=folder)
@@ -144,7 +144,7 @@ def folder_named(
 
 
 def described(spec: TestedModelSpec, resources: Resources, events: Events) -> dict[str, Any]:
-    """How a model is asked; warns of settings that its provider does not take."""
+    """The settings of a model in a manifest; warns of those that its provider does not take."""
     transport = "client" if resources.client is not None else transport_of(spec)
     dropped = dropped_settings(spec) if transport == "litellm" else ()
     if dropped is None:

@@ -80,16 +80,13 @@ def export(rows: Rows, options: Mapping[str, Any]) -> Export:
     return export_requests(rows, out, GradeConfig.of(options, escalate=None))
 
 
-def export_predictions(
-    cases: Cases, out: Path, config: PredictConfig | None = None, **settings: Any
-) -> Export:
+def export_predictions(cases: Cases, out: Path, config: PredictConfig) -> Export:
     """Writes a batch file of every request that the reply cache has no reply to.
 
     Export, have the file answered, import; the same ``predict`` then has every reply in its cache.
     The model must have the settings and the address that it will get from ``predict``; see
     ``judge.batching.export_requests``.
     """
-    config = config or PredictConfig(**settings)
     with TemporaryDirectory(prefix="apbjudge-") as scratch:
         session = session_of(cases, config, Resources(), QUIET)
         session = replace(session, folder=Path(scratch), in_memory=True, waits=False)
@@ -114,8 +111,8 @@ def _asking(session: AskingSession[PredictionRun]) -> Callable[[BatchWriter], Pr
     served = Counter[str]()
 
     def ask(client: BatchWriter) -> PredictionRun:
-        def asked_model(of: TestedModelSpec) -> AskedModel:
-            return AskedModel(of, client, can_see(of), session.events.note, served=served)
+        def asked_model(spec: TestedModelSpec) -> AskedModel:
+            return AskedModel(spec, client, can_see(spec), session.events.note, served=served)
 
         return carry_out([replace(session, asked_model=asked_model)])[0]
 

@@ -79,7 +79,7 @@ class TestedModelSpec(ModelSpec):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Every setting that may move a reply, beside the messages."""
+        """Every setting that may change a reply, besides the messages."""
         return {
             "model": self.model,
             "max_tokens": self.max_reply_tokens,
@@ -88,7 +88,7 @@ class TestedModelSpec(ModelSpec):
 
 
 class CasesConfig(RowsConfig):
-    """Which cases are read, and how they are shown."""
+    """Settings of reading cases and of showing them to tested models."""
 
     tools: Path | None = Field(
         default=None,
@@ -107,7 +107,7 @@ class CasesConfig(RowsConfig):
 
 
 class PromptConfig(InputConfig, CasesConfig):
-    """Which prompt."""
+    """Settings that choose a prompt."""
 
     groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tools"}
 
@@ -119,7 +119,7 @@ class PromptConfig(InputConfig, CasesConfig):
 
 
 class WaitConfig(Config):
-    """How long to wait for a server."""
+    """The time to wait for a server."""
 
     wait: float | None = Field(
         default=None,
@@ -135,7 +135,7 @@ NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PRO
 
 
 class TestedConfig(AsksModels, RunsConfig):
-    """Which models are tested, and where their answers go."""
+    """Settings of a run that asks tested models."""
 
     spec = TestedModelSpec
 
@@ -154,7 +154,7 @@ class TestedConfig(AsksModels, RunsConfig):
 
 
 class PredictConfig(TestedConfig, CasesConfig):
-    """Which models make predictions on cases, and where these go."""
+    """Settings of a run of ``predict``."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
@@ -231,7 +231,7 @@ Guide = Literal["codes", "none"]
 
 
 class RefineConfig(AsksModels, RunsConfig):
-    """How drafts are reviewed, and rewritten by the tested models that made them."""
+    """Settings of reviewing drafts, which the tested models that made them rewrite."""
 
     spec = TestedModelSpec
     others = ("critic",)
@@ -313,8 +313,8 @@ def _specs(value: Any) -> list[TestedModelSpec]:
     """One or several models, each a name, a TestedModelSpec or its fields."""
     is_list = isinstance(value, list | tuple)
     models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
-    if odd := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
-        raise ValueError(f"expected a model's name or a TestedModelSpec, got {odd[0]!r}")
+    if invalid := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
+        raise ValueError(f"expected a model's name or a TestedModelSpec, got {invalid[0]!r}")
     models = [{"model": each} if isinstance(each, str) else each for each in models]
     specs = [
         each if isinstance(each, TestedModelSpec) else TestedModelSpec(**each) for each in models

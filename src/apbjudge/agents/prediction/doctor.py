@@ -1,4 +1,4 @@
-"""Whether the models of a run, judges or tested models, can do what it asks of them."""
+"""Check-up of the models of a run, judges or tested models."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def wait_for_all(
     wait_s = WaitConfig.of(options).wait
     if wait_s is None:
         return True
-    of = PredictConfig.of(options).model if options.get("model") else _graded(options).judge
-    check_access(of)
-    return all(wait_for(spec, wait_s, note) for spec in of if spec.model != STATIC)
+    specs = PredictConfig.of(options).model if options.get("model") else _graded(options).judge
+    check_access(specs)
+    return all(wait_for(spec, wait_s, note) for spec in specs if spec.model != STATIC)
 
 
 def _graded(options: Mapping[str, Any]) -> GradeConfig:

@@ -1,4 +1,4 @@
-"""The dry run: what predictions would take in calls, tokens, money and time. Nothing is asked."""
+"""The dry run: estimates of calls, tokens, cost and time of predictions. Nothing is asked."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
     """
     source = session.source
     is_finished = session.finished_before()
-    nobody = ScriptedClient(lambda request: "")  # prompts are only rendered here
-    asked_models = [AskedModel(spec, nobody, can_see(spec)) for spec in session.specs]
+    client = ScriptedClient(lambda request: "")  # prompts are only rendered here
+    asked_models = [AskedModel(spec, client, can_see(spec)) for spec in session.specs]
     worker = session.worker(asked_models)
     if not (isinstance(worker, PredictWorker) and isinstance(source, CaseSource)):
         raise TypeError(f"session: expected one of predictions, got one of {session.run.__name__}")

@@ -21,7 +21,7 @@ from .source import case_prompt
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SentPrompt(Shown):
-    """What a model would be sent.
+    """A prompt as it would be sent to a model.
 
     Attributes:
         name: The item, and for a judge the tested model.

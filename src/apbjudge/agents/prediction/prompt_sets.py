@@ -45,7 +45,7 @@ class PromptSet:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is one of ours, which all demand the benchmark's output format."""
+        """True for the shipped sets, which all demand the benchmark's output format."""
         return not self.name.endswith(".toml")
 
     def render(self, path: str, values: Mapping[str, Any]) -> str:
@@ -59,12 +59,6 @@ class PromptSet:
         except Exception as error:  # noqa: BLE001 - a user's template can do anything
             detail = visible(f"{type(error).__name__}: {error}")
             raise OptionError(f"--prompts: {self.name}: {path}: {detail}") from None
-
-
-def prompt_set_names(kind: str, folder: Traversable = _FOLDER) -> tuple[str, ...]:
-    """Names of the shipped sets of a kind, ``prompts`` or ``review_prompts``."""
-    files = (file.name for file in folder.joinpath(kind).iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
 
 
 def load_prompt_set(
@@ -87,7 +81,8 @@ def load_prompt_set(
     Raises:
         OptionError: If there is no such set, or it can't be used; the text names what is wrong.
     """
-    shipped, flag = prompt_set_names(kind, folder), f"--{kind.replace('_', '-')}"
+    files, flag = folder.joinpath(kind).iterdir(), f"--{kind.replace('_', '-')}"
+    shipped = sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
     try:
         if ref in shipped:
             data = folder.joinpath(kind, f"{ref}.toml").read_bytes()
@@ -121,7 +116,7 @@ def load_prompt_set(
 
 
 class _Head(Config):
-    """What a file says beside its texts; see ``PromptSet``."""
+    """The settings of a file besides its texts; see ``PromptSet``."""
 
     description: str = ""
     tool_order: ToolOrder = "given"
@@ -152,13 +147,13 @@ def _texts(
 
 def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
     """Texts of nested tables by dotted path."""
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     for name, value in values.items():
         path = f"{above}{name}"
         if isinstance(value, dict):
-            found += _flat(cast("Mapping[str, Any]", value), f"{path}.")
+            texts += _flat(cast("Mapping[str, Any]", value), f"{path}.")
         elif isinstance(value, str):
-            found.append((path, value))
+            texts.append((path, value))
         else:
             raise ValueError(f"{path}: expected text, got {value!r}")  # noqa: TRY004
-    return found
+    return texts

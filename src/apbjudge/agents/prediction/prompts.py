@@ -1,4 +1,4 @@
-"""What a tested model is sent: the texts of a prompt set over what it may know of a case.
+"""Prompts of tested models: the texts of a prompt set over what a model may know of a case.
 
 A prompt is made of a ``CaseView`` and of nothing else: ids, conditions, references and sources of a
 case can't reach it. A case that can't be shown whole is a bad case; nothing is cut, sampled or
@@ -23,7 +23,7 @@ from .config import TestedModelSpec
 from .prompt_sets import PromptSet, ToolOrder, load_prompt_set
 
 IMAGE_MARK = "<image>"
-"""Where a query or a message says that a picture stands."""
+"""Mark of the place of a picture in a query or a message."""
 
 _EMBEDDED = {"image_url": "image_url", "input_image": "image_url", "image": "source"}
 """Content parts of chat messages that are pictures, and the field that has the picture."""
@@ -67,7 +67,7 @@ PROMPT_PATHS = ("plan.system", "plan.user", "steps.system", "steps.user")
 
 @dataclass(frozen=True, slots=True)
 class CasePrompt:
-    """What a tested model is sent.
+    """The prompt of a tested model for a case.
 
     Attributes:
         view: What it was made of.
@@ -153,7 +153,7 @@ class CasePromptMaker:
         )
 
     def make(self, case: Item) -> CasePrompt:
-        """The prompt of a case; its response, if it has one, is not looked at.
+        """The prompt of a case; its response, if it has one, is ignored.
 
         Raises:
             RowError: If the case can't be shown.
@@ -216,9 +216,9 @@ def placed(text: str, images: Sequence[ImagePart]) -> tuple[str | ImagePart, ...
 
 
 def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
-    """Query and messages, and whether the pictures have their places at the marks in them.
+    """Query and messages, and whether their marks are the places of the pictures.
 
-    Without pictures marks stay as they are: what is missing is not announced.
+    Without pictures the marks stay as they are: a missing picture is not announced.
     """
     query, trajectory = case.query, pretty(case.trajectory) if case.trajectory else ""
     shown = trajectory if case.form == "steps" else ""  # the text for plans does not show it

@@ -58,8 +58,8 @@ from .worker import (
 )
 from .worker import Row as JsonRow
 
-_EVERY = 10**6
-"""More pictures than a case has: none is left out for a judge that reviews."""
+_NO_LIMIT = 10**6
+"""A number of pictures that no case exceeds, so that the reviewing judge sees all of them."""
 
 Drafts = str | PathLike[str] | Rows
 """A folder or a file of predictions, or a run of ``predict``."""
@@ -67,7 +67,7 @@ Drafts = str | PathLike[str] | Rows
 
 @dataclass(slots=True)
 class _Account(Account):
-    """What the calls of a row took, and what came of each round."""
+    """Usage and cost of the calls of a row, and the record of each round."""
 
     rounds: list[JsonRow] = field(default_factory=list[JsonRow])
 
@@ -225,13 +225,13 @@ def _round_of(review: Review) -> JsonRow:
 
 
 def is_unchanged(before: Item, after: Item) -> bool:
-    """Whether two answers say the same: as read where both can be read, else to the letter."""
+    """True if two answers are equal: as read where both can be read, else to the letter."""
     if before.response.strip() == after.response.strip():
         return True
-    one, other = before.prediction, after.prediction
-    if "text" in (one.kind, other.kind):
+    first, second = before.prediction, after.prediction
+    if "text" in (first.kind, second.kind):
         return False
-    return one == other
+    return first == second
 
 
 # Session ------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def refine(
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where drafts come from.
+    """The origin of drafts.
 
     Attributes:
         rows: The file of drafts.
@@ -281,7 +281,7 @@ class _Origin:
 
     @classmethod
     def of(cls, drafts: Drafts, cases: Path | None) -> _Origin:
-        """What is known of drafts.
+        """The origin of drafts, by their run or file.
 
         Raises:
             InputError: If there are no drafts, or the cases of the run are not where they were.
@@ -413,13 +413,13 @@ def refine_session(
 def _reviewer(
     config: RefineConfig, texts: PromptSet, critic: AskedModel | None, roots: Sequence[Path]
 ) -> Reviewer:
-    """Who reviews."""
+    """The reviewer of a configuration."""
     if config.mode == "static":
         return StaticReviewer()
     if config.mode != "judge" or critic is None:
         return ModelReviewer(texts, config.guide, critic)
     settings: dict[str, Any] = critic.spec.model_dump(include={*ModelSpec.model_fields})
-    spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_EVERY)
+    spec = JudgeSpec(**settings, blind=not config.with_reference, max_images=_NO_LIMIT)
     judge = LLMJudge(spec, critic.client, roots=roots, sees=critic.sees)
     judge.option = critic.option
     return JudgeReviewer(judge, critic, is_oracle=config.with_reference)

@@ -27,7 +27,7 @@ def spent(each: CallCounts) -> list[str]:
 def counts_text(
     heads: str, rows: Iterable[Sequence[Cell]], notes: Iterable[str], leads: int = 1
 ) -> str:
-    """Counts by tested model, whose first columns stand before each block of the others."""
+    """A table of counts by tested model; each block of columns repeats the first ``leads`` ones."""
     titles = heads.split(",")
     table = Table.of(titles, rows, align=("l" * leads).ljust(len(titles), "r"))
     parts = replace(table, leads=leads), Notes(tuple(notes))

@@ -1,8 +1,8 @@
-"""Who reviews a draft: a model, code alone, or a judge. None of them sees more than the case shows.
+"""Reviewers of drafts: a model, code alone, or a judge. None of them sees more than the case shows.
 
-A review is a text for the tested model. The paper's are made by models (arXiv:2606.04874, section
-5.3); code proves faults that it could have seen itself, and a judge's verdict is one only where it
-is asked for. The reference reaches a review in one case, where a judge is given it: an oracle.
+A review is a text for the tested model. In the paper models write it (arXiv:2606.04874, section
+5.3). Code lists faults that the tested model could have seen itself; a judge's verdict is a review
+only if the user chooses that. Only an oracle, a judge with the reference, sees the reference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .worker import AskedModel
 _PARTS = ("review.system", "review.user", "final")
 REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in _PARTS)
 REVIEW_NAMES = ("draft", "critique", "is_critique_above", "guide")
-"""The values that review prompts may use beside those of a case.
+"""The values that review prompts may use besides those of a case.
 
 ``is_critique_above``: whether the messages before the request for a final answer hold the critique.
 """
@@ -43,7 +43,7 @@ _VERDICT = re.compile(r"[\W_]*verdict[\W_]+(keep|change)[\W_]*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a reviewer says of a draft.
+    """A reviewer's text about a draft.
 
     Attributes:
         text: For the tested model; empty where there is nothing to change, or nothing came.
@@ -110,7 +110,7 @@ class Reviewer(ABC):
         del draft
 
     def continues(self, draft: Draft) -> bool:
-        """Whether the review is a part of the exchange in which the final answer is asked for."""
+        """True if the review is a part of the exchange in which the final answer is asked for."""
         del draft
         return False
 
@@ -126,7 +126,7 @@ class ModelReviewer(Reviewer):
     Args:
         prompts: The texts of reviews.
         guide: Whether the review goes by the error codes.
-        critic: Who is asked; None for the tested model.
+        critic: The model that is asked; None for the tested model.
     """
 
     def __init__(self, prompts: PromptSet, guide: Guide, critic: AskedModel | None) -> None:
@@ -164,7 +164,7 @@ class ModelReviewer(Reviewer):
         ]
 
     def continues(self, draft: Draft) -> bool:
-        """For plans, where the prompt set has it so."""
+        """True for plans, if the prompt set continues their exchange."""
         return self._prompts.continues and not draft.prompt.view.k
 
     def continued(self, draft: Draft, critique: str) -> list[dict[str, Any]]:
@@ -219,8 +219,8 @@ def in_view(item: Item) -> Item:
 def task_of(item: Item, *, stripped: bool) -> JudgeTask:
     """An item as a judge gets it, stripped to what the tested model could see or as it is.
 
-    Of a stripped item code proves what shows in it alone: that a rejected task can be solved, for
-    instance, does not.
+    Findings about a stripped item are those that the item alone proves: for instance, not that a
+    rejected task can be solved.
     """
     name = "holistic" if item.form == "plan" else "step-wise"
     protocol = get_protocol(name) if stripped else protocol_of(item)
@@ -234,7 +234,7 @@ def task_of(item: Item, *, stripped: bool) -> JudgeTask:
 
 
 class StaticReviewer(Reviewer):
-    """Says what code proves with what the tested model could see; asks no model."""
+    """Lists faults that code proves from what the tested model could see; asks no model."""
 
     async def review(self, draft: Draft) -> Review:
         """Lists the faults; a draft without any is endorsed."""
@@ -251,7 +251,7 @@ class StaticReviewer(Reviewer):
 
 
 class JudgeReviewer(Reviewer):
-    """Says what a judge's verdict is.
+    """Turns a judge's verdict into a review.
 
     Args:
         judge: The judge; blind, unless it is an oracle.

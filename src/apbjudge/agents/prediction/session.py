@@ -1,4 +1,4 @@
-"""From cases to predictions: a session, and what is counted."""
+"""From cases to predictions: a session, and its counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .worker import PREDICTION_RECORDS, PredictWorker, Row
 
 
 class PredictionCounts(CallCounts):
-    """What became of what one tested model was asked.
+    """Counts of the predictions of one tested model.
 
     Attributes:
         predicted: Predictions, those below included.
@@ -38,8 +38,8 @@ class PredictionCounts(CallCounts):
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
-        only_thinking: Those of them whose model's thinking came, and no reply.
-        unchanged: Refined predictions that say what their draft says.
+        only_thinking: Those of them with the model's thinking and no reply.
+        unchanged: Refined predictions that equal their draft.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
         served_models: How often each name was reported by the endpoint.
     """
@@ -72,7 +72,7 @@ class PredictionCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PredictionRun(Shown, ModelRun[PredictionCounts]):
-    """Finished predictions; stands for their file wherever one is taken. See ``ModelRun``."""
+    """Finished predictions; accepted wherever a file of them is. See ``ModelRun``."""
 
     file = PREDICTIONS
     counts_type = PredictionCounts
@@ -121,7 +121,7 @@ def session_of(
 
 
 def about_cases(source: CaseSource | DraftSource, prompts: PromptSet) -> dict[str, Any]:
-    """What a manifest says of pictures and prompts."""
+    """The fields of a manifest about files and prompts."""
     return {
         "data_root": str(source.data_roots[0]) if source.data_roots else None,
         "prompts": {

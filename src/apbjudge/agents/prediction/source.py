@@ -1,4 +1,4 @@
-"""From cases to what is asked: each case, of each tested model, as often as there are samples."""
+"""From cases to tasks: one for each case, tested model and sample."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Case:
     _prompt: CasePrompt | RowError | None = None
 
     def prompt(self, maker: CasePromptMaker) -> CasePrompt:
-        """What the tested models are sent, made once; raises RowError where it can't be."""
+        """The prompt of the tested models, made once; raises RowError where it can't be made."""
         if self._prompt is None:
             try:
                 self._prompt = maker.make(self.item)
@@ -89,7 +89,7 @@ class PredictTask:
 
 
 def case_prompt(source: CaseSource, case_id: str, prompts: str) -> CasePrompt:
-    """What a tested model would be sent for a case.
+    """The prompt of a tested model for a case.
 
     Raises:
         OptionError: If no row has the id, or there is no such prompt set.
@@ -114,7 +114,7 @@ def sample_id(case_id: str, sample: int) -> str:
 
 
 def sample_of(item: Item) -> int:
-    """Which sample of its case a prediction is by its id, from 0."""
+    """Index of a prediction among the samples of its case, by its id, from 0."""
     number = item.item_id.removeprefix(f"{item.case_id}#")
     is_numbered = number != item.item_id and number.isascii() and number.isdigit()
     return max(0, int(number[:9]) - 1) if is_numbered else 0

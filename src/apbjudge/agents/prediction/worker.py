@@ -1,4 +1,4 @@
-"""Asking tested models, as work of the run loop: a task in, a prediction or a failure out."""
+"""Workers of the run loop that ask tested models: a task in, a prediction or a failure out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def asking_records(
     check: Callable[[Row], object],
     figures: Sequence[str] = (),
 ) -> RecordKind[Row]:
-    """The records of a run that asks models, with its failures and its replies beside them.
+    """The records of a run that asks models, with its files of failures and replies.
 
     Args:
         name: What a record is called, for messages.
@@ -102,10 +102,10 @@ PREDICTION_RECORDS = asking_records(
 
 @dataclass(slots=True)
 class AskedModel:
-    """A tested model: its settings, what answers for it, and whether it can be shown pictures.
+    """A tested model: its settings, its client, and whether it can be shown pictures.
 
     Attributes:
-        option: By which the user named it.
+        option: The option that names it.
         served: How often each name of a model was reported by the endpoint.
     """
 
@@ -144,7 +144,7 @@ class AskedModel:
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
     async def ask(self, request: Request) -> Completion:
-        """The model's answer; a refusal of the provider's is one too.
+        """The model's answer; a refusal of the provider counts as one.
 
         Raises:
             JudgeError: If there is none.
@@ -166,7 +166,7 @@ class AskedModel:
         return completion
 
     def _notice(self, served: str) -> None:
-        """Counts a name that the endpoint reports, and warns once of one that was not asked for."""
+        """Counts a name that the endpoint reports; warns once if it is another model's."""
         self.served[served] += 1
         if self.served[served] == 1 and not is_same_model(self.spec.model, served):
             self.note(
@@ -251,7 +251,7 @@ class PredictWorker(AskingWorker):
 
 
 def own_fields(case: Mapping[str, Any]) -> Row:
-    """The fields of a case but those that would make its prediction another record."""
+    """The fields of a case, without those that a prediction sets otherwise."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
 
@@ -267,7 +267,7 @@ def unusable(row: BadRow, detail: str) -> Row:
 
 
 def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = Usage()) -> Row:  # noqa: B008
-    """The record of a task that never reached the model, or whose answer never came."""
+    """The record of a task that did not reach the model or got no answer."""
     counts = usage.model_dump()
     return {**fields, "reason": reason, "detail": detail, "usage": counts, "cost_usd": None}
 
@@ -276,8 +276,8 @@ async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable
     """The record that work makes; where a model gives no answer, the failure of its row.
 
     Args:
-        fields: Those of the record that are known before.
-        account: What the work takes.
+        fields: Fields of the record that are known before.
+        account: Usage and cost of the work.
         work: Makes the record.
     """
     try:
@@ -291,7 +291,7 @@ async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable
 
 @dataclass(slots=True)
 class Account:
-    """What the calls of a row took.
+    """Usage and cost of the calls of a row.
 
     Attributes:
         usage: Calls and tokens of all.
@@ -326,7 +326,7 @@ class Account:
 
 
 def account_of(completion: Completion) -> Row:
-    """How an answer ended, who gave it and what it took, as fields of a row."""
+    """The finish reason, the served model, usage and cost of an answer, as fields of a row."""
     account = Account()
     account.add(completion)
     names = ("finish_reason", "refusal", "served_model")
@@ -336,7 +336,7 @@ def account_of(completion: Completion) -> Row:
 def response_of(completion: Completion) -> str:
     """The raw reply; one with native tool calls as the message that it is.
 
-    A model may call tools natively though none were offered so: name and arguments are kept.
+    A model may call tools natively although none are offered natively: name and arguments are kept.
     """
     if not completion.tool_calls:
         return completion.text or completion.refusal or ""

@@ -1,1 +1,1 @@
-"""What is checked of cases, a module for each subject."""
+"""Checks of cases, a module for each subject."""

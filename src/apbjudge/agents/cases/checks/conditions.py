@@ -1,4 +1,4 @@
-"""Whether a case is what its condition says: distractors, broken tools, no solution."""
+"""Checks of the condition that a case states: distractors, broken tools, no solution."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ....errors import RowError, shorten
+from ....errors import shorten
 from ....protocols.overlap import strings
 from ....protocols.tool_words import name_words, properties
-from ....records import Call, Item, Row, Tool
+from ....records import Call, Item, Tool
 from ....records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness
 from ..literals import places_of
 from ..queries import is_english
-from ..turns import Message, calls_in, holds_result, is_agents, steps_of
+from ..turns import calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE
 
 _FAILURE = re.compile(
@@ -54,7 +54,8 @@ def distractors(case: CheckedCase) -> Iterator[CaseFinding]:
             yield case.finding("distractor-not-offered", field, message)
     called = {call.name for call in _reference_calls(item)}
     before = {call.name for message in item.trajectory for call in calls_in(message)}
-    later = {call.name for message in _remaining(case) for call in calls_in(message)}
+    remaining = case.messages("reference_remaining_steps")
+    later = {call.name for message in remaining for call in calls_in(message)}
     for check, where, used in (
         ("distractor-used", "the reference calls", called),
         ("distractor-called", "earlier messages call", before),
@@ -78,17 +79,8 @@ def _reference_calls(item: Item) -> list[Call]:
     return [call for step in steps_of(item)[0] for call in step.calls]
 
 
-def _remaining(case: CheckedCase) -> list[Message]:
-    """The steps after the reference."""
-    try:
-        value = Row(case.row, case.item.line).structured("reference_remaining_steps")
-    except RowError:
-        return []
-    return [spec for each in as_list(value) or () if (spec := as_object(each)) is not None]
-
-
 def may_be_offered(item: Item, name: str) -> bool:
-    """Whether a tool is offered, under this name or another spelling of it, or in a text."""
+    """True if a tool is offered, under this name or another spelling of it, or in a text."""
     if item.tools is None or not item.tools.names:
         return True
     ours = _spellings(name)
@@ -104,7 +96,7 @@ def _squashed(text: str) -> str:
 
 
 def _spellings(name: str) -> set[str]:
-    """A name without case and marks, with what it stands within and without: ``files.open``."""
+    """A name without case and marks, with and without its namespace, as in ``files.open``."""
     return {_squashed(name), _squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
 
 
@@ -124,14 +116,14 @@ def broken(case: CheckedCase) -> Iterator[CaseFinding]:
         message = f"the reference calls {shorten(name)}, the tool that failed"
         yield case.finding("reference-calls-broken", "ground_truth_steps", message)
     if item.condition.replacement is not None:
-        failed = [call for made in called for call in made if call.name == name]
+        failed = [call for group in called for call in group if call.name == name]
         yield from _replacement(case, item.condition.replacement, name, failed, calls)
 
 
 def _failure(
     case: CheckedCase, name: str, called: Sequence[Sequence[Call]], calling: Sequence[int]
 ) -> Iterator[CaseFinding]:
-    """What is wrong with the end of the messages."""
+    """Yields the faults at the end of the messages."""
     messages = case.item.trajectory
     if calling:
         first = len(calling) - 1
@@ -139,7 +131,7 @@ def _failure(
             first -= 1  # calls in a row, which are answered together
         names = [call.name for at in calling[first:] for call in called[at]]
         if all(_spellings(name).isdisjoint(_spellings(other)) for other in names):
-            is_proven = _is_nowhere(case.item, name, {c.name for made in called for c in made})
+            is_proven = _is_nowhere(case.item, name, {c.name for group in called for c in group})
             check = "broken-not-called" if is_proven else "broken-not-last"
             message = f"the last call is of {shorten(', '.join(names))}, not of {shorten(name)}"
             if is_proven:
@@ -148,30 +140,30 @@ def _failure(
     last = calling[-1] if calling else len(messages) - 1
     ends = messages[last + 1 :] if calling else [m for m in messages[-1:] if not is_agents(m)]
     answers = [*(m for m in messages[last : last + 1] if holds_result(m)), *ends]
-    said = " ".join(strings([{**message, "role": ""} for message in answers])).strip()
-    if answers and not _FAILURE.search(said) and not _FLAG.search(str(answers)):
-        message = f"nothing at the end of the messages speaks of a failure: {shorten(said)}"
+    text = " ".join(strings([{**message, "role": ""} for message in answers])).strip()
+    if answers and not _FAILURE.search(text) and not _FLAG.search(str(answers)):
+        message = f"nothing at the end of the messages speaks of a failure: {shorten(text)}"
         yield case.finding("broken-without-error", "trajectory_prefix", message)
 
 
 def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
-    """Whether the messages can't be read as if they held a failed call of an offered tool.
+    """True if the messages can't be read as if they held a failed call of an offered tool.
 
-    Calls may be wrapped, told in prose or be of a tool under its old name. So the messages have to
-    call offered tools alone and to have the name nowhere, and what is said beside results has to be
-    in plain English that speaks of no failure.
+    Calls may be wrapped, described in prose or be of a tool under its old name. So the messages
+    have to call only offered tools and must not contain the name, and all text but results has to
+    be plain English that speaks of no failure.
     """
     tool = item.tools.by_name.get(name) if item.tools else None
     if item.tools is None or tool is None or not called <= item.tools.by_name.keys():
         return False
     others = [m for m in item.trajectory if m.get("role") not in ("tool", "function")]
-    told = [f"{item.query}\n{item.system_prompt}", *strings([m.get("content") for m in others])]
-    for text in told:
+    texts = [f"{item.query}\n{item.system_prompt}", *strings([m.get("content") for m in others])]
+    for text in texts:
         is_plain = text.isascii() and is_english(text)
         if text.strip() and (not is_plain or _FAILURE.search(text)):
             return False
     names = {spelling for each in (name, *tool.other_names) for spelling in _spellings(each)}
-    shown = _squashed(f"{told[0]}\n{item.trajectory}")
+    shown = _squashed(f"{texts[0]}\n{item.trajectory}")
     return not any(each in shown for each in names)
 
 
@@ -214,14 +206,14 @@ def _replacement(
 
 
 def _unmapped(old: Call, new: Call, mapping: Mapping[str, str]) -> list[str]:
-    """Arguments that a call does not take over through the map; it may have others beside."""
-    made, texts = new.arguments or {}, list[str]()
+    """Arguments that a call does not take over through the map; it may have further ones."""
+    args, texts = new.arguments or {}, list[str]()
     for key, value in (old.arguments or {}).items():
         own = mapping.get(key, key)
-        if own not in made and key in mapping:
+        if own not in args and key in mapping:
             texts.append(f"{shorten(own)} is missing")
-        elif own in made and _loose(made[own]) != _loose(value):
-            texts.append(f"{shorten(own)} is {shorten(str(made[own]))}, not {shorten(str(value))}")
+        elif own in args and _loose(args[own]) != _loose(value):
+            texts.append(f"{shorten(own)} is {shorten(str(args[own]))}, not {shorten(str(value))}")
     return texts
 
 
@@ -243,17 +235,17 @@ def _loose(value: object) -> object:
 
 
 def _is_closed(tool: Tool) -> bool:
-    """Whether all that a tool takes is described in ``properties``."""
+    """True if ``properties`` describes all parameters of a tool."""
     return tool.parameter_kind == "json_schema" and BRINGS_MORE.isdisjoint(tool.parameters)
 
 
-def _maps(one: Tool, other: Tool) -> bool:
-    """Whether each required parameter can stand for one of the other tool, and the other way."""
-    ours = [_types(properties(one).get(name, {})) for name in one.required]
+def _maps(tool: Tool, other: Tool) -> bool:
+    """True if each required parameter of either tool can be paired with one of the other."""
+    ours = [_types(properties(tool).get(name, {})) for name in tool.required]
     theirs = [_types(properties(other).get(name, {})) for name in other.required]
-    every = [_types(spec) for spec in properties(other).values()]
-    back = [_types(spec) for spec in properties(one).values()]
-    return _matching(ours, every) and _matching(theirs, back)
+    all_theirs = [_types(spec) for spec in properties(other).values()]
+    all_ours = [_types(spec) for spec in properties(tool).values()]
+    return _matching(ours, all_theirs) and _matching(theirs, all_ours)
 
 
 def _types(spec: Mapping[str, Any]) -> frozenset[str]:
@@ -264,7 +256,7 @@ def _types(spec: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
-    """Whether each wanted type finds a place of its own; empty fits any."""
+    """True if each wanted type can be paired with another offered one; empty fits any."""
     from scipy.sparse import csgraph, csr_array
 
     if not wanted or not offered:
@@ -275,16 +267,16 @@ def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bo
     return bool((places >= 0).all())
 
 
-def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
+def _compatible(wanted: frozenset[str], offered: frozenset[str]) -> bool:
     numbers = {"integer", "number"}
-    return bool(one & other) or (bool(one & numbers) and bool(other & numbers))
+    return bool(wanted & offered) or (bool(wanted & numbers) and bool(offered & numbers))
 
 
 # No solution --------------------------------------------------------------------------------------
 
 
 def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
-    """What is missing is missing, and limits that exclude each other do."""
+    """Removed parts are absent, and contradictory limits exclude each other."""
     item = case.item
     kind = item.condition.unsolvable_type
     if kind == "visual_missing":

@@ -33,8 +33,8 @@ def costs(case: CheckedCase) -> Iterator[CaseFinding]:
 
 def _declared(case: CheckedCase) -> list[str]:
     """Names of the composites and traps that the case declares."""
-    made = case.item.construction
-    return [*(one.name for one in made.composites), *made.traps] if made else []
+    construction = case.item.construction
+    return [*(c.name for c in construction.composites), *construction.traps] if construction else []
 
 
 def bank(case: CheckedCase) -> Iterator[CaseFinding]:
@@ -51,8 +51,8 @@ def bank(case: CheckedCase) -> Iterator[CaseFinding]:
                 message = f"{shorten(name)} is no tool of the case"
                 yield case.finding("composite-unknown", f"construction.{field}", message)
     chain = [call.name for call in item.reference.calls] if item.reference else []
-    # Places are of calls that are made one by one, and not of those of a way with composites.
-    if item.form == "plan" and set(chain).isdisjoint(one.name for one in construction.composites):
+    # Places count the calls of a plan without composites.
+    if item.form == "plan" and set(chain).isdisjoint(c.name for c in construction.composites):
         for composite in construction.composites if chain else ():
             yield from _places(case, composite, chain)
     ways = cheapest_ways(item)
@@ -64,7 +64,7 @@ def bank(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def _places(case: CheckedCase, composite: Composite, chain: Sequence[str]) -> Iterator[CaseFinding]:
-    """What is wrong with the calls that a composite replaces, and with its cost."""
+    """Yields the faults of the calls that a composite replaces, and of its cost."""
     name, places = shorten(composite.name), sorted(set(composite.replaces))
     if not places:
         return
@@ -86,10 +86,10 @@ def _places(case: CheckedCase, composite: Composite, chain: Sequence[str]) -> It
         for each in (composite.name, *(chain[at] for at in places))
     )
     stated = [cost for cost in parts if cost is not None]
-    whole = math.fsum(stated)
-    if own is None or len(stated) < n or (own < whole and not math.isclose(own, whole)):
+    total = math.fsum(stated)
+    if own is None or len(stated) < n or (own < total and not math.isclose(own, total)):
         return
-    message = f"{name} costs {own:g}, the {word} that it replaces {whole:g}"
+    message = f"{name} costs {own:g}, the {word} that it replaces {total:g}"
     yield case.finding("composite-not-cheaper", field, message)
 
 

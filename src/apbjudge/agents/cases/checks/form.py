@@ -1,4 +1,4 @@
-"""Whether a case is whole: its fields, tools, files, earlier messages and reference."""
+"""Checks of the form of a case: its fields, tools, files, earlier messages and reference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..turns import (
 
 
 def tools(case: CheckedCase) -> Iterator[CaseFinding]:
-    """Definitions: each once, and all listed ones there."""
+    """Each tool is defined once, and all listed tools are defined."""
     toolset = case.item.tools
     if toolset is None:
         return
@@ -51,7 +51,7 @@ def tools(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def schemas(case: CheckedCase) -> Iterator[CaseFinding]:
-    """Schemas of parameters, as far as they can be read as such."""
+    """Parameters have valid JSON Schemas; those in other formats are not checked."""
     for tool in case.item.tools.tools if case.item.tools else ():
         if tool.parameter_kind != "json_schema":
             continue
@@ -68,14 +68,14 @@ def schemas(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 BRINGS_MORE = frozenset("allOf anyOf oneOf $ref $dynamicRef patternProperties".split())
-"""Keywords that may describe parameters beside ``properties``."""
+"""Keywords that may describe parameters besides ``properties``."""
 
 
 @lru_cache(maxsize=4096)
 def _schema_fault(schema: bytes) -> str:
-    """What is wrong with a JSON Schema by every draft's rules; empty where nothing is.
+    """A fault of a JSON Schema by every draft's rules; empty if there is none.
 
-    Nobody states the draft of a tool's parameters, and what one of them demands another forbids
+    Tools do not state the draft of their schemas, and one draft forbids what another demands
     (``exclusiveMinimum: true``, a list under ``items``). So a place is at fault only where the
     drafts agree.
     """
@@ -92,7 +92,7 @@ def _schema_fault(schema: bytes) -> str:
             if not faults[-1]:
                 return ""
     except RecursionError:
-        return ""  # nested too deeply to be held against the rules
+        return ""  # nested too deeply to be checked
     *others, newest = faults
     for path, message in newest:
         if all(any(_is_within(path, other) for other, _ in of) for of in others):
@@ -101,10 +101,10 @@ def _schema_fault(schema: bytes) -> str:
     return ""
 
 
-def _is_within(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether one of two places is inside the other."""
-    n = min(len(one), len(other))
-    return one[:n] == other[:n]
+def _is_within(path: Sequence[Any], other: Sequence[Any]) -> bool:
+    """True if one of two places is inside the other."""
+    n = min(len(path), len(other))
+    return path[:n] == other[:n]
 
 
 _VALUES = frozenset("default const enum examples example".split())
@@ -112,10 +112,10 @@ _ANNOTATIONS = frozenset("title description $comment format examples example dep
 
 
 def _stated(schema: object) -> object:
-    """A schema without what says nothing or no call is held against.
+    """A schema without the parts that say nothing or that no call is checked against.
 
-    That is null in place of a keyword, empty lists of names or values, annotations, and words for
-    types, of which those that nobody knows are left unread.
+    These are null in place of a keyword, empty lists of names or values, annotations that are no
+    objects, and types as text, since unknown ones are not read.
     """
     if (listed := as_list(schema)) is not None:
         return [_stated(part) for part in listed]
@@ -136,13 +136,13 @@ def _stated(schema: object) -> object:
 
 
 def task(case: CheckedCase) -> Iterator[CaseFinding]:
-    """Something is asked."""
+    """The case asks for something."""
     if not case.item.has_task:
         yield case.finding("no-task", "query", "neither it nor anything else asks for something")
 
 
 def condition(case: CheckedCase) -> Iterator[CaseFinding]:
-    """What the split is about is stated, and nothing else is."""
+    """The row states the condition of its split, and no other."""
     item = case.item
     if item.split is None:
         return
@@ -162,7 +162,7 @@ def condition(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def files(case: CheckedCase) -> Iterator[CaseFinding]:
-    """Files are there."""
+    """Files exist."""
     for i, file in enumerate(case.item.files):
         field = f"files[{i}].path"
         try:
@@ -261,8 +261,9 @@ _STEP = re.compile(r"^step\[(\d+)\]")
 def _lengths(messages: Sequence[Message]) -> tuple[int, int]:
     """The least and the greatest number of steps that the messages of a reference may be.
 
-    What is said beside a call may be a step or belong to it, and so may calls that are messages of
-    their own. Where it is not known what a message is, or whose, there may be any number.
+    Text next to a call may be a step or belong to the call's step, and so may calls that are
+    messages of their own. If the kind or the speaker of a message is unknown, there may be any
+    number.
     """
     if not all(map(is_known, messages)):
         return 0, sys.maxsize
@@ -276,7 +277,7 @@ def _lengths(messages: Sequence[Message]) -> tuple[int, int]:
 
 
 def _facts(item: Item, prediction: Prediction) -> list[Finding]:
-    """What is proven of the reference in the place of a prediction.
+    """Proven findings of the reference in the place of a prediction.
 
     The checks are those of a plain plan or of plain steps: a broken tool may be named, and the
     names that the reference itself uses do not make them offered.
@@ -307,11 +308,11 @@ def _rubric(form: Form) -> Rubric:
 
 
 def _is_offered_in_words(item: Item, name: str) -> bool:
-    """Whether tools may be described in a text: there is no list, or the text has the name."""
+    """True if tools may be described in a text: there is no list, or the text has the name."""
     if item.tools is None or not item.tools.names:
         return True
-    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(whole.search(text) is not None for text in (item.system_prompt, item.query))
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(pattern.search(text) is not None for text in (item.system_prompt, item.query))
 
 
 FORM_CHECKS: tuple[CaseCheck, ...] = (tools, schemas, task, condition, files, prefix, reference)

@@ -1,4 +1,4 @@
-"""What a case gives away that a tested model should not know."""
+"""Checks of information that a case gives away and a tested model should not have."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ....errors import RowError, shorten
+from ....errors import shorten
 from ....protocols.leak_patterns import TELLING
 from ....protocols.overlap import run_hashes, shared_runs, strings
 from ....protocols.prompt_leaks import leaks_in_prompt, mentions
 from ....protocols.tool_words import name_words
-from ....records import Item, Row, Toolset
+from ....records import Item, Toolset
 from ....records.keys import KeySet, short_key
-from ....records.loose_json import as_list, as_object, objects_of
+from ....records.loose_json import objects_of
 from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
 from ..turns import is_agents
 
@@ -25,10 +25,10 @@ QUOTED = 13
 _TASK_QUOTED = 9
 LEAST_CASES = 5
 P_VALUE = 0.001
-"""Placement of tools is remarked upon where chance alone would bring it about less often."""
+"""A placement of tools is a finding if its probability by chance is lower."""
 
 
-def condition_told(case: CheckedCase) -> Iterator[CaseFinding]:
+def condition_disclosed(case: CheckedCase) -> Iterator[CaseFinding]:
     """Query, system prompt, and the prompt that was sent where the row has one."""
     for leak in leaks_in_prompt(case.item, case.row):
         yield case.finding("condition-told", leak.field, f"{leak.kind}: {leak.what}")
@@ -38,7 +38,7 @@ def telling_names(case: CheckedCase) -> Iterator[CaseFinding]:
     """Names and ids with a word for the condition."""
     item, condition = case.item, case.item.condition
     replaced = condition.replacement.name if condition.replacement else ""
-    held = {
+    names_of_kinds = {
         "extraneous": condition.extraneous,
         "broken": tuple(filter(None, (condition.broken_tool, replaced))),
         "unsolvable": (condition.unsolvable_type or "",),
@@ -47,14 +47,14 @@ def telling_names(case: CheckedCase) -> Iterator[CaseFinding]:
     calls = [("trajectory_prefix", name) for m in item.trajectory for name in _call_ids(m)]
     ids = [("id", item.item_id)]
     ids += [("case_id", item.case_id)] if item.case_id != item.item_id else []
-    for kind, names in held.items():
+    for kind, names in names_of_kinds.items():
         if not any(names):
             continue
         tools = [] if kind == "unsolvable" else [("tools", name) for name in names]
         for check, named in (("telling-name", tools + files + calls), ("telling-id", ids)):
             for field, name in dict.fromkeys(named):
-                if found := TELLING[kind].intersection(_words(name)):
-                    message = f"{shorten(name)} has the word {min(found)}"
+                if words := TELLING[kind].intersection(_words(name)):
+                    message = f"{shorten(name)} has the word {min(words)}"
                     yield case.finding(check, field, message)
 
 
@@ -125,7 +125,7 @@ def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -
 def _descriptions(
     tools: Toolset | None, without: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, ...]]:
-    """What each tool and its parameters are said to be, those of some tools left out."""
+    """Descriptions of each tool and of its parameters, without those of some tools."""
     for tool in tools.tools if tools is not None else ():
         if tool.name not in without:
             yield tool.description, *(text for text in strings(tool.parameters) if " " in text)
@@ -143,11 +143,10 @@ def files_past_cut(case: CheckedCase) -> Iterator[CaseFinding]:
     item = case.item
     if item.form != "steps" or not item.files:
         return
-    reader = Row(case.row, item.line)
     later = "\n".join(
         text
         for field in ("ground_truth_steps", "reference_remaining_steps")
-        for message in _objects(reader, field)
+        for message in case.messages(field)
         if not is_agents(message)
         for text in strings(message)
     )
@@ -155,8 +154,8 @@ def files_past_cut(case: CheckedCase) -> Iterator[CaseFinding]:
     n_steps = sum(map(is_agents, item.trajectory))
     for i, file in enumerate(item.files):
         field, name = f"files[{i}].path", Path(file.path).name
-        whole = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
-        if whole.search(later) and not whole.search(known):
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+        if pattern.search(later) and not pattern.search(known):
             message = f"{shorten(name)} is first named in the result of a later step"
             yield case.finding("file-past-cut", field, message)
         elif (match := _SCREEN.search(Path(file.path).stem[-255:])) and int(match[1]) > n_steps + 1:
@@ -164,17 +163,8 @@ def files_past_cut(case: CheckedCase) -> Iterator[CaseFinding]:
             yield case.finding("frame-past-cut", field, message)
 
 
-def _objects(row: Row, field: str) -> list[dict[str, Any]]:
-    try:
-        value = row.structured(field)
-    except RowError:
-        return []
-    listed = as_list(value) or []
-    return [spec for each in listed if (spec := as_object(each)) is not None]
-
-
 LEAK_CHECKS: tuple[CaseCheck, ...] = (
-    condition_told,
+    condition_disclosed,
     telling_names,
     reference_shown,
     task_in_tool,
@@ -186,10 +176,10 @@ LEAK_CHECKS: tuple[CaseCheck, ...] = (
 
 
 class Placement:
-    """Whether the places of tools in their lists tell what they are.
+    """Tests whether the places of tools in their lists tell what they are.
 
-    Of the rows of a case only the first counts: the others often have its tools in its order, and
-    would pass for further evidence.
+    Only the first row of a case counts: the others often list the same tools in the same order and
+    are no further evidence.
     """
 
     def __init__(self) -> None:
@@ -201,7 +191,7 @@ class Placement:
         self._lengths = Counter[int]()
 
     def add(self, case: CheckedCase) -> None:
-        """Takes a case."""
+        """Adds a case."""
         item = case.item
         if item.tools is None:
             return

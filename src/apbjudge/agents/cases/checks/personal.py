@@ -1,4 +1,4 @@
-"""What should not be published: addresses, numbers and keys of people.
+"""Checks of data that should not be published: addresses, numbers and keys of people.
 
 Phone numbers are recognised by phonenumbers, secrets by detect-secrets, both of the extra
 ``personal``. Their patterns can take cubic time (53 s for 1,200 spaces), so that they are tried on
@@ -25,12 +25,12 @@ NOT_LOOKED_FOR = (
 
 
 def has_libraries() -> bool:
-    """Whether the extra ``personal`` is installed."""
+    """True if the extra ``personal`` is installed."""
     return all(find_spec(name) is not None for name in ("detect_secrets", "phonenumbers"))
 
 
 def personal(case: CheckedCase) -> Iterator[CaseFinding]:
-    """At most one finding of each kind and field of the row."""
+    """Yields at most one finding of each kind and field of the row."""
     for field, value in case.row.items():
         if isinstance(value, list | dict):
             text = orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
@@ -38,13 +38,13 @@ def personal(case: CheckedCase) -> Iterator[CaseFinding]:
             text = value
         else:
             continue
-        for check, message in of_text(text):
+        for check, message in personal_data_in(text):
             yield case.finding(check, field, message)
 
 
 @lru_cache(maxsize=64)  # rows often repeat their tools and system prompts
-def of_text(text: str) -> tuple[tuple[str, str], ...]:
-    """Check and message of each kind in a text, JSON perhaps."""
+def personal_data_in(text: str) -> tuple[tuple[str, str], ...]:
+    """Check and message of each kind in a text, which may be JSON."""
     text = " ".join(text.replace("\\n", " ").replace("\\t", " ").replace("\\", "").split())
     kinds = [("personal-data", "an e-mail address", _mails), ("personal-data", "a card", _cards)]
     if has_libraries():
@@ -56,7 +56,7 @@ def of_text(text: str) -> tuple[tuple[str, str], ...]:
 _LOCAL = re.compile(r"[\w.+-]{1,64}")  # read backwards
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])")
 _RESERVED = re.compile(r"(?:^|\.)(?:example|test|invalid|localhost)(?:\.[a-z]{2,3}){0,2}$", re.I)
-"""Names that nobody can have (RFC 2606, RFC 6761)."""
+"""Reserved domain names (RFC 2606, RFC 6761)."""
 _NOBODY = frozenset("git example email user username someone yourname your.name".split())
 _NO_DOMAIN = frozenset(
     "png jpg jpeg gif svg webp js ts py json jsonl css html md txt csv pdf xml yaml yml zip".split()
@@ -99,7 +99,7 @@ def _cards(text: str) -> Iterator[str]:
 
 
 def _has_check_digit(number: str) -> bool:
-    """Whether the last digit is right (Luhn, ISO/IEC 7812-1)."""
+    """True if the last digit is right (Luhn, ISO/IEC 7812-1)."""
     digits = [int(character) for character in number]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
@@ -126,22 +126,22 @@ _PLACEHOLDER = re.compile(
     r"|^(?:pass|password|passwd|pwd|secret|token|string|object|number|integer|array|boolean)$",
     re.IGNORECASE,
 )
-"""What only stands for a secret."""
+"""Placeholders of secrets."""
 _NO_TOKENS = frozenset(
     "Base64HighEntropyString HexHighEntropyString IPPublicDetector KeywordDetector "
     "CloudantDetector IbmCloudIamDetector IbmCosHmacDetector SoftlayerDetector".split()
 )
-"""Detectors of what is no secret in a case, or of assignments in code."""
+"""Detectors that are not used: their matches are no secrets in a case, or assignments in code."""
 
 
 @cache
 def _detectors() -> tuple[list[Any], Any]:
-    """Those of tokens, which need no words around them, and that of values by their names."""
+    """Detectors of tokens, which need no words around them, and the one of named values."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
     from detect_secrets.plugins.keyword import KeywordDetector
 
     known: dict[str, Any] = dict(get_mapping_from_secret_type_to_class())
-    tokens = [of() for of in known.values() if of.__name__ not in _NO_TOKENS]
+    tokens = [detector() for detector in known.values() if detector.__name__ not in _NO_TOKENS]
     return tokens, KeywordDetector()
 
 

@@ -1,4 +1,4 @@
-"""Whether cases repeat each other, and whether the levels of one belong together."""
+"""Checks for cases that repeat each other and for levels of a case that do not belong together."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _READ = frozenset(
     "reference_remaining_steps_json construction construction_json source source_subset "
     "task_family task_category modality stage format_demanded tested_model model_response".split()
 )
-"""Fields that are looked at one by one, or do not make a case another one."""
+"""Fields that are compared one by one, or that do not make two cases different."""
 
 
 class Repetition:
-    """Sees every case once.
+    """Compares every case with the others.
 
     Args:
-        thorough: Whether near duplicates and levels are looked at, and it is said which case is
-            repeated: some 2,000 bytes for each ``case_id``. Without, 40 bytes for each case.
+        thorough: Whether near duplicates and levels are compared, and messages name the case that
+            is repeated: some 2,000 bytes for each ``case_id``. Without, 40 bytes for each case.
     """
 
     def __init__(self, *, thorough: bool = True) -> None:
@@ -44,10 +44,10 @@ class Repetition:
         self._contents: dict[int, int] = {}
 
     def add(self, case: CheckedCase) -> tuple[bool, list[CaseFinding]]:
-        """Takes a case.
+        """Adds a case.
 
         Returns:
-            Whether it is a case that was not seen before; and what is found.
+            Whether the case is new, and the findings.
         """
         name = short_key(case.item.item_id)
         is_case = "model_response" not in case.row
@@ -91,7 +91,7 @@ class Repetition:
         return "" if first == item.item_id else f"case {shorten(first)}"
 
     def _levelled(self, case: CheckedCase) -> Iterator[CaseFinding]:
-        """Yields how a level of a case differs from its others, level 0 among them."""
+        """Yields differences of a level of a case from its others, level 0 included."""
         item = case.item
         place = (item.condition.horizon, item.groups["stage"], len(item.trajectory))
         group = short_key(item.case_id, item.form, *map(str, place))
@@ -110,14 +110,14 @@ class Repetition:
         levels[names] = f"{case.file.name}:{item.line}"
 
     def findings(self) -> Iterator[CaseFinding]:
-        """Yields the near duplicates of cases that are not the same; all else is found at once."""
+        """Yields the near duplicates of cases that are not equal; ``add`` returns all else."""
         for place, twin in self._duplicates.twins():
             if place is not None:
                 yield place.finding("near-duplicate", "query", str(twin))
 
 
 def _task_key(item: Item) -> int:
-    """A key of what an id must stand for, whoever was asked."""
+    """A key of the task that an id must stand for, whatever the tested model."""
     condition = item.condition
     return short_key(
         item.form,
@@ -130,10 +130,10 @@ def _task_key(item: Item) -> int:
 
 
 def _asked(case: CheckedCase) -> bytes:
-    """All that makes a case another one.
+    """All that distinguishes a case from others.
 
-    Fields that nobody here knows count as well: they may hold the state of an environment. So do
-    the folders in which files are looked for, as equal paths may be other files there.
+    Unknown fields count as well: they may hold the state of an environment. So do the folders in
+    which files are looked for, since equal paths may be different files there.
     """
     item, condition = case.item, case.item.condition
     parts = [

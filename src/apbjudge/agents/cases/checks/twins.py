@@ -1,4 +1,4 @@
-"""Whether a case that can't be solved has its solvable twin, and differs in nothing else."""
+"""Checks that a case that can't be solved has its solvable twin and differs in nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _TwinClaim(NamedTuple):
 
 
 class Twins:
-    """Sees every case; some hundred bytes for each plan, 16 for the others."""
+    """Compares cases with their twins; some hundred bytes for each plan, 16 for other cases."""
 
     def __init__(self) -> None:
         self._solvable: dict[int, _Marks] = {}
@@ -42,7 +42,7 @@ class Twins:
         self._claims: list[_TwinClaim] = []
 
     def add(self, case: CheckedCase) -> None:
-        """Takes a case."""
+        """Adds a case."""
         item = case.item
         kind = item.condition.unsolvable_type
         if kind is None:
@@ -64,7 +64,7 @@ class Twins:
         self._claims.append(_TwinClaim(case.place, short_key(twin), twin, marks))
 
     def findings(self) -> Iterator[CaseFinding]:
-        """Yields what is missing or differs."""
+        """Yields twins that are missing or differ."""
         for claim in self._claims:
             twin = self._solvable.get(claim.twin)
             if twin is None:

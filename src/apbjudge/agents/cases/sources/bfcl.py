@@ -1,7 +1,7 @@
 """Conversations of several turns in the layout of the Berkeley Function-Calling Leaderboard.
 
-A folder holds files of questions, and beside them ``possible_answer`` with a file of the same name
-and ``multi_turn_func_doc`` with a file of tools for each class of the world.
+A folder holds files of questions, the folder ``possible_answer`` with a file of the same name for
+each of them, and ``multi_turn_func_doc`` with a file of tools for each class of the environment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FILES: Mapping[str, str] = {
 
 
 def is_bfcl_folder(path: Path) -> bool:
-    """Whether a folder has questions with answers and tools beside."""
+    """True if a folder has the folders of answers and of tools."""
     return (path / ANSWERS).is_dir() and (path / TOOLS).is_dir()
 
 
@@ -85,7 +85,7 @@ def _file(options: SourceOptions) -> Iterator[SeedEntry]:
 
 
 class _Answers:
-    """The gold calls by id, of which only the places in the file are held."""
+    """The gold calls by id; only their places in the file are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -97,7 +97,7 @@ class _Answers:
                 self._places.add(short_key(name), line.offset)
         self._places.sort()
 
-    def of(self, name: str) -> dict[str, Any] | None:
+    def get(self, name: str) -> dict[str, Any] | None:
         """The answer of a question; None without."""
         at = self._places.index(short_key(name))
         if at is None:
@@ -111,7 +111,7 @@ class _Docs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.of = lru_cache(maxsize=None)(self._read)
+        self.get = lru_cache(maxsize=None)(self._read)
 
     def _read(self, class_: str) -> tuple[dict[str, Any], ...]:
         """The definitions of a class's tools; raises RowError where there is no file of them."""
@@ -120,10 +120,10 @@ class _Docs:
         path = self._folder / f"{name}.json"
         if not re.fullmatch(r"\w+", name) or not path.is_file():
             raise RowError("involved_classes", f"classes with a file in {TOOLS}", class_)
-        found = [line.values for line in read_lines(path)]
-        if bad := next((each for each in found if isinstance(each, RowError)), None):
+        rows = [line.values for line in read_lines(path)]
+        if bad := next((row for row in rows if isinstance(row, RowError)), None):
             raise InputError(f"{path}: {bad}")
-        return tuple(each for each in found if not isinstance(each, RowError))
+        return tuple(row for row in rows if not isinstance(row, RowError))
 
 
 def _seed(
@@ -133,23 +133,23 @@ def _seed(
     tools = options.tools or tuple(
         definition
         for class_ in list_in(row, "involved_classes", is_needed=True)
-        for definition in docs.of(str(class_))
+        for definition in docs.get(str(class_))
         if definition.get("name") not in left_out
     )
     texts = _texts(row)
     run = task_of(row, place, options, query=next(filter(None, texts), ""), tools=tools)
-    answer = answers.of(id_field(row, "id"))
+    answer = answers.get(id_field(row, "id"))
     if answer is None:
         return rejected(run, f"there is no answer in {ANSWERS}")
     toolset = build_toolset(list(tools), None, "tools")
     turns = list_in(answer, "ground_truth", is_needed=True)
     if len(turns) != len(texts):
         raise RowError("question", f"{len(turns)} turns as in the answer", f"{len(texts)} turns")
-    made = [
+    turn_calls = [
         [_call(call, toolset, f"ground_truth[{i}][{j}]") for j, call in enumerate(_listed(turn, i))]
         for i, turn in enumerate(turns)
     ]
-    steps, calls, repairs = solved(list(zip(texts, made, strict=True)), toolset)
+    steps, calls, repairs = solved(list(zip(texts, turn_calls, strict=True)), toolset)
     if not calls:
         return rejected(run, "no call is made")
     run = replace(run, steps=tuple(steps))
@@ -162,7 +162,7 @@ def _seed(
 
 
 def _texts(row: Mapping[str, Any]) -> list[str]:
-    """What the user says in each turn; empty where nothing."""
+    """The user's text in each turn; empty where there is none."""
     return [
         "\n\n".join(
             text

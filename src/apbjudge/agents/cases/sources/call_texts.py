@@ -41,15 +41,15 @@ def call_of_text(text: str, toolset: Toolset, field: str) -> tuple[str, Mapping[
             if not isinstance(call, ast.Call):
                 raise RowError(field, _EXPECTED, text)
             name = ast.unparse(call.func) if _is_name(call.func) else ""
-            given = [ast.literal_eval(value) for value in call.args]
+            positional = [ast.literal_eval(value) for value in call.args]
             named = {key.arg: ast.literal_eval(key.value) for key in call.keywords}
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise RowError(field, _EXPECTED, text) from None
     tool = toolset.by_name.get(name)
     places = list(properties(tool)) if tool else []
-    if not name or None in named or (given and len(given) > len(places) and tool):
+    if not name or None in named or (positional and len(positional) > len(places) and tool):
         raise RowError(field, _EXPECTED, text)
-    arguments: dict[str, Any] = dict(zip(places, given, strict=False))
+    arguments: dict[str, Any] = dict(zip(places, positional, strict=False))
     if tool and not arguments.keys().isdisjoint(named):
         raise RowError(field, "a call that passes each parameter once", text)
     arguments |= {str(key): value for key, value in named.items()}
@@ -82,5 +82,5 @@ def _json(value: object, field: str) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair, as an escape can put there."""
+    """True if a text has no half of a surrogate pair, as an escape can put there."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

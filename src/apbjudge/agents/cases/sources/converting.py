@@ -16,7 +16,7 @@ from ....records.loose_json import as_list, as_object, is_shallow
 CONVERTED = "arguments converted to the schema's types"
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
-_WHOLE = re.compile(r"-?(?:0|[1-9]\d*)", re.ASCII)
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d*)", re.ASCII)
 _DIGITS = 15  # those that a float holds for sure
 
 
@@ -62,7 +62,7 @@ def _is_of(value: object, kind: object) -> bool:
 
 
 def _as(value: object, kind: object) -> Any:
-    """A value in a type; None where it is none of that type in other clothes."""
+    """A value converted to a type; None where it can't be converted without loss."""
     if isinstance(value, str):
         return _read(value.strip(), kind)
     if isinstance(value, bool):
@@ -78,9 +78,9 @@ def _read(text: str, kind: object) -> Any:
     if kind == "boolean":
         return {"true": True, "false": False}.get(text.lower())
     if kind == "integer":
-        return int(text) if _WHOLE.fullmatch(text) and len(text) < 19 else None
+        return int(text) if _INTEGER.fullmatch(text) and len(text) < 19 else None
     if kind == "number" and _NUMBER.fullmatch(text) and sum(map(str.isdigit, text)) <= _DIGITS:
-        number = int(text) if _WHOLE.fullmatch(text) else float(text)
+        number = int(text) if _INTEGER.fullmatch(text) else float(text)
         return number if isfinite(number) else None
     if kind in ("array", "object") and text[:1] == {"array": "[", "object": "{"}[str(kind)]:
         try:

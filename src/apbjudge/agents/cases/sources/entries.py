@@ -45,13 +45,13 @@ class SeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What is known beside a source.
+    """Settings of reading a source.
 
     Attributes:
         path: The file or folder.
         tools: Definitions for entries that have none; None where there are no such.
         outcomes: Outcomes that a log does not state.
-        any_outcome: Whether runs count that did not succeed, or of which that is not known.
+        any_outcome: Whether to use runs that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set, for entries that state none.
         columns: Columns of rows by field, as the user named them.
@@ -105,7 +105,7 @@ def read_rows(
             yield number, RowError("line", f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
         else:
             named = {name: value_at(row, column) for name, column in (columns or {}).items()}
-            yield number, row | {name: of for name, of in named.items() if of is not None}
+            yield number, row | {name: value for name, value in named.items() if value is not None}
 
 
 def entries_of(
@@ -144,7 +144,7 @@ def source_in(row: Mapping[str, Any]) -> str:
 
 
 def tools_in(row: Mapping[str, Any], options: SourceOptions) -> tuple[Any, ...] | None:
-    """The definitions of the tools that a row offers, else those given beside; None without.
+    """The definitions of the tools that a row offers, else those of the options; None without.
 
     Raises:
         RowError: If they are not even JSON.
@@ -165,7 +165,7 @@ def task_of(
     query: str,
     tools: tuple[Any, ...] | None = None,
 ) -> Trajectory:
-    """A task that is no log as a run: the solution, as far as the source has one."""
+    """A task that is no log as a run without steps."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
     name = name or f"{Path(place.file).stem}-{place.line}"
     return Trajectory(
@@ -214,7 +214,7 @@ def seed_of(
         run: The task; its tools may be None.
         calls: Its solution.
         fields: Where files, licence, category and plan of the task may stand.
-        options: What is known beside.
+        options: Settings of reading the source.
         source: Name of the data set as the entry states it.
         repairs: What was mended.
 
@@ -245,7 +245,7 @@ def seed_of(
 
 
 def rejected(run: Trajectory, reason: str, detail: str = "") -> Reject:
-    """That no case can be built from a run or a task."""
+    """The rejection of a run or a task from which no case can be built."""
     return Reject("source", reason, f"{run.trajectory_id}: {detail}" if detail else run.case_id)
 
 
@@ -288,7 +288,7 @@ def _check_storable(seed: Seed, toolset: Toolset) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """Raises InputError where there is nothing to read at all."""
+    """Raises InputError if there is no such file or folder, or the file is empty."""
     if path != STDIN and not is_there(path):
         raise InputError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:

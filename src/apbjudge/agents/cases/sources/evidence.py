@@ -1,4 +1,4 @@
-"""Where a value was stated: in the user's words, or in the result of a call."""
+"""Search for the place where a value was stated: the user's words, or the result of a call."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def normal(leaf: Leaf) -> str:
     return _ZEROS.sub("", _COMMA.sub("", text)) if any(map(str.isdigit, text)) else text
 
 
-def telling(value: object) -> list[Leaf]:
-    """The leaves of a value by which one can tell where it comes from.
+def distinctive(value: object) -> list[Leaf]:
+    """The leaves of a value that show where it comes from.
 
     A single character, such as the number 2, occurs anywhere by chance.
     """
     return [leaf for leaf in leaves(value) if len(normal(leaf)) > 1]
 
 
-def holds(text: str, leaf: Leaf) -> bool:
-    """Whether a text, itself ``normal``, states a leaf as words or a number of its own."""
+def states(text: str, leaf: Leaf) -> bool:
+    """True if a text, itself ``normal``, states a leaf as words or a number of its own."""
     wanted = normal(leaf)
     at = text.find(wanted)
     while at >= 0:
@@ -44,11 +44,11 @@ def holds(text: str, leaf: Leaf) -> bool:
     return False
 
 
-def _goes_on(beside: str, edge: str, leaf: Leaf) -> bool:
-    """Whether the two characters beside a leaf, the nearest last, belong to the same word."""
-    if not beside or not _is_word(edge):
+def _goes_on(adjacent: str, edge: str, leaf: Leaf) -> bool:
+    """True if the two characters next to a leaf, the nearest last, belong to the same word."""
+    if not adjacent or not _is_word(edge):
         return False
-    near, far = beside[-1], beside[:-1]
+    near, far = adjacent[-1], adjacent[:-1]
     is_sign = near == "-" and not isinstance(leaf, str)
     return _is_word(near) or is_sign or (near == "." and far.isdigit())
 
@@ -58,7 +58,7 @@ def _is_word(character: str) -> bool:
 
 
 class Result:
-    """What a result states.
+    """The values that a result states.
 
     Args:
         text: The result; JSON counts by its names and values.
@@ -74,23 +74,23 @@ class Result:
         self._text = "\n".join(parts)
 
     def states(self, leaf: Leaf) -> bool:
-        """Whether the result states a leaf; a number in JSON only as a value of its own."""
+        """True if the result states a leaf; a number in JSON only as a value of its own."""
         if normal(leaf) in self._parts:
             return True
-        return not (self._is_json and not isinstance(leaf, str)) and holds(self._text, leaf)
+        return not (self._is_json and not isinstance(leaf, str)) and states(self._text, leaf)
 
 
 def _names(value: object) -> list[str]:
     """The names of all members of objects in a value, since ids may stand there."""
     names: list[str] = []
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    pending = [value]
+    while pending:
+        part = pending.pop()
         if (members := as_object(part)) is not None:
             names.extend(members)
-            waiting.extend(members.values())
+            pending.extend(members.values())
         else:
-            waiting.extend(as_list(part) or ())
+            pending.extend(as_list(part) or ())
     return names
 
 
@@ -119,14 +119,14 @@ class CallResults:
 
 
 def allowed_values(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The values that a schema lists, which are known without asking anybody."""
-    found: list[Leaf] = []
-    waiting: list[Any] = [schema]
-    while waiting:
-        part = waiting.pop()
+    """The values that a schema lists, which are known without a result."""
+    values: list[Leaf] = []
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
         if (spec := as_object(part)) is None:
-            waiting.extend(as_list(part) or ())
+            pending.extend(as_list(part) or ())
             continue
-        found.extend(leaves([spec.get("enum"), spec.get("const"), spec.get("default")]))
-        waiting.extend(spec.values())
-    return frozenset(map(normal, found))
+        values.extend(leaves([spec.get("enum"), spec.get("const"), spec.get("default")]))
+        pending.extend(spec.values())
+    return frozenset(map(normal, values))

@@ -64,7 +64,7 @@ def _has_task(row: Mapping[str, Any]) -> bool:
 
 
 def _has_calls(row: Mapping[str, Any]) -> bool:
-    """Whether a row has calls, and not answers in words under the same name."""
+    """True if a row has calls, and not answers in words under the same name."""
     try:
         calls = _calls_in(row)[1] if query_in(row) else None
     except RowError:
@@ -86,8 +86,8 @@ def _read(options: SourceOptions) -> Iterator[SeedEntry]:
         if not entries:
             return rejected(run, "no call is made")
         toolset = build_toolset(list(run.tools or ()), None, "tools")
-        made = list(_calls(entries, toolset, field))
-        steps, calls, repairs = solved([(run.query, made)], toolset)
+        named_calls = list(_calls(entries, toolset, field))
+        steps, calls, repairs = solved([(run.query, named_calls)], toolset)
         solution = [
             replace(call, needs=needs)
             for call, needs in zip(calls, _needs(entries, calls), strict=True)
@@ -117,8 +117,8 @@ def _calls(
 def _needs(entries: Sequence[Any], calls: Sequence[SeedCall]) -> list[dict[str, int]]:
     """For each call, the earlier calls whose declared results its arguments name.
 
-    A name counts where it looks like one that was made up for a result, such as ``API_call_3`` or
-    ``$var_1``, and stands in the argument as a word.
+    A name counts if it looks like the name of a result, such as ``API_call_3`` or ``$var_1``, and
+    is a word of the argument.
     """
     declared: dict[str, int] = {}
     needs: list[dict[str, int]] = []
@@ -127,8 +127,8 @@ def _needs(entries: Sequence[Any], calls: Sequence[SeedCall]) -> list[dict[str, 
         for parameter, value in call.arguments.items() if declared else ():
             texts = [leaf for leaf in leaves(value) if isinstance(leaf, str)]
             words = {word for text in texts for word in (text.strip(), *_WORD.findall(text))}
-            if found := [declared[word] for word in words if word in declared]:
-                need[parameter] = max(found)
+            if indices := [declared[word] for word in words if word in declared]:
+                need[parameter] = max(indices)
         needs.append(need)
         spec = as_object(entry) or {}
         for name in _RESULT_NAMES:
@@ -158,10 +158,10 @@ def solved(
     steps: list[TrajectoryStep] = []
     calls: list[SeedCall] = []
     repairs: list[str] = []
-    for text, made in turns:
+    for text, named_calls in turns:
         if text:
             steps.append(TrajectoryStep("user", text=text))
-        for name, arguments in made:
+        for name, arguments in named_calls:
             tool = toolset.by_name.get(name)
             fitting = dict(arguments) if tool is None else converted(arguments, tool)
             if fitting != arguments:

@@ -90,13 +90,13 @@ def read_seeds(
     Args:
         path: A file or folder.
         source_format: The format; ``auto`` finds it by content. ``trajectories`` is any log that
-            ``apbjudge convert`` reads, of which the first usable run of each task is taken.
+            ``apbjudge convert`` reads; the first usable run of each task is taken.
             ``functions`` has rows with a query, tools and reference calls; ``queries`` the same
             without calls. ``bfcl`` is the data of BFCL's conversations of several turns, ``tau2``
             the tasks of a domain of τ²-bench.
         tools: Definitions for entries that have none.
         outcomes: Outcomes that a log does not state; see ``read_log``.
-        any_outcome: Whether runs count that did not succeed, or of which that is not known.
+        any_outcome: Whether to use runs that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set for entries that state none; by default the path's stem.
         columns: Columns of rows by field, such as ``{"query": "question"}``.
@@ -127,7 +127,7 @@ def read_seeds(
 
 
 def _checked(entries: Iterator[SeedEntry]) -> Iterator[SeedEntry]:
-    """The entries; of seeds with one id, and of those with equal content, the first stays."""
+    """The entries; of seeds with equal ids or equal content only the first stays a seed."""
     ids, contents = KeySet(), KeySet()
     for entry in entries:
         seed = entry.content
@@ -144,7 +144,7 @@ def _checked(entries: Iterator[SeedEntry]) -> Iterator[SeedEntry]:
 
 
 def _content(seed: Seed) -> int:
-    """A key of what a seed asks, offers and does, and what comes of it."""
+    """A key of a seed's query, tools, files, calls and results."""
     run = seed.run
     names = sorted(seed.toolset.by_name)
     calls = [[call.name, dict(call.arguments), call.result] for call in seed.calls]

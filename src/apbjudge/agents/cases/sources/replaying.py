@@ -24,7 +24,7 @@ _LONGEST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of a task.
+    """The result of replaying the gold actions of a task.
 
     Attributes:
         policy: The instructions that its domain has for an agent.
@@ -40,7 +40,7 @@ class Replay:
 
 
 def is_installed() -> bool:
-    """Whether the package is there, and not another one of its name; it is not imported."""
+    """True if the package is there, and not another one of its name; it is not imported."""
     try:
         spec = importlib.util.find_spec("tau2")
     except (ImportError, ValueError):
@@ -61,7 +61,7 @@ class ReplayedDomain:
 
     @cached_property
     def _host(self) -> Host | None:
-        from ...environments.execution.host import Host  # which most sources don't need
+        from ...environments.execution.host import Host  # most sources don't need it
         from ...environments.execution.sandbox import HOSTED, Isolation
 
         isolation = Isolation(call_seconds=60)

@@ -1,4 +1,4 @@
-"""The solution in a run: the calls that worked, and what each of their values rests on."""
+"""The solution in a run: the calls that worked, and the source of each of their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ....records import Tool
 from ....records.loose_json import as_object
 from ....records.trajectories import ToolResult, Trajectory, TrajectoryStep
 from ..seeds import SeedCall
-from .evidence import CallResults, allowed_values, holds, normal, telling
+from .evidence import CallResults, allowed_values, distinctive, normal, states
 
 LEFT_OUT = "failed calls left out"
 JOINED = "the user's turns joined"
@@ -23,7 +23,7 @@ JOINED = "the user's turns joined"
 _FAILED = re.compile(r"\s*(?:error\b|\{\s*[\"']error[\"']\s*:)", re.IGNORECASE)
 
 
-class Made(NamedTuple):
+class AgentCall(NamedTuple):
     """A call that the agent made.
 
     Attributes:
@@ -38,8 +38,8 @@ class Made(NamedTuple):
     is_failed: bool
 
 
-def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
-    """Yields the agent's calls with what answered them.
+def agent_calls(steps: Sequence[TrajectoryStep]) -> Iterator[AgentCall]:
+    """Yields the agent's calls with their results.
 
     A call failed if the log says so, or if its result is an error: it begins with the word, or is
     an object with an ``error``.
@@ -57,11 +57,11 @@ def calls_made(steps: Sequence[TrajectoryStep]) -> Iterator[Made]:
             if step.execution is not None:
                 is_failed |= not step.execution.was_executed or step.execution.success is False
             readable = None if call.parse_error else arguments
-            yield Made(call.name, readable, at, result, is_failed)
+            yield AgentCall(call.name, readable, at, result, is_failed)
 
 
 def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
-    """What answers each call of a step: by id, else in order."""
+    """The result of each call of a step: by id, else in order."""
     waiting = list(step.observations)
     answers: list[ToolResult | None] = [None] * len(step.calls)
     for by_id in (True, False):
@@ -88,7 +88,7 @@ def _text(content: object) -> str:
 
 
 def is_error(result: str | None) -> bool:
-    """Whether a result says itself that the call failed."""
+    """True if a result says itself that the call failed."""
     if result is None or not _FAILED.match(result):
         return False
     try:
@@ -101,12 +101,12 @@ def is_error(result: str | None) -> bool:
 def needs_of(
     run: Trajectory, calls: Sequence[SeedCall], tools: Mapping[str, Tool]
 ) -> tuple[SeedCall, ...]:
-    """The calls, each with the earlier calls whose results its arguments take up.
+    """The calls, each with the earlier calls whose results its arguments use.
 
-    A value counts as taken up if a text or number in it is in an earlier result, and neither in
-    the system prompt, nor in what the user had said by then, nor among the values that the tool
-    lists, nor passed by an earlier call that could not have it from a result. Of several results
-    the last one counts.
+    A value counts as used if a text or number in it is in an earlier result, and neither in the
+    system prompt, nor in the user's turns so far, nor among the values that the tool lists, nor
+    passed by an earlier call that could not have it from a result. Of several results the last
+    one counts.
 
     Args:
         run: The run, with all its steps.
@@ -114,36 +114,36 @@ def needs_of(
         tools: The tools offered, by name.
     """
     results = CallResults()
-    said, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
+    stated, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
     read = 0
     known: list[SeedCall] = []
     for call in calls:
         for step in run.steps[read : call.step]:
             if step.source == "user" and step.text:
-                said = f"{said}\n{normal(step.text)}"
+                stated = f"{stated}\n{normal(step.text)}"
         read = max(read, call.step)
         tool = tools.get(call.name)
         described = properties(tool) if tool else {}
         needs: dict[str, int] = {}
         for parameter, value in call.arguments.items():
             listed = allowed_values(described.get(parameter, {}))
-            found: list[int] = []
-            for leaf in telling(value):
-                if normal(leaf) in listed or normal(leaf) in own or holds(said, leaf):
+            indices: list[int] = []
+            for leaf in distinctive(value):
+                if normal(leaf) in listed or normal(leaf) in own or states(stated, leaf):
                     continue
                 if (at := results.last(leaf)) is None:
                     own.add(normal(leaf))
                 else:
-                    found.append(at)
-            if found:
-                needs[parameter] = max(found)
+                    indices.append(at)
+            if indices:
+                needs[parameter] = max(indices)
         known.append(replace(call, needs=needs) if needs else call)
         results.add(call.result)
     return tuple(known)
 
 
 def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
-    """What the user asks, and whether several turns had to be joined for it.
+    """The user's query, and whether several turns had to be joined for it.
 
     It is the first message; where later messages before the last call state values that calls
     pass, it is all messages up to that call.
@@ -154,13 +154,13 @@ def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
     later = normal("\n".join(texts[1:]))
     first = normal(f"{run.system_prompt}\n{texts[0]}")
     for call in calls if later else ():
-        for leaf in telling(list(call.arguments.values())):
-            if not holds(first, leaf) and holds(later, leaf):
+        for leaf in distinctive(list(call.arguments.values())):
+            if not states(first, leaf) and states(later, leaf):
                 return "\n\n".join(texts), True
     return texts[0], False
 
 
 def turns_before(run: Trajectory, end: int) -> list[str]:
-    """What the user said before a step, the run's query first."""
+    """The user's turns before a step, the run's query first."""
     texts = [step.text for step in run.steps[:end] if step.source == "user" and step.text.strip()]
     return texts if texts[:1] == [run.query] else [run.query, *texts]

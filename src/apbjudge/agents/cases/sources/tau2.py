@@ -1,4 +1,4 @@
-"""Tasks of τ²-bench (arXiv:2506.07982): what the user wants, and the actions that do it."""
+"""Tasks of τ²-bench (arXiv:2506.07982): the user's request, and the actions that fulfil it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
 
 
 def tasks_in(path: Path) -> Path:
-    """The file of the tasks of a domain, where its folder is given."""
+    """The file of the tasks of a domain, whose path may be its folder."""
     return path / "tasks.json" if path.is_dir() else path
 
 
@@ -42,14 +42,14 @@ def _read(options: SourceOptions) -> Iterator[SeedEntry]:
     """Yields an entry for each task, with results where the package is installed."""
     options = replace(options, path=tasks_in(options.path))
     can_replay = is_installed()
-    with ExitStack() as open_ones:
+    with ExitStack() as stack:
         domains: dict[str, ReplayedDomain] = {}
 
         def replayed(domain: str, row: Mapping[str, Any], actions: _Actions) -> Replay | None:
             if not can_replay or not re.fullmatch(r"\w+", domain):
                 return None
             if domain not in domains:
-                domains[domain] = open_ones.enter_context(closing(ReplayedDomain(domain)))
+                domains[domain] = stack.enter_context(closing(ReplayedDomain(domain)))
             return domains[domain].replay(row.get("initial_state"), actions)
 
         def seed(row: dict[str, Any], place: LogPlace) -> Seed | Reject:
@@ -86,12 +86,12 @@ def _seed(
     ]
     if not any(action["requestor"] == "assistant" for action in actions):
         return rejected(run, "no call is made")
-    found = replayed(domain or options.path.absolute().parent.name, row, actions)
-    if found is not None and found.fault:
-        return rejected(run, "the actions can't be replayed", found.fault)
+    replay = replayed(domain or options.path.absolute().parent.name, row, actions)
+    if replay is not None and replay.fault:
+        return rejected(run, "the actions can't be replayed", replay.fault)
     steps = [TrajectoryStep("user", text=run.query)]
     for number, action in enumerate(actions):
-        result, is_error = (None, None) if found is None else found.results[number]
+        result, is_error = (None, None) if replay is None else replay.results[number]
         steps.append(
             step_of(
                 action["name"],
@@ -103,9 +103,9 @@ def _seed(
             )
         )
     run = replace(run, steps=tuple(steps))
-    if found is not None:
-        prompt = run.system_prompt or found.policy
-        run = replace(run, system_prompt=prompt, tools=options.tools or found.tools)
+    if replay is not None:
+        prompt = run.system_prompt or replay.policy
+        run = replace(run, system_prompt=prompt, tools=options.tools or replay.tools)
     return run_seed(run, options, {"ends": _ENDS, **row})
 
 

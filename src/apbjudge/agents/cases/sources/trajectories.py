@@ -15,7 +15,7 @@ from ....trajectories.reading import read_log
 from ..cases import Reject
 from ..seeds import Seed, SeedCall
 from .entries import SeedEntry, SourceFormat, SourceOptions, rejected, seed_of
-from .solutions import JOINED, LEFT_OUT, calls_made, needs_of, query_of
+from .solutions import JOINED, LEFT_OUT, agent_calls, needs_of, query_of
 
 
 def _recognises(row: Mapping[str, Any]) -> bool:
@@ -66,21 +66,21 @@ def run_seed(
 
     Args:
         run: The run.
-        options: What is known beside.
+        options: Settings of reading the source.
         fields: Where licence, files and the like may stand; ``extra`` of the run by default.
 
     Raises:
         RowError: If a part of it can't be read.
     """
     run = replace(run, tools=options.tools) if run.tools is None else run
-    made = list(calls_made(run.steps))
-    worked = [call for call in made if not call.is_failed]
+    attempts = list(agent_calls(run.steps))
+    worked = [call for call in attempts if not call.is_failed]
     if unread := next((call for call in worked if call.arguments is None), None):
         return rejected(run, "the arguments of a call can't be read", unread.name)
     if not worked:
-        return rejected(run, "no call succeeded" if made else "no call is made")
+        return rejected(run, "no call succeeded" if attempts else "no call is made")
     calls = [SeedCall(call.name, call.arguments or {}, call.step, call.result) for call in worked]
-    repairs = [LEFT_OUT] if len(worked) < len(made) else []
+    repairs = [LEFT_OUT] if len(worked) < len(attempts) else []
     toolset = build_toolset(list(run.tools or ()), None, "tools")
     solution = needs_of(run, calls, toolset.by_name)
     query, is_joined = query_of(run, solution)

@@ -1,4 +1,4 @@
-"""What makes cases of a seed, a module for each kind, and which of them make a split."""
+"""Transforms, which make cases of a seed: a module for each kind, and the table by split."""
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ from typing import Any
 from ....protocols.tool_words import name_words, properties
 from ....records import Tool
 from ....records.trajectories import ToolResult
-from ....trajectories.steps import call_ids, messages_of
+from ....trajectories.steps import messages_of
 from ..cases import Context, Reject, Row, case_row
 from ..likeness import does_work, in_style_of, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
-from ..sources.solutions import calls_made
+from ..sources.solutions import agent_calls
 from .plans import NO_CALLS
-from .steps import STAGES, query_of_steps
+from .steps import STAGES, messages_before, query_of_steps
 
 NAME = "tool_broken"
 FAILURES = (
@@ -31,15 +31,15 @@ FAILURES = (
     "Error: the function has been disabled by its maintainers.",
     "Error 502: bad gateway.",
 )
-"""What a broken tool answers."""
+"""Answers of broken tools."""
 NO_OTHER_NAME = "no other word for the tool's name"
 _SUFFIXES = ("value", "input", "given")
 _TAILS = ("details", "info", "report", "record")
-"""What a look-up gives whose own word has no other."""
+"""Last words for the name of a look-up whose own last word has no synonym."""
 _WORKS_ON = {"get": "by", "calculate": "from", "predict": "from", "convert": ""}
 """Verbs after which a parameter can stand for the object, and what links the two."""
 _LINKS = frozenset("and by for in of on to with".split())
-"""Words between others, which two names may share."""
+"""Words that connect others; two names may share them."""
 
 
 @cache
@@ -47,19 +47,19 @@ def _groups() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Other words for each word, by kind: ``actions`` or ``things``."""
     file = resources.files(__package__ or "").joinpath("words.toml")
     listed = tomllib.loads(file.read_text(encoding="utf-8"))
-    found: dict[str, dict[str, list[str]]] = {"actions": {}, "things": {}}
-    for kind, others in found.items():
+    by_kind: dict[str, dict[str, list[str]]] = {"actions": {}, "things": {}}
+    for kind, others in by_kind.items():
         for group in listed[kind]:
             head, is_one_way, rest = group.partition(":")
             words = rest.split() if is_one_way else head.split()
             for word in [head] if is_one_way else words:
                 known = others.setdefault(word, [])
                 known += [other for other in words if other not in (word, *known)]
-    things, countless = found["things"], set(listed["uncountable"])
+    things, countless = by_kind["things"], set(listed["uncountable"])
     for word in [word for word in things if word not in countless]:
         if others := [_plural(other) for other in things[word] if other not in countless]:
             things.setdefault(_plural(word), others)
-    return {kind: {word: tuple(o) for word, o in of.items()} for kind, of in found.items()}
+    return {kind: {word: tuple(o) for word, o in of.items()} for kind, of in by_kind.items()}
 
 
 def _plural(word: str) -> str:
@@ -72,7 +72,7 @@ _HISSES = re.compile(r"(?:s|x|z|ch|sh)$")
 
 
 def other_words(word: str, *, is_first: bool) -> tuple[str, ...]:
-    """Other words for a word of a name, whose first word says what is done; empty without."""
+    """Synonyms of a word of a name, whose first word is an action; empty without."""
     groups = _groups()
     return (groups["actions"].get(word, ()) if is_first else ()) or groups["things"].get(word, ())
 
@@ -97,18 +97,18 @@ def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     for at in places:
         call = seed.calls[at]
         tool = seed.toolset.checkable[call.name]
-        made = substitute_of(tool, seed, rng)
-        if not isinstance(made, Reject):
-            yield _row(seed, context, at, made, rng.choice(FAILURES))
+        substitute = substitute_of(tool, seed, rng)
+        if not isinstance(substitute, Reject):
+            yield _row(seed, context, at, substitute, rng.choice(FAILURES))
             return
-        why = made
+        why = substitute
     yield why
 
 
 def _can_break(seed: Seed, at: int) -> bool:
-    """Whether a call can fail: the first of a tool that does work and that code can check.
+    """True if a call can fail: the first of a tool that does work and that code can check.
 
-    A tool that the task names is no choice, since the task can't be done then as it is put.
+    A tool that the task names can't fail, since the task could not be done as it is stated.
     """
     name = seed.calls[at].name
     is_first = all(earlier.name != name for earlier in seed.calls[:at])
@@ -153,9 +153,9 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
 def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) -> list[str]:
     """The words of a name that means nearly the same; none where no such name reads well.
 
-    Words that have no other are left out as long as most of the name is left, and the last word,
-    for which a look-up has another. Where too little is left, a parameter says what the tool
-    works on.
+    Words without a synonym are left out as long as most of the name remains; for the last word of
+    a look-up there are substitutes. If too little remains, a parameter says what the tool works
+    on.
     """
     first, *rest = words
     taken = [word for word in words if word not in _LINKS]
@@ -163,11 +163,11 @@ def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) ->
     if not verb or not rest:
         return [verb] if verb else []
     like = synonyms(first)
-    things, is_whole = _other_things(rest, taken, rng)
-    if things and not is_whole and "get" in like:
+    things, has_last = _other_things(rest, taken, rng)
+    if things and not has_last and "get" in like:
         tails = [tail for tail in _TAILS if not _is_akin(tail, taken)]
         return [verb, *things, rng.choice(tails)]
-    if things and is_whole:
+    if things and has_last:
         return [verb, *things]
     how = next((how for known, how in _WORKS_ON.items() if known in like), None)
     for parameter in parameters if how is not None else ():
@@ -177,27 +177,27 @@ def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) ->
 
 
 def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[list[str], bool]:
-    """Other words for the things in a name, and whether the last word is among them.
+    """Synonyms of the things in a name, and whether the last word has one.
 
-    None where half of the words or more have no other.
+    None where half of the words or more have no synonym.
     """
-    made: list[str] = []
-    link, n_lost, is_whole = "", 0, False
+    things: list[str] = []
+    link, n_lost, has_last = "", 0, False
     for at, word in enumerate(words):
         if word in _LINKS:
-            link = word if made or at == 0 else ""
+            link = word if things or at == 0 else ""
             continue
         other = _drawn(word, taken, rng)
-        is_whole = bool(other)
+        has_last = bool(other)
         n_lost += not other
-        made += filter(None, (link, other)) if other else ()
+        things += filter(None, (link, other)) if other else ()
         link = ""
-    n_kept = sum(word not in _LINKS for word in made)
-    return (made, is_whole) if n_kept > n_lost else ([], False)
+    n_replaced = sum(word not in _LINKS for word in things)
+    return (things, has_last) if n_replaced > n_lost else ([], False)
 
 
 def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) -> str:
-    """Another word that is akin to none of those taken, and is taken then; empty without."""
+    """Draws a synonym that is akin to no word taken, and adds it to these; empty without."""
     free = [o for o in other_words(word, is_first=is_first) if not _is_akin(o, taken)]
     if not free:
         return ""
@@ -206,7 +206,7 @@ def _drawn(word: str, taken: list[str], rng: Random, *, is_first: bool = False) 
 
 
 def _is_akin(word: str, others: Sequence[str]) -> bool:
-    """Whether a word is another one, a part of it or of the same stem."""
+    """True if a word equals another one, is a part of it or has the same stem."""
     return any(
         word == other
         or (min(len(word), len(other)) > 2 and (word in other or other in word))
@@ -217,14 +217,14 @@ def _is_akin(word: str, others: Sequence[str]) -> bool:
 
 def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
     """Another name for each parameter, with other words where there are any, else with one more."""
-    made: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name in known:
-        words, taken = name_words(name), {*known, *made.values()}
+        words, taken = name_words(name), {*known, *renamed.values()}
         changed = [rng.choice(other_words(word, is_first=False) or (word,)) for word in words]
         suffixes = rng.sample(_SUFFIXES, len(_SUFFIXES))
         names = (in_style_of(name, each) for each in (changed, *([*words, s] for s in suffixes)))
-        made[name] = next((each for each in names if each not in taken), name)
-    return made
+        renamed[name] = next((each for each in names if each not in taken), name)
+    return renamed
 
 
 def _row(
@@ -236,7 +236,7 @@ def _row(
 ) -> Row:
     call, (replacement, parameter_map) = seed.calls[at], substitute
     arguments = {parameter_map.get(name, name): v for name, v in call.arguments.items()}
-    made = {"type": "function", "function": {"name": replacement.name, "arguments": arguments}}
+    tool_call = {"type": "function", "function": {"name": replacement.name, "arguments": arguments}}
     return case_row(
         seed,
         context,
@@ -247,7 +247,7 @@ def _row(
         horizon=1,
         stage=STAGES[3 * at // len(seed.calls)],
         prefix=_until_failure(seed, call, failure),
-        steps=[{"role": "assistant", "thought": "", "tool_calls": [made]}],
+        steps=[{"role": "assistant", "thought": "", "tool_calls": [tool_call]}],
         broken_tool=call.name,
         replacement=replacement,
         parameter_map=parameter_map,
@@ -258,20 +258,15 @@ def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, A
     """The messages up to a call, with an error in place of its result."""
     if not seed.has_results:
         function = {"name": call.name, "arguments": dict(call.arguments)}
-        made = {"id": "call_1", "type": "function", "function": function}
+        tool_call = {"id": "call_1", "type": "function", "function": function}
         return [
-            {"role": "assistant", "content": None, "tool_calls": [made]},
+            {"role": "assistant", "content": None, "tool_calls": [tool_call]},
             {"role": "tool", "tool_call_id": "call_1", "name": call.name, "content": failure},
         ]
-    steps = seed.run.steps
-    hidden = call_ids(steps, "user") - call_ids(steps, "agent")
-    asked = next((i for i, s in enumerate(steps) if s.source == "user" and s.text), None)
-    before = [
-        m for i, s in enumerate(steps[: call.step]) if i != asked for m in messages_of(s, hidden)
-    ]
-    step = steps[call.step]
-    worked = zip(step.calls, calls_made([step]), strict=True)
-    made = next(c for c, of in worked if c.name == call.name and not of.is_failed)
-    answers = [answer for answer in step.observations if answer.call_id == made.call_id]
+    step = seed.run.steps[call.step]
+    worked = zip(step.calls, agent_calls([step]), strict=True)
+    last = next(c for c, attempt in worked if c.name == call.name and not attempt.is_failed)
+    answers = [answer for answer in step.observations if answer.call_id == last.call_id]
     failed = replace((answers or [ToolResult("")])[0], content=failure, is_error=None)
-    return [*before, *messages_of(replace(step, calls=(made,), observations=(failed,)), hidden)]
+    step = replace(step, calls=(last,), observations=(failed,))
+    return [*messages_before(seed, call.step), *messages_of(step, frozenset())]

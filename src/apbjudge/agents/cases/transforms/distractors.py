@@ -80,12 +80,12 @@ def _levels(
 
 
 def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
-    """The tools of all levels, and distractors, of which level n takes the first n.
+    """The tools of all levels, and distractors; level n takes the first n of them.
 
-    Those that a model invented for the task come first, then tools of other tasks, the nearest in
-    subject before the others. Where they do not reach, tools follow that the seed offers: those
-    are taken from the base. What the run calls at all, in vain or after the solution, is no
-    distractor, nor what might serve in its place, nor what ends a run.
+    Tools that a model invented for the task come first, then tools of other tasks, the nearest in
+    subject before the others. If these are too few, tools that the seed offers are moved from the
+    base. No distractor is a tool that the run calls at all, that might serve in place of one, or
+    that ends a run.
     """
     offered = seed.toolset
     called = seed.used | {call.name for step in seed.run.steps for call in step.calls}
@@ -117,7 +117,7 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
 
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
-    """Whether calling a tool might be right where others are needed."""
+    """True if calling a tool might be right where others are needed."""
     words = set(name_words(tool.name))
     for other in needed:
         if is_same(tool, other) or words == set(name_words(other.name)):

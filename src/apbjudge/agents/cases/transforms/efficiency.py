@@ -42,7 +42,7 @@ class _Bank:
         return next(int(tool.cost or 0) for tool in self.tools if tool.name == name)
 
     def is_free(self, name: str) -> bool:
-        """Whether a new tool may have this name."""
+        """True if a new tool may have this name."""
         return 0 < len(name) <= _LONGEST_NAME and name.casefold() not in self.taken
 
     def add(self, tool: Tool, cost: int) -> None:
@@ -86,7 +86,7 @@ def efficiency(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 
 
 def _unfit(seed: Seed) -> str:
-    """Why no case can be made; empty where nothing speaks against it."""
+    """The reason why no case can be made; empty if a case can be made."""
     tools = seed.toolset
     if len(seed.calls) < _LEAST_CALLS:
         return "a solution of fewer than four calls"
@@ -111,8 +111,8 @@ def _add_composites(bank: _Bank) -> list[Composite]:
         tool = _merged(bank, at, n)
         if tool is None:
             continue
-        whole = sum(bank.cost(call.name) for call in calls[at : at + n])
-        bank.add(tool, rng.randint(max(1, whole - 3), whole - 1))
+        total = sum(bank.cost(call.name) for call in calls[at : at + n])
+        bank.add(tool, rng.randint(max(1, total - 3), total - 1))
         composites.append(Composite(name=tool.name, replaces=tuple(range(at, at + n))))
         if len(composites) == wanted:
             break
@@ -120,7 +120,7 @@ def _add_composites(bank: _Bank) -> list[Composite]:
 
 
 def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
-    """One tool for consecutive calls; None where they can't be told apart in it."""
+    """One tool for consecutive calls; None if it can't keep their parameters apart."""
     calls = bank.seed.calls[start : start + n]
     tools = [bank.seed.toolset.checkable[call.name] for call in calls]
     words = [word for tool in tools for word in ("and", *name_words(tool.name))][1:]
@@ -156,7 +156,7 @@ def _merged(bank: _Bank, start: int, n: int) -> Tool | None:
 
 
 def _is_plain(tool: Tool) -> bool:
-    """Whether parameters are described by themselves, so that they can be moved."""
+    """True if parameters are described by themselves, so that they can be moved."""
     loose = {"$defs", "definitions", "allOf", "anyOf", "oneOf", "if", "dependentRequired"}
     return loose.isdisjoint(tool.parameters) and "$ref" not in str(tool.parameters)
 
@@ -165,7 +165,7 @@ def _is_plain(tool: Tool) -> bool:
 
 
 def _add_traps(bank: _Bank, context: Context) -> list[str]:
-    """Adds tools that no cheapest way uses; their names."""
+    """Adds tools that no cheapest way uses, and returns their names."""
     kinds = [_overpriced, _redundant, _off_target]
     bank.rng.shuffle(kinds)
     wanted = bank.rng.randint(_LEAST_TRAPS, _MOST_TRAPS)
@@ -173,22 +173,22 @@ def _add_traps(bank: _Bank, context: Context) -> list[str]:
     for make in [*kinds, *kinds]:
         if len(traps) == wanted:
             break
-        if made := make(bank, context):
-            tool, cost = made
+        if trap := make(bank, context):
+            tool, cost = trap
             bank.add(tool, cost)
             traps.append(tool.name)
     return traps
 
 
 def _drawn_tools(bank: _Bank) -> list[Tool]:
-    """The tools that do the solution's work, in an order of chance."""
+    """The tools that do the solution's work, in random order."""
     names = sorted(name for name in bank.seed.used if does_work(name, bank.seed.ends))
     bank.rng.shuffle(names)
     return [bank.seed.toolset.checkable[name] for name in names]
 
 
 def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
-    """A tool that is needed, with a report that nobody asked for, and for more."""
+    """A tool that is needed, at a higher cost and with a report that nobody asked for."""
     for tool in _drawn_tools(bank):
         name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
         if bank.is_free(name):
@@ -199,7 +199,7 @@ def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
 
 
 def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
-    """A tool that looks once more at what a call has returned."""
+    """A tool that checks the result of a call once more."""
     stated = {call.name for call in bank.seed.calls if call.result is not None}
     for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
         name = in_style_of(tool.name, ["recheck", *name_words(tool.name)])
@@ -207,10 +207,10 @@ def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
             result = {"type": "string", "description": f"What {tool.name} returned."}
             schema = {"type": "object", "properties": {"result": result}, "required": ["result"]}
             description = f"Checks once more whether what {tool.name} returned is right."
-            made = Tool(
+            recheck = Tool(
                 name=name, description=description, parameters=schema, parameter_kind="json_schema"
             )
-            return made, bank.rng.randint(1, 5)
+            return recheck, bank.rng.randint(1, 5)
     return None
 
 

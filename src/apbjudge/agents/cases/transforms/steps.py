@@ -1,4 +1,4 @@
-"""Next steps: a run cut where a call was due, with what the agent did next as the reference."""
+"""Next steps: a run cut before a call, with the agent's next steps as the reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ....records.trajectories import TrajectoryStep
 from ....trajectories.steps import call_ids, messages_of, prediction_of
 from ..cases import Context, Reject, Row, case_row
 from ..seeds import Seed, SeedCall
-from ..sources.solutions import calls_made
+from ..sources.solutions import agent_calls
 from .plans import NO_CALLS
 
 STAGES = ("early", "middle", "late")
@@ -38,12 +38,12 @@ def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     if not seed.calls:
         yield Reject("step_wise", NO_CALLS)
         return
-    n_made = 0
+    n_rows = 0
     for cut in cuts_of(seed):
         for k in context.horizons:
             if (steps := next_steps(seed, cut, k)) is None:
                 continue
-            n_made += 1
+            n_rows += 1
             yield case_row(
                 seed,
                 context,
@@ -52,12 +52,12 @@ def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
                 tools=seed.toolset.tools,
                 **fields_of(seed, cut, steps),
             )
-    if not n_made:
+    if not n_rows:
         yield Reject("step_wise", "too few steps")
 
 
 def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``case_row`` needs to know of next steps at a cut."""
+    """Arguments of ``case_row`` for next steps at a cut."""
     return {
         "parts": (cut.stage, len(steps)),
         "query": query_of_steps(seed),
@@ -70,17 +70,14 @@ def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def cuts_of(seed: Seed) -> list[Cut]:
-    """Where the run can be cut: at a quarter, a half and three quarters of its steps with calls.
+    """The cuts of a run: at a quarter, a half and three quarters of its steps with calls.
 
-    Places that fall together are one. Only steps with a call that worked count, so that attempts
-    that failed directly before a place are shown. Without results, only the beginning can be shown.
+    Equal places give one cut. Only steps with a call that worked count, so that attempts that
+    failed directly before a place are shown. Without results, only the beginning can be shown.
     """
-    run = seed.run
-    hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
     if not seed.has_results:
         return [Cut("early", (), tuple(_step_of(call) for call in seed.calls))]
-    worked = list(_worked(run.steps))
-    asked = _first_turn(seed)
+    worked = list(_worked(seed.run.steps))
     cuts: list[Cut] = []
     taken: set[int] = set()
     for quarter, stage in enumerate(STAGES, start=1):
@@ -89,35 +86,36 @@ def cuts_of(seed: Seed) -> list[Cut]:
             continue
         taken.add(first)
         (at, step, _), *later = worked[first:]
-        before = [each for place, each in enumerate(run.steps[:at]) if place != asked]
-        # What the agent said after a failure that the tested model does not see speaks of it.
+        # The agent's text after a failure mentions the failure, which is not shown.
         after = [
             step,
             *(replace(s, thought="", text="") if is_retry else s for _, s, is_retry in later),
         ]
-        cuts.append(
-            Cut(
-                stage,
-                tuple(message for each in before for message in messages_of(each, hidden)),
-                tuple(prediction_of(each) for each in after),
-            )
-        )
+        cuts.append(Cut(stage, tuple(messages_before(seed, at)), tuple(map(prediction_of, after))))
     return cuts
+
+
+def messages_before(seed: Seed, end: int) -> list[dict[str, Any]]:
+    """The messages before a step, without the user's first turn, which is the query."""
+    steps, asked = seed.run.steps, _first_turn(seed)
+    hidden = call_ids(steps, "user") - call_ids(steps, "agent")
+    shown = [step for at, step in enumerate(steps[:end]) if at != asked]
+    return [message for step in shown for message in messages_of(step, hidden)]
 
 
 def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectoryStep, bool]]:
     """The agent's steps with the calls that worked alone, and whether a failure came before."""
     is_retry = False
     for at, step in enumerate(steps):
-        made = list(calls_made([step]))
-        if kept := tuple(c for c, of in zip(step.calls, made, strict=False) if not of.is_failed):
-            yield at, replace(step, calls=kept), is_retry
-        if made:
-            is_retry = any(of.is_failed for of in made)
+        attempts = list(agent_calls([step]))
+        if calls := tuple(c for c, a in zip(step.calls, attempts, strict=False) if not a.is_failed):
+            yield at, replace(step, calls=calls), is_retry
+        if attempts:
+            is_retry = any(attempt.is_failed for attempt in attempts)
 
 
 def query_of_steps(seed: Seed) -> str:
-    """What the user asked first: of several turns the later ones are in the messages."""
+    """The user's first turn; later turns are in the messages."""
     first = _first_turn(seed)
     text = "" if first is None else seed.run.steps[first].text
     return text if text and text in seed.run.query else seed.run.query
@@ -146,5 +144,5 @@ def _step_of(call: SeedCall) -> dict[str, Any]:
     arguments = {
         name: PLACEHOLDER if name in call.needs else value for name, value in call.arguments.items()
     }
-    made = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
-    return {"role": "assistant", "thought": "", "tool_calls": [made]}
+    tool_call = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {"role": "assistant", "thought": "", "tool_calls": [tool_call]}

@@ -1,4 +1,4 @@
-"""Cases that can't be solved, beside their solvable twins (arXiv:2606.04874, section 3.1)."""
+"""Cases that can't be solved, with their solvable twins (arXiv:2606.04874, section 3.1)."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def visual_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
 def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     """The task without a capability that its solution needs.
 
-    Taken away is the tool of the last call or one whose result a later call needs, with every tool
-    alike to it; of these capabilities one of two tools or more, where there is one.
+    It removes the tool of the last call, or one whose result a later call needs, with every tool
+    like it. A capability of two tools or more is preferred.
     """
     transform, tools = "tool_removal", seed.toolset.tools
     needed = {at for call in seed.calls for at in call.needs.values()}
@@ -134,8 +134,8 @@ def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     yield _row(seed, context, transform, plan, tools=left, removed_tools=removed)
 
 
-def _is_like(one: Tool, tool: Tool) -> bool:
-    return likeness(one, tool) >= LIKE or name_words(one.name) == name_words(tool.name)
+def _is_like(tool: Tool, other: Tool) -> bool:
+    return likeness(tool, other) >= LIKE or name_words(tool.name) == name_words(other.name)
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def removable_values(seed: Seed) -> tuple[str, ...]:
 
 
 def _literals(seed: Seed) -> list[_Literal]:
-    """What the query states word for word of the values of required parameters."""
+    """The values of required parameters that the query states word for word."""
     return [
         (call, name, str(value), places[0])
         for call in seed.calls
@@ -275,9 +275,9 @@ def _without(
 def _uncertainties(
     seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
 ) -> Iterator[str]:
-    """Why the task may be solved without a value."""
+    """Yields reasons why the task may be solved without a value."""
     start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
-    if not _is_telling(text, seed.run.query, start):
+    if not _is_distinctive(text, seed.run.query, start):
         yield "the value may be guessed"
     if not {"default", "enum", "const"}.isdisjoint(schema):
         yield "the schema supplies the value"
@@ -291,8 +291,8 @@ def _uncertainties(
         yield "another value may be taken in its place"
 
 
-def _is_telling(text: str, query: str, start: int) -> bool:
-    """Whether a value is a name, a number or in quotation marks, and none that one may guess.
+def _is_distinctive(text: str, query: str, start: int) -> bool:
+    """True if a value is a name, a number or in quotation marks, and can't be guessed.
 
     A common word may follow from the rest of the query, and the year asked about may be this one.
     """
@@ -316,7 +316,7 @@ def _results_without(seed: Seed, text: str) -> Iterator[str]:
 
 
 def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
-    """Whether the value, or a name or number in it, is shown a second time."""
+    """True if the value, or a name or number in it, is shown a second time."""
     run = seed.run
     rest = f"{run.query[:start]} | {run.query[start + len(text) :]}"
     shown = [rest, run.system_prompt, *(file.path for file in seed.files)]
@@ -332,7 +332,7 @@ def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
 
 
 def _may_look_up(seed: Seed, call: SeedCall, parameter: str) -> bool:
-    """Whether a tool that does not take the value itself speaks of what it is."""
+    """True if a tool that does not take the value itself speaks of what it is."""
     generic = stems("code name number text title type value")
     wanted = stems(" ".join(name_words(parameter))) - generic or object_words(call.name)
     return any(
@@ -343,7 +343,7 @@ def _may_look_up(seed: Seed, call: SeedCall, parameter: str) -> bool:
 
 
 def _has_rival(seed: Seed, parameter: str, text: str) -> bool:
-    """Whether the query states another value of the same kind, by the parameters' names."""
+    """True if the query states another value of the same kind, by the parameters' names."""
     words = set(name_words(parameter))
     kind = next((kind for kind in _KINDS if words & kind), frozenset[str]())
     return any(

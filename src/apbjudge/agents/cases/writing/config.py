@@ -1,4 +1,4 @@
-"""The settings of what a model writes."""
+"""The settings of texts that a model writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from ...prediction.config import TestedModelSpec
 
 Kind = Literal["query", "plan", "distractors", "private"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What a model can write. The others are written for the query as the first of them leaves it."""
+"""Kinds of texts. ``query`` comes first: the others are written for the rewritten query."""
+KEYS: Mapping[Kind, Sequence[str]] = {
+    "query": ("query",),
+    "plan": ("plan",),
+    "distractors": ("tools",),
+    "private": ("query", "removed"),
+}
+"""The keys of the JSON object with a text of a kind."""
 _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
     "query": ("",),
     "plan": ("holistic",),
@@ -25,11 +32,11 @@ _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
 """Parts of the names of the splits that have a use for a kind."""
 
 UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
-"""Settings of models that one that writes does not have: it is shown no files."""
+"""Settings of models that a writing model does not have, since it is shown no files."""
 
 
 class WriteConfig(AsksModels, Limits):
-    """Which model writes what of the cases, and what that may cost."""
+    """Settings of the model that writes texts of cases, and its budget."""
 
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
@@ -74,7 +81,7 @@ class WriteConfig(AsksModels, Limits):
         return names
 
     def kinds(self, splits: Sequence[str]) -> tuple[Kind, ...]:
-        """What is written for cases of some splits, in the order of ``KINDS``."""
+        """The kinds of texts for cases of some splits, in the order of ``KINDS``."""
         if self.write:
             return tuple(kind for kind in KINDS if kind in self.write)
         return tuple(

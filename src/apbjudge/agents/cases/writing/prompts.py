@@ -1,4 +1,4 @@
-"""What a writing model is sent: the texts of a prompt set over a task, foreign text fenced."""
+"""Prompts of a writing model: the texts of a prompt set over a task, foreign text fenced."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def messages_of(task: WritingTask, prompts: PromptSet) -> list[dict[str, Any]]:
 def repair_of(
     task: WritingTask, prompts: PromptSet, reply: str, complaints: Iterable[Complaint]
 ) -> list[dict[str, Any]]:
-    """What follows a reply that is not accepted: itself, and the request to mend it."""
+    """The messages after a reply that is not accepted: the reply and the request to mend it."""
     listed = "\n".join(dict.fromkeys(f"- {complaint.text}" for complaint in complaints))
     asked = prompts.render("repair", {**_values(task), "complaints": listed})
     return [

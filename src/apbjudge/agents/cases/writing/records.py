@@ -1,4 +1,4 @@
-"""The records of what a model wrote, or failed to write."""
+"""The records of texts that a model wrote or failed to write."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from ....errors import RowError
 from ....records.loose_json import as_list, as_object
 from ...prediction.worker import asking_records
+from .config import KEYS
 
 WRITTEN = "written.jsonl"
 TASKS = "tasks.jsonl"
 REFUSED, CUT_OFF = "refused", "cut off"
-"""Complaints about a reply beside those of its rules."""
+"""Complaints about a reply besides those of its rules."""
 
 Row = dict[str, Any]
 """A record as JSON values."""
@@ -26,26 +27,17 @@ def _check_text(row: Row) -> None:
         raise RowError("rejected", "a complaint or null", row.get("rejected"))
     if as_list(row.get("attempts")) is None:
         raise RowError("attempts", "a list", row.get("attempts"))
-    value = as_object(row.get("value")) or {}
-    texts = [value.get(name) for name in _TEXTS.get(row["kind"], ())]
-    is_whole = all(isinstance(text, str) and text for text in texts) and bool(
-        texts or as_list(value.get("tools"))
-    )
-    if not row["rejected"] and not is_whole:
+    value, type_ = as_object(row.get("value")) or {}, list if row["kind"] == "distractors" else str
+    parts = [value.get(name) for name in KEYS.get(row["kind"], ())]
+    is_complete = bool(parts) and all(part and isinstance(part, type_) for part in parts)
+    if not row["rejected"] and not is_complete:
         raise RowError("value", f"what was written as {row['kind']}", row.get("value"))
-
-
-_TEXTS: Mapping[str, tuple[str, ...]] = {
-    "query": ("query",),
-    "plan": ("plan",),
-    "private": ("query", "removed"),
-}
 
 
 WRITING_RECORDS = asking_records("text", WRITTEN, ids=("id",), check=_check_text, figures=(TASKS,))
 
 
 def is_final(record: Mapping[str, Any], repairs: int) -> bool:
-    """Whether a model that may be asked again so often would not be asked again for a record."""
+    """True if a model that may be asked again so often would not be asked again for a record."""
     rejected = record["rejected"]
     return rejected in (None, REFUSED) or len(record["attempts"]) > repairs

@@ -1,4 +1,4 @@
-"""What code demands of a text that a model wrote; every rule is a pure function."""
+"""Rules for a text that a model wrote; every rule is a pure function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ....records.loose_json import as_list, as_object
 from ....records.tools import read_tool
 from ..likeness import LIKE, definition_of, is_same, likeness
 from ..literals import is_worded, numbers_in, places_of
-from .config import Kind
+from .config import KEYS, Kind
 from .tasks import WritingTask
 
 MOST_INVENTED = 10
@@ -25,19 +25,19 @@ _LONGEST_DESCRIPTION = 600
 
 
 class Complaint(NamedTuple):
-    """Why a text is not accepted: a code to be counted, and a sentence for the model."""
+    """A reason against a text: a code to be counted, and a sentence for the model."""
 
     code: str
     text: str
 
 
 class TextReading(NamedTuple):
-    """What a reply holds.
+    """The content of a reply.
 
     Attributes:
         value: The text or texts by name; None where there are none. Of several tools only those
-            that nothing was found against.
-        complaints: What was found; none where all is accepted.
+            without a complaint.
+        complaints: Broken rules; none if all is accepted.
     """
 
     value: dict[str, Any] | None
@@ -45,21 +45,13 @@ class TextReading(NamedTuple):
 
 
 def read_reply(task: WritingTask, reply: str) -> TextReading:
-    """A model's reply, held against all rules of the task."""
-    wanted = _KEYS[task.kind]
-    found = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
-    if not found:
+    """Reads a model's reply and checks it by all rules of the task."""
+    wanted = KEYS[task.kind]
+    answers = [value for each in json_values(reply) if (value := _answer_in(each, task.kind))]
+    if not answers:
         keys = " and ".join(f'"{key}"' for key in wanted)
         return TextReading(None, (Complaint("no JSON", f"Answer with a JSON object with {keys}."),))
-    return _READERS[task.kind](task, found[-1])
-
-
-_KEYS: Mapping[Kind, tuple[str, ...]] = {
-    "query": ("query",),
-    "plan": ("plan",),
-    "distractors": ("tools",),
-    "private": ("query", "removed"),
-}
+    return _READERS[task.kind](task, answers[-1])
 
 
 def _answer_in(value: object, kind: Kind) -> dict[str, Any] | None:
@@ -67,7 +59,7 @@ def _answer_in(value: object, kind: Kind) -> dict[str, Any] | None:
     answer = as_object(value)
     if answer is None and kind == "distractors" and as_list(value):
         answer = {"tools": value}
-    return answer if answer is not None and set(_KEYS[kind]) <= answer.keys() else None
+    return answer if answer is not None and set(KEYS[kind]) <= answer.keys() else None
 
 
 # Texts --------------------------------------------------------------------------------------------
@@ -81,13 +73,13 @@ def _query(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
 def _private(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     text, removed = _text(answer["query"]), str(answer["removed"]).strip()
     if removed not in task.removable:
-        said = f'"removed" must be one of the values listed as removable, not {removed[:80]!r}.'
-        return TextReading(None, (Complaint("not removable", said),))
-    kept = [literal for literal in task.literals if literal != removed]
-    complaints = list(query_complaints(task, text, kept))
+        detail = f'"removed" must be one of the values listed as removable, not {removed[:80]!r}.'
+        return TextReading(None, (Complaint("not removable", detail),))
+    literals = [literal for literal in task.literals if literal != removed]
+    complaints = list(query_complaints(task, text, literals))
     if is_worded(removed, text):
-        said = f"The query still states {removed!r}, also if in another spelling."
-        complaints.append(Complaint("value still there", said))
+        detail = f"The query still states {removed!r}, also if in another spelling."
+        complaints.append(Complaint("value still there", detail))
     return _reading({"query": text, "removed": removed}, complaints)
 
 
@@ -108,7 +100,7 @@ def _reading(
 
 
 def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> Iterator[Complaint]:
-    """What is wrong with a query.
+    """Yields complaints about a query.
 
     Args:
         task: The task, with the query as it was.
@@ -120,18 +112,18 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
         yield Complaint("same as before", "The query is the same as before.")
     for literal in literals:
         if not places_of(literal, text):
-            said = f"The query lacks the value {literal!r}, which must stand in it word for word."
-            yield Complaint("literal lost", said)
+            detail = f"The query lacks the value {literal!r}, which must stand in it word for word."
+            yield Complaint("literal lost", detail)
     for number in numbers_in(text):
         if not is_worded(number, task.query):
             yield Complaint("value added", f"The query states {number!r}, as it did not before.")
     for name in task.offered:
         if mentions(text, name) and not mentions(task.query, name):
             yield Complaint("tool named", f"The query names the tool {name!r}.")
-    yield from _told(task, text, "The query")
-    if (found := TELLS_CASE.search(text)) and not TELLS_CASE.search(task.query):
-        said = f"The query itself must not say what is special about it: {found.group()!r}."
-        yield Complaint("condition told", said)
+    yield from _disclosures(task, text, "The query")
+    if (match := TELLS_CASE.search(text)) and not TELLS_CASE.search(task.query):
+        detail = f"The query itself must not say what is special about it: {match.group()!r}."
+        yield Complaint("condition told", detail)
 
 
 def _bare(text: str) -> str:
@@ -142,30 +134,30 @@ def _length(name: str, text: str, *, most: int) -> Iterator[Complaint]:
     if not text:
         yield Complaint("empty", f'"{name}" is empty or no text.')
     elif len(text) > most:
-        said = f"The {name} has {len(text)} characters, more than the {most} allowed."
-        yield Complaint("too long", said)
+        detail = f"The {name} has {len(text)} characters, more than the {most} allowed."
+        yield Complaint("too long", detail)
 
 
-def _told(task: WritingTask, text: str, what: str) -> Iterator[Complaint]:
+def _disclosures(task: WritingTask, text: str, subject: str) -> Iterator[Complaint]:
     for result in task.results:
         if places_of(result, text):
-            said = f"{what} states {result!r}, which is known from a tool's result alone."
-            yield Complaint("result told", said)
+            detail = f"{subject} states {result!r}, which is known from a tool's result alone."
+            yield Complaint("result told", detail)
 
 
 _IDENTIFIER = re.compile(r"(?<![\w/.@-])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)(?![\w/@])")
 
 
 def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
-    """What is wrong with the prose of a plan."""
+    """Yields complaints about the prose of a plan."""
     yield from _length("plan", text, most=600 + 600 * len(task.solution))
     if text.startswith(("{", "[")):
         yield Complaint("no prose", "The plan is JSON, not prose.")
     for name in sorted(task.used):
         if not places_of(name, text):
             yield Complaint("step missing", f"The plan does not name {name!r}, which is called.")
-    given = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
-    known = "\n".join(given)
+    sources = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
+    known = "\n".join(sources)
     for word in dict.fromkeys(_IDENTIFIER.findall(text)):
         if word not in task.offered and word not in known:
             yield Complaint("unknown tool", f"No tool that is offered is called {word!r}.")
@@ -175,11 +167,11 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
             yield Complaint(
                 "value added", f"The plan states {number!r}, which is in no text above."
             )
-    yield from _told(task, text, "The plan")
+    yield from _disclosures(task, text, "The plan")
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a JSON value, names of fields and numbers too."""
+    """Yields every text in a JSON value, also names of fields and numbers."""
     if (parts := as_object(value)) is not None:
         for name, part in parts.items():
             yield name
@@ -199,22 +191,22 @@ def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
     if not entries:
         return TextReading(None, (Complaint("empty", '"tools" is no list of tools, or empty.'),))
     offered = [read_tool(tool, "tools") for tool in task.tools]
-    kept: dict[str, dict[str, Any]] = {}
+    accepted: dict[str, dict[str, Any]] = {}
     complaints: list[Complaint] = []
     for number, entry in enumerate(entries, start=1):
         read = _invented(entry)
         if isinstance(read, str):
-            said = f"Tool {number} is no valid definition: {read}."
-            complaints.append(Complaint("definition invalid", said))
+            detail = f"Tool {number} is no valid definition: {read}."
+            complaints.append(Complaint("definition invalid", detail))
             continue
-        found = list(tool_complaints(task, read, offered))
-        if _bare(read.name) in kept:
-            found.append(Complaint("name taken", f"Two tools are called {read.name!r}."))
-        if found:
-            complaints += found
+        faults = list(tool_complaints(task, read, offered))
+        if _bare(read.name) in accepted:
+            faults.append(Complaint("name taken", f"Two tools are called {read.name!r}."))
+        if faults:
+            complaints += faults
         else:
-            kept[_bare(read.name)] = definition_of(read)
-    return TextReading({"tools": list(kept.values())} if kept else None, tuple(complaints))
+            accepted[_bare(read.name)] = definition_of(read)
+    return TextReading({"tools": list(accepted.values())} if accepted else None, tuple(complaints))
 
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,63}")
@@ -242,12 +234,12 @@ def _schema_fault(tool: Tool) -> str:
     described = properties(tool)
     if undefined := next((name for name in tool.required if name not in described), None):
         return f"the required parameter {undefined!r} is not among the properties"
-    odd = next((name for name, spec in described.items() if spec.get("type") not in _TYPES), None)
-    return "" if odd is None else f"parameter {odd!r}: expected one type of {', '.join(_TYPES)}"
+    wrong = next((name for name, spec in described.items() if spec.get("type") not in _TYPES), None)
+    return "" if wrong is None else f"parameter {wrong!r}: expected one type of {', '.join(_TYPES)}"
 
 
 def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> Iterator[Complaint]:
-    """What is wrong with an invented tool whose definition is valid.
+    """Yields complaints about an invented tool whose definition is valid.
 
     Args:
         task: The task that it must not serve.
@@ -261,27 +253,27 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
     for other in used:
         same_words = set(name_words(name)) == set(name_words(other.name))
         if likeness(tool, other) >= LIKE or is_same(tool, other) or same_words:
-            said = f"{name!r} is much like {other.name!r} and might serve in its place."
-            yield Complaint("like a needed tool", said)
+            detail = f"{name!r} is much like {other.name!r} and might serve in its place."
+            yield Complaint("like a needed tool", detail)
     style = style_of([other.name for other in offered])
     if style and style_of([name]) not in ("", style):
         yield Complaint(
             "other naming style", f"{name!r} is not named in {style}, as the others are."
         )
     if len(tool.description) > _LONGEST_DESCRIPTION:
-        said = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
-        yield Complaint("too long", said)
+        detail = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
+        yield Complaint("too long", detail)
     shown = " ".join((" ".join(name_words(name)), tool.description, *_texts(properties(tool))))
-    if found := TELLS_TOOL.search(shown):
-        said = f"{name!r} says what it is here for: {found.group()!r}."
-        yield Complaint("condition told", said)
+    if match := TELLS_TOOL.search(shown):
+        detail = f"{name!r} says what it is here for: {match.group()!r}."
+        yield Complaint("condition told", detail)
     others = "\n".join(_texts(list(task.tools)))
     for literal in task.literals:
         if len(literal) > 2 and is_worded(literal, shown) and not is_worded(literal, others):
             yield Complaint("task quoted", f"{name!r} states {literal!r}, a value of the task.")
     if _describe_all(offered) and not _describe_all([tool]):
-        said = f"A parameter of {name!r} has no description, unlike those of the other tools."
-        yield Complaint("parameter not described", said)
+        detail = f"A parameter of {name!r} has no description, unlike those of the other tools."
+        yield Complaint("parameter not described", detail)
 
 
 def _describe_all(tools: Sequence[Tool]) -> bool:
@@ -289,7 +281,7 @@ def _describe_all(tools: Sequence[Tool]) -> bool:
 
 
 def style_of(names: Sequence[str]) -> str:
-    """How names of several words are written, such as ``snake_case``.
+    """The naming style of names of several words, such as ``snake_case``.
 
     Returns:
         The style of most of them; empty where none has several words, or several are as common.

@@ -21,7 +21,7 @@ from .writings import Writings
 
 @dataclass(slots=True)
 class TaskCounts:
-    """What became of the seeds.
+    """Counts of tasks, and of seeds without one.
 
     Attributes:
         tasks: Tasks written.
@@ -122,4 +122,4 @@ class TaskSource(RowSource):
             task = WritingTask.model_validate(row.values)
             return TaskRow(task, row.line, row.digest, row.offset)
 
-        return self.read_each(read, lambda of, row: of)
+        return self.read_each(read, lambda task, row: task)

@@ -1,4 +1,4 @@
-"""From seeds to tasks: all that a prompt shows and that code holds the answer against."""
+"""From seeds to writing tasks: all that a prompt shows and that the rules compare answers with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REWRITTEN = "query rewritten by a model"
 
 
 class WritingTask(Record):
-    """Something to be written for a seed.
+    """A text to be written for a seed.
 
     Attributes:
         id: The seed's id and the kind.
@@ -36,8 +36,8 @@ class WritingTask(Record):
         tools: Definitions of all tools offered.
         solution: The solution's calls, with a description of each parameter; no result is in it.
         literals: Values that the solution takes from the query; they stay in it.
-        removable: Those of them that nobody could know otherwise.
-        results: Values that only results bring; no text may state them.
+        removable: Those of them that only the query states.
+        results: Values that only results state; no text may state them.
     """
 
     id: str
@@ -71,7 +71,7 @@ class WritingTask(Record):
 
 
 def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
-    """The task of writing something for a seed, or why there is none."""
+    """The task of writing a text for a seed, or the reason why there is none."""
     try:
         tools = seed.toolset.tools
     except RowError as error:
@@ -105,7 +105,7 @@ def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
 
 
 def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
-    """The literals that nobody could know were they not in the query, apart from all others."""
+    """The literals that only the query states and that share no words with the others."""
     return tuple(
         value
         for value in removable_values(seed)
@@ -121,14 +121,14 @@ def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
 def _first_message(seed: Seed) -> int | None:
     """Index of the step that is the query; -1 where the user says nothing in the steps.
 
-    None where the user says more than the query, or something else: then a query that was
-    rewritten would not fit what is said.
+    None where the user says more than the query, or something else: then a rewritten query would
+    not fit the messages.
     """
-    said = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
-    if not said:
+    turns = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
+    if not turns:
         return -1
-    is_query = seed.run.steps[said[0]].text.strip() == seed.run.query.strip()
-    return said[0] if len(said) == 1 and is_query else None
+    is_query = seed.run.steps[turns[0]].text.strip() == seed.run.query.strip()
+    return turns[0] if len(turns) == 1 and is_query else None
 
 
 def with_query(seed: Seed, query: str) -> Seed:

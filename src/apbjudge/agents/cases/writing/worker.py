@@ -1,4 +1,4 @@
-"""Having a model write, as work of the run loop: a task in, a text or why there is none out."""
+"""Worker of the run loop that has a model write: a task in, a text or a failure out."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class WritingWorker(AskingWorker):
         return Job(fields, lambda: self._write(task, fields, messages))
 
     def _fingerprint(self, task: WritingTask, messages: list[dict[str, Any]]) -> str:
-        """That of the record of an earlier session, unless more repairs are allowed by now.
+        """The fingerprint of an earlier session's record, unless more repairs are allowed now.
 
-        Then the task is done anew; the replies that it got so far are in the cache.
+        In that case the task is done anew; its replies so far are in the cache.
         """
         record = self._writings.answer(task)
         if record is not None and is_final(record, self._repairs):
@@ -120,12 +120,12 @@ def _is_refusal(completion: Completion) -> bool:
 
 
 def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
-    """What a completion holds; a refusal or half a reply holds nothing."""
+    """The reading of a completion; a refusal or half a reply holds nothing."""
     if _is_refusal(completion):
         return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
     if completion.finish_reason == "length":
-        said = "The answer was cut off at the limit of tokens: write a shorter one."
-        return TextReading(None, (Complaint(CUT_OFF, said),))
+        message = "The answer was cut off at the limit of tokens: write a shorter one."
+        return TextReading(None, (Complaint(CUT_OFF, message),))
     return read_reply(task, response_of(completion))
 
 
@@ -134,5 +134,5 @@ def _best(readings: list[TextReading]) -> TextReading:
     last = readings[-1]
     if not last.complaints:
         return last
-    held = [reading for reading in readings if reading.value is not None]
-    return max(held, key=lambda each: len((each.value or {})["tools"]), default=last)
+    partial = [reading for reading in readings if reading.value is not None]
+    return max(partial, key=lambda each: len((each.value or {})["tools"]), default=last)

@@ -26,7 +26,7 @@ Seeds = Callable[[], Iterable[Seed]]
 
 
 class TextCounts(CallCounts):
-    """What became of the tasks of one kind.
+    """Counts of the tasks of one kind.
 
     Attributes:
         accepted: Texts that code accepts, those below included.
@@ -55,7 +55,7 @@ class TextCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True)
 class WritingRun(ModelRun[TextCounts]):
-    """What a model wrote for seeds; ``counts`` are by kind. See ``ModelRun``.
+    """A run that wrote texts for seeds; ``counts`` are by kind. See ``ModelRun``.
 
     Attributes:
         not_asked: How many seeds there is no task for, by kind and reason.
@@ -87,8 +87,8 @@ def write_texts(
 
     The same call continues a run that was stopped or killed, and pays for no answer twice. Replies
     are kept in the folder where there is no cache. A text that is not accepted is kept with all
-    attempts, and is not asked for again unless more repairs are allowed; what was never answered is
-    in ``failures.jsonl`` and tried again.
+    attempts, and is not asked for again unless more repairs are allowed; tasks without an answer
+    are in ``failures.jsonl`` and are tried again.
 
     Args:
         seeds: Reads the seeds; called once or twice.
@@ -139,9 +139,9 @@ def write_texts(
         tasks = write_tasks(folder / TASKS, seeds(), kinds, writings, config.repairs)
         if run is not None and tasks == asked:  # no query more was answered
             return run
-        of = {"not_asked": dict(sorted(tasks.not_asked.items())), "waiting": tasks.waiting}
+        about = {"not_asked": dict(sorted(tasks.not_asked.items())), "waiting": tasks.waiting}
         more = carry_out(
-            [replace(session, about={**session.about, **of})], None if tasks.tasks else _nothing
+            [replace(session, about={**session.about, **about})], None if tasks.tasks else _nothing
         )[0]
         if run is not None:  # of what both did
             more.progress.add_costs(run.progress)
@@ -155,6 +155,6 @@ def write_texts(
 
 
 async def _nothing(logs: object) -> Progress:
-    """What is done without tasks."""
+    """The progress of a run without tasks."""
     del logs
     return Progress()

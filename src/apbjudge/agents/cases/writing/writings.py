@@ -1,4 +1,4 @@
-"""What a model wrote, put back into the seeds that it was written for."""
+"""Texts that a model wrote, put back into their seeds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .tasks import WritingTask, task_of, with_query
 class Writings:
     """The texts in a folder, 16 bytes of memory each.
 
-    They are looked up by all that they were written for: a seed whose query, tools or solution are
-    others by now gets none.
+    They are looked up by the whole task: a seed whose query, tools or solution have changed gets
+    none.
 
     Args:
         folder: Where ``written.jsonl`` is; without the file there are no texts.
@@ -50,12 +50,12 @@ class Writings:
         return None
 
     def is_done(self, task: WritingTask, repairs: int) -> bool:
-        """Whether nothing more is asked for a task."""
+        """True if nothing more is asked for a task."""
         record = self.answer(task)
         return record is not None and is_final(record, repairs)
 
     def applied(self, seed: Seed) -> Seed:
-        """The seed with all that was written for it; itself where nothing was."""
+        """The seed with all texts that were written for it; the seed itself if there are none."""
         seed = self.with_query(seed)
         more: dict[str, Any] = {}
         model: str | None = None
@@ -82,7 +82,7 @@ class Writings:
 
 
 def _fields(kind: Kind, value: Mapping[str, Any], seed: Seed) -> dict[str, Any]:
-    """What a text changes of a seed."""
+    """The fields of a seed that a text changes."""
     if kind == "plan":
         return {"plan": value["plan"], "written": (*seed.written, value["plan"])}
     if kind == "private":
