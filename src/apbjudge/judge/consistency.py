@@ -25,7 +25,7 @@ from ..records import ErrorCode, Finding, Item, Override, Verdict
 from ..rubrics import Reply, Rubric
 
 PROVEN = "proven: "
-"""How the reason of an override begins that enforces proven findings."""
+"""Beginning of the reason of an override that enforces proven findings."""
 EXACT_NAMES = "exact names decide"
 """The reason of an override that enforces what follows from exact names."""
 
@@ -67,7 +67,7 @@ def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
 
 
 def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
-    """What in a verdict contradicts itself, as sentences for the judge; None when nothing does."""
+    """The contradiction in a verdict, as sentences for the judge; None without one."""
     if rubric.shape == "category":
         if verdict.is_correct != rubric.category_is_correct(verdict.category):
             is_correct = str(verdict.is_correct).lower()
@@ -176,12 +176,12 @@ def own_verdict(verdict: Verdict) -> ParsedVerdict:
 
 
 def is_enforced(override: Override) -> bool:
-    """Whether an override enforces evidence, not the rule for contradictory replies."""
+    """True if an override enforces evidence, not the rule for contradictory replies."""
     return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
 def overrides_of(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
-    """What changed from a verdict to another, for one reason."""
+    """The changes from one verdict to another, all for one reason."""
     changes: list[Override] = []
     for code, before in (was.errors or {}).items() if now.errors else ():
         after = (now.errors or {})[code]

@@ -109,11 +109,11 @@ def panel_dawid_skene(
     p_correct = dawid_skene([_votes(judgements) for judgements in items])
     # One item's verdict depends on all the others through the fit.
     prints = [[judgement.fingerprint for judgement in judgements] for judgements in items]
-    whole = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
+    joint_print = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
     joint: list[Judgement] = []
     for judgements, rubric, own, p in zip(items, rubrics, prints, p_correct, strict=True):
         decide = partial(_weighed, rubric=rubric, p_correct=p or 0.0)
-        judgement = _joint(judgements, rubric, joint_fingerprint(whole, own), decide)
+        judgement = _joint(judgements, rubric, joint_fingerprint(joint_print, own), decide)
         if isinstance(judgement, Verdict):
             reasoning = f"{judgement.reasoning}\nprobability of correct, Dawid-Skene: {p:.3f}"
             judgement = judgement.model_copy(update={"reasoning": reasoning})
@@ -224,7 +224,7 @@ class JudgePair:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """How often judges differ on whether a plan is correct.
+    """Counts of items on which judges differ in ``is_correct``.
 
     Of ``n_items``, ``n_shared`` have at least two verdicts, which differ on ``n_split``.
     """

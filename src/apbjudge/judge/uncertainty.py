@@ -36,7 +36,7 @@ def entropy_bits(shares: Iterable[float]) -> float:
 def uncertainty_of(
     verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric
 ) -> Uncertainty:
-    """How far some verdicts on one item are apart.
+    """The spread of several verdicts on one item.
 
     Where a verdict has no flags, grade or category, it abstains on them.
     """
@@ -54,7 +54,7 @@ def uncertainty_of(
 
 
 def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Uncertainty | None:
-    """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
+    """The uncertainty of one reply from its tokens' probabilities; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
     entropy of ``is_correct`` may be near 0 where the uncertainty sits in a flag. A judge that is
@@ -95,7 +95,7 @@ def _uncertainty(
 
 
 def _shares(votes: Sequence[float], levels: Iterable[float]) -> dict[float, float]:
-    """Share of each level, and of what was voted beside them; nothing without votes."""
+    """Share of each level, and of other values that were voted; empty without votes."""
     if not votes:
         return {}
     counts = Counter(votes)
