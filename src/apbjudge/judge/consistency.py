@@ -3,13 +3,13 @@
 The written rule for a reply that stays contradictory however often it is asked for again:
 
 1. A flag decides. If any is set the verdict is not correct, whatever else was said, and a grade
-   that may not stand beside the flags moves to the nearest one that may.
+   that does not fit the flags moves to the nearest one that does.
 2. If no flag is set, is_correct and grade 1.0 are two votes for correct. One of them is enough:
    a fault nobody can name is none. If both deny it, the reply is unusable (``inconsistent``).
 3. A category decides over is_correct.
 
 Proven findings are facts: they are enforced after that, and every change is recorded. Their codes
-are set, and the grade is at most what the rubric's ``grade_caps`` allow beside such a fault: a
+are set, and the grade is at most what the rubric's ``grade_caps`` allow with such a fault: a
 reply without any plan gets 0.0 whatever the judge gave it.
 """
 

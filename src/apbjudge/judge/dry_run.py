@@ -196,7 +196,7 @@ def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None
 def known_rates(spec: ModelSpec, folder: Path | None) -> Rates:
     """The rates that earlier runs and check-ups measured of the endpoints, from the caches.
 
-    Of several replicas rates are means, and the shortest context counts.
+    Rates of several replicas are averaged, and the shortest context counts.
     """
     endpoints = EndpointCache(folder)
     facts = [endpoints.get(spec.model, address) for address in spec.addresses]

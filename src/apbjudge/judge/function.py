@@ -113,7 +113,7 @@ class FunctionJudge(Judge):
 
 @lru_cache(maxsize=64)
 def _source_digest(of: object) -> str:
-    """Of the text of a function or class, looked up once: Python reads its whole file for it."""
+    """Digest of the text of a function or class; cached, since Python reads its whole file."""
     try:
         source = inspect.getsource(cast("Any", of))
     except (OSError, TypeError):

@@ -242,7 +242,7 @@ class LLMJudge(Judge):
     def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task; raises RowError if it can't be shown, or nothing was asked.
 
-        Of an empty reply nobody is asked: code proves that it has no plan where one was due.
+        No model is asked about an empty reply: code proves that it has no plan where one was due.
         """
         if row.is_silent:
             return self._by_rule(row)

@@ -243,7 +243,7 @@ def named_by_rule(metric: Metric) -> Metric:
 def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
     """Metrics that code reads off the replies, whoever judges: over-refusals and truncated replies.
 
-    Each is over the rows of which it is known, with a verdict or without; one that is known of no
+    Each is over the rows where it is known, with a verdict or without; one that is known of no
     row is missing.
     """
     metrics: list[Metric] = []

@@ -57,8 +57,8 @@ def judgement_of_codes(judgements: Sequence[Judgement], rubric: Rubric) -> Judge
     """The judgement of a judge that was asked about the codes of a rubric apart.
 
     Each of ``judgements`` has some of the codes, all together have every one. A prediction is
-    correct where none is set. The grade is the lowest that was given; where it may not stand
-    beside the flags, the nearest that may. Without a verdict on each part there is none: a code
+    correct where none is set. The grade is the lowest that was given; where it does not fit
+    the flags, the nearest that does. Without a verdict on each part there is none: a code
     that nobody decided is not one that is not set. ``uncertainty`` and ``reply_fields`` stay with
     the parts.
     """

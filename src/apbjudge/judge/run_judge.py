@@ -140,7 +140,7 @@ def _fields(judgement: Judgement) -> dict[str, Any]:
 
 
 def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
-    """Of a run that broke, or that is not there."""
+    """The judgement of a run that failed, or that is missing."""
     if row.trajectory is None:
         detail = f"{log}: no run of case {row.case_id}"
         return Unscored(reason=MISSING, detail=detail, **common)
@@ -166,7 +166,7 @@ def _judged(evaluation: Evaluation, run: Trajectory, common: dict[str, Any]) -> 
 
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
-    """A verdict with what a model said of it; where it gave no answer, none: it is asked again."""
+    """A verdict with a model's answer; Unscored without an answer, so that it is asked again."""
     names = ("raw", "lenient_replies", "usage", "cost_usd", "latency_s")
     account = {name: getattr(answer, name) for name in names}
     if isinstance(answer, Unscored):

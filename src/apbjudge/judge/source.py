@@ -289,7 +289,7 @@ class ItemSource(JudgedSource):
 class _MetItems:
     """The items met so far, of which each may occur once.
 
-    Of rows of other parts only the ids are noted, since making items takes most of the time of
+    Only the ids of rows of other parts are noted, since making items takes most of the time of
     reading. Where one of them comes again, in a row of another case, their items are made after
     all: a row that can't be used does not count.
     """

@@ -110,11 +110,11 @@ def combine(
     1. is_correct is what more than half say; a tie counts as not correct.
     2. A flag is set when more than half of those who agree with that verdict set it. If the
        verdict is not correct and no flag gets there, those that most of them set are.
-    3. The grade is the lower median of all; where it may not stand beside the flags, the
-       nearest that may, which an override records.
+    3. The grade is the lower median of all; where it does not fit the flags, the nearest
+       that does, which an override records.
     4. The category is the one that most of those who agree give; of a tie the smallest number.
 
-    The order of the verdicts is of no account, and equal verdicts come out as they are. Verdicts
+    The order of the verdicts does not matter, and equal verdicts come out as they are. Verdicts
     that don't contradict themselves never give one that does. Where one has no flags, grade or
     category, it abstains on them.
     """
