@@ -38,7 +38,7 @@ from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 _DECIMALS = 4
-"""Of scores of other tools."""
+"""Decimals of scores of other tools."""
 
 
 @takes(config=CompareConfig)

@@ -33,7 +33,7 @@ ANTICIPATED = 0.15
 NOTHING = "none"
 
 LabelOrder = Mapping[Key, tuple[str, int | None]]
-"""Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
+"""Stratum of each judged row, and its place in the order of labelling; None if not chosen."""
 
 
 @takes(config=LabelPlanConfig)
@@ -282,7 +282,7 @@ class _Draw:
 
 
 def _named(stratum: Stratum, names: Sequence[str]) -> Stratum:
-    """With the name in place of its number."""
+    """The stratum with its name in place of its number."""
     name = stratum.name
     return replace(stratum, name=names[int(name)] if name.isdecimal() else name)
 
@@ -331,7 +331,7 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
         problems: Gets a line for each damaged row, which is left out.
 
     Returns:
-        Of each item and tested model, its stratum and its place in the order of labelling: 0
+        By item and tested model, the stratum and the place in the order of labelling: 0
         where it was labelled before the plan was made, None where it was not chosen.
 
     Raises:

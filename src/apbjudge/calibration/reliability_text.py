@@ -83,7 +83,7 @@ def _measures(part: Calibration, without: Container[str] = ()) -> dict[str, Metr
 
 
 def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
-    """Measures down, judges across."""
+    """A table with a row a measure and a column a judge."""
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]

@@ -219,7 +219,7 @@ def judged_by_rule(calibration: Calibration) -> Calibration:
 
 
 def _bare(metrics: Metrics) -> Metrics:
-    """The metrics without interval, for items that nobody drew."""
+    """The metrics without intervals, for items that are no sample."""
     nothing = {"low": None, "high": None, "method": "hand-picked", "n_resamples": 0, "seed": None}
     return {name: replace(metric, **nothing) for name, metric in metrics.items()}
 
@@ -312,7 +312,7 @@ class Comparison(Shown):
     ) -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
 
-        Of each primary metric, or of CR where none was named. At ``low``, as in a test of
+        Checks each primary metric, or CR where none was named. At ``low``, as in a test of
         non-inferiority, the interval of the paired difference has to exclude a larger regression;
         at ``point`` the difference itself counts.
 

@@ -15,6 +15,8 @@ from ..statistics.confusion import Confusion, nominal
 from ..statistics.differences import PairedTest, paired_test
 from ..statistics.estimates import Array, Estimate, transformed
 from ..statistics.kinds import (
+    AC1,
+    AGREEMENT,
     F1,
     GRADE_AC2,
     GRADE_ALPHA,
@@ -244,8 +246,8 @@ class Scaled:
                     sample.take(rows),
                     settings=self.settings,
                 ).measures
-                shown = {name: of[name] for name in ("agreement", "kappa", "AC1")}
-                pairs.append(RaterPair(first=i, second=j, n_items=len(rows), measures=shown))
+                measures = {kind.name: of[kind.name] for kind in (AGREEMENT, KAPPA, AC1)}
+                pairs.append(RaterPair(first=i, second=j, n_items=len(rows), measures=measures))
         return BetweenRaters(
             n_items=int(np.count_nonzero((codes >= 0).sum(axis=1) > 1)),
             together={"alpha": nominal_alpha(codes, len(names), sample, self.settings)},
@@ -355,8 +357,8 @@ def preferences(
                 decided & ((choices == 1) == (swapped == 1)), decided, sample, level=level
             )
         _, of_item = np.unique(items, return_inverse=True)
-        shown = (judge >= 0) & (swapped >= 0)
-        rows = [np.flatnonzero(shown & (swapped == order)) for order in (0, 1)]
+        has_order = (judge >= 0) & (swapped >= 0)
+        rows = [np.flatnonzero(has_order & (swapped == order)) for order in (0, 1)]
         _, at, on = np.intersect1d(of_item[rows[0]], of_item[rows[1]], return_indices=True)
         if len(at):
             first_rows, second_rows = rows[0][at], rows[1][on]
