@@ -280,7 +280,7 @@ def convictions(
     """Audits some of the judges; returns the verdict of each probe."""
     order = AuditConfig(seed_of_draw=seed, bases=bases, quick=quick)
     prepared = prepare(JudgeSpec(model="hosted_vllm/any"), order)
-    variants = [variant for arm in prepared.design.arms for variant in arm.variants]
+    variants = [variant for run in prepared.design.runs for variant in run.variants]
     outcomes: dict[str, dict[str, str]] = {}
     with KnownJudges(variants, seed) as server:
         for name in names:

@@ -70,7 +70,7 @@ def variant(
 def observed(of: Variant, says: Says, arm: str = MAIN, **more: Any) -> Response:
     response = Response(
         variant=of,
-        arm=arm,
+        run=arm,
         is_correct=says.is_correct,
         grade=says.grade,
         flags=says.flags,

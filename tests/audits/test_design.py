@@ -21,7 +21,7 @@ from .judges import variant
 
 
 def of_role(plan: AuditDesign, role: str) -> list[Variant]:
-    return [variant for variant in plan.arms[0].variants if variant.role == role]
+    return [variant for variant in plan.runs[0].variants if variant.role == role]
 
 
 def offered(base: Base) -> set[str]:
@@ -36,7 +36,7 @@ def everywhere() -> set[str]:
 
 
 def arm(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
-    return next(arm.variants for arm in plan.arms if arm.name == name)
+    return next(arm.variants for arm in plan.runs if arm.name == name)
 
 
 def prediction(n: int, case: str) -> Variant:
@@ -86,13 +86,13 @@ def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     repeats = [f"{AGAIN}-{k + 1}" for k in range(sizes.again)]
     repeats += [f"{WARM}-{k + 1}" for k in range(sizes.warm)]
     repeated = tuple(given_ones[: min(3, 2 * sizes.repeated)])
-    arms = {one.name: one.variants for one in alone.arms}
+    arms = {one.name: one.variants for one in alone.runs}
     assert arms == {MAIN: tuple(given_ones[:3]), **dict.fromkeys(repeats, repeated)}
 
 
 def test_what_has_no_reference_is_not_judged_without_it_and_a_blind_judge_nothing() -> None:
     blind = small(blind=True)
-    assert BLIND not in [one.name for one in blind.arms]
+    assert BLIND not in [one.name for one in blind.runs]
     assert of_role(blind, "reference") == []
     bare = base_of(unsolvable_row())
     plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
@@ -115,16 +115,16 @@ def test_all_arms_of_a_case_are_asked_together_one_that_shows_it_as_it_is_first(
         first = dict(block[0].variant.row)
         own = {"id": base.row["id"], "model_response": base.row["model_response"]}
         assert first | own == base.row
-        assert block[0].arm != BLIND
-        assert {turn.arm for turn in block} == {one.name for one in plan.arms}
+        assert block[0].run != BLIND
+        assert {turn.run for turn in block} == {one.name for one in plan.runs}
 
 
 def test_what_is_compared_comes_first_as_often_as_second() -> None:
     """A plan and what is made of it: neither is always asked before the other."""
     plan = design_audit(plans(), (), FULL.for_bases(len(plans())), seed=5, blind=False)
-    at = {(turn.arm, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
+    at = {(turn.run, turn.variant.name): n for n, turn in enumerate(plan.schedule)}
     later = [
-        at[turn.arm, turn.variant.name] > at[turn.arm, turn.variant.parent]
+        at[turn.run, turn.variant.name] > at[turn.run, turn.variant.parent]
         for turn in plan.schedule
         if turn.variant.parent is not None
     ]

@@ -125,17 +125,17 @@ def _heard(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> Audi
 
 
 def _said(turn: AuditTurn, n: int, judge: str, seed: int, known: ModuleType) -> Response:
-    variant, arm = turn.variant, turn.arm
+    variant, run = turn.variant, turn.run
     text = str(variant.row["model_response"])
-    coin = Random(f"{seed}/{arm}/{variant.name}")
-    reference = _reference(variant) if judge == "compares" and arm != BLIND else ""
+    coin = Random(f"{seed}/{run}/{variant.name}")
+    reference = _reference(variant) if judge == "compares" and run != BLIND else ""
     reply = known.JUDGES[judge](known.Asked(variant, text, reference, coin, n + 1))
     if reply is None:
-        return Response(variant=variant, arm=arm, is_correct=None, reason="refusal", turn=n)
+        return Response(variant=variant, run=run, is_correct=None, reason="refusal", turn=n)
     has_flags = variant.truth.codes is not None
     return Response(
         variant=variant,
-        arm=arm,
+        run=run,
         is_correct=reply["is_correct"],
         grade=reply["grade"] if has_flags else None,
         flags=frozenset(code for code in ERROR_CODES if reply[code]) if has_flags else None,

@@ -99,7 +99,7 @@ def test_a_passed_prediction_is_a_base_and_every_labelled_one_is_judged(write: W
     assert (truth.codes, truth.grade) == ({"E4"}, 0.4)
     assert result.known.baseline == "human labels"
     assert result.material.n_known == 2
-    main = result.design.arms[0].variants
+    main = result.design.runs[0].variants
     assert {v.name for v in main if v.role == "prediction"} == set(predictions(result))
 
 

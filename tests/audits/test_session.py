@@ -36,7 +36,7 @@ def serve() -> Iterator[Serve]:
 
 
 def asked(found: Audit) -> Counter[tuple[str, str]]:
-    return Counter((said.arm, said.variant.name) for said in found.responses.all)
+    return Counter((said.run, said.variant.name) for said in found.responses.all)
 
 
 # what is asked ------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Pat
     assert len(server.requests) == design.n_judgements == result.card.cost.calls
     assert (result.n_unscored, result.folder) == (0, tmp_path / "a")
     counts = Counter(map(arm_of, server.requests))
-    sizes = {one.name: len(one.variants) for one in design.arms}
+    sizes = {one.name: len(one.variants) for one in design.runs}
     assert counts == {
         (1.0, 7 + SEED_STEP, True): sizes["warm-1"],
         (1.0, 7 + 2 * SEED_STEP, True): sizes["warm-2"],
@@ -86,7 +86,7 @@ def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: 
     first = audit(spec(server), result, cache=True)
     server.forget()
     second = audit(spec(server), result, cache=True)
-    afresh = [one for one in result.design.arms if one.name.startswith(("again", "warm"))]
+    afresh = [one for one in result.design.runs if one.name.startswith(("again", "warm"))]
     assert len(server.requests) == sum(len(one.variants) for one in afresh)
     assert estimates(second.card) == estimates(first.card)
 
@@ -176,12 +176,12 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
     audit(judge, result, out=tmp_path, cache=False)
     lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
     listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
-    assert listed == [(turn.arm, turn.variant.name) for turn in result.design.schedule]
+    assert listed == [(turn.run, turn.variant.name) for turn in result.design.schedule]
     warm = [bool(seen.body["temperature"]) for seen in server.requests]
-    assert warm == [turn.arm.startswith("warm") for turn in result.design.schedule]
-    for one in result.design.arms:
+    assert warm == [turn.run.startswith("warm") for turn in result.design.schedule]
+    for one in result.design.runs:
         names = [row["item_id"] for row in read_rows(tmp_path / "runs" / one.name)]
-        assert names == [t.variant.name for t in result.design.schedule if t.arm == one.name]
+        assert names == [t.variant.name for t in result.design.schedule if t.run == one.name]
 
 
 # what is the judge's own --------------------------------------------------------------------------

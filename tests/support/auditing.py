@@ -44,5 +44,5 @@ def spec(server: ChatServer, **settings: Any) -> JudgeSpec:
 
 
 def planned(one: Prepared) -> Counter[tuple[str, str]]:
-    """Arm and name of everything that is to be judged."""
-    return Counter((arm.name, variant.name) for arm in one.design.arms for variant in arm.variants)
+    """Run and name of everything that is to be judged."""
+    return Counter((run.name, variant.name) for run in one.design.runs for variant in run.variants)

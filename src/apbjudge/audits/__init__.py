@@ -1,6 +1,6 @@
-"""Audits of a judge: what is wrong with it, measured without believing it.
+"""Audits of a judge: its faults, measured without relying on its verdicts.
 
-Rows become bases (plans taken as correct), bases become variants of which the truth is known, and
+Rows become bases (plans taken as correct), bases become variants whose truth is known, and
 a judge's responses to them become the measures of probes.
 """
 

@@ -17,7 +17,7 @@ from .outcomes import Cost, Probe
 
 Size = Literal["quick", "full"]
 Verdicts = Literal["own", "enforced"]
-"""Which verdicts of the judge the values are of: its own, or those after what code proves was
+"""The verdicts behind the values: the judge's own, or those after what code proves was
 enforced, as in cards of earlier versions."""
 CARD_VERSION = 1
 _ROUNDING = 1e-9
@@ -30,7 +30,7 @@ class Card:
     Attributes:
         judge: The judge's name.
         settings: Its settings, as in a run's manifest.
-        rows: What its items were made from, in words.
+        rows: The source of its items, in words.
         protocols: Number of bases by protocol.
         origins: Number of bases by origin: ``reference``, ``label`` or ``prediction``.
         left_out: Cases without a base, by reason.
@@ -38,8 +38,8 @@ class Card:
         version: Version of apbjudge.
         fingerprint: Hash of the audit's design: equal for judges that were asked the same.
         probes: The probes in their order.
-        cost: What everything took, each judgement counted once.
-        notes: What readers must know of the whole.
+        cost: The cost of everything, each judgement counted once.
+        notes: Remarks on the whole.
     """
 
     judge: str
@@ -123,7 +123,7 @@ def _adapter() -> TypeAdapter[Card]:
 
 
 def _contradictions(card: Card) -> Iterator[tuple[str, str, object]]:
-    """What types alone do not forbid and no audit writes: place, what was expected, what came."""
+    """Contradictions that types alone allow: place, expected value, value in the file."""
     for p, probe in enumerate(card.probes):
         place = f"probes[{p}]"
         for i, measure in enumerate(probe.measures):

@@ -1,4 +1,4 @@
-"""Two judge cards side by side: which judge does better at what, case by case."""
+"""Two judge cards side by side: the differences between two judges, case by case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LEVEL = 0.999999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSide:
-    """One of two cards, as far as it is shown beside the other."""
+    """One of two cards, as far as it is shown next to the other."""
 
     judge: str
     settings: Mapping[str, Any]
@@ -77,7 +77,7 @@ class CardComparison:
     """Two judges that were asked the same.
 
     Attributes:
-        rows: What the items were made from, in words.
+        rows: The source of the items, in words.
         fingerprint: Hash of the design that both audits followed.
         level: Confidence level of the differences.
         probes: The probes of either card, in the order of the first.
@@ -133,8 +133,8 @@ def compare_cards(first: Card, second: Card) -> CardComparison:
             f"{visible(first.judge)} and {second.verdicts} ones of {visible(second.judge)}: audit "
             "both with the same version"
         )
-    one, other = _measures(first), _measures(second)
-    pairs = [_pair(key[0], one[key], other[key]) for key in one if key in other]
+    a, b = _measures(first), _measures(second)
+    pairs = [_pair(key[0], a[key], b[key]) for key in a if key in b]
     adjusted = adjust([pair.p_value for pair in pairs], method="holm")
     return CardComparison(
         first=_side(first),
@@ -144,9 +144,9 @@ def compare_cards(first: Card, second: Card) -> CardComparison:
         fingerprint=first.fingerprint,
         level=CONFIDENCE_LEVEL,
         probes=tuple(_probes(first, second)),
-        measures=tuple(replace(p, adjusted=a) for p, a in zip(pairs, adjusted, strict=True)),
-        only_first=_only(one, other),
-        only_second=_only(other, one),
+        measures=tuple(replace(p, adjusted=q) for p, q in zip(pairs, adjusted, strict=True)),
+        only_first=_only(a, b),
+        only_second=_only(b, a),
     )
 
 
@@ -157,8 +157,8 @@ def _measures(card: Card) -> Keyed:
     return {(p.name, measure.name): measure for p in card.probes for measure in p.measures}
 
 
-def _only(these: Keyed, those: Keyed) -> tuple[str, ...]:
-    return tuple(f"{probe}: {name}" for probe, name in these if (probe, name) not in those)
+def _only(measures: Keyed, others: Keyed) -> tuple[str, ...]:
+    return tuple(f"{probe}: {name}" for probe, name in measures if (probe, name) not in others)
 
 
 def _side(card: Card) -> CardSide:
@@ -166,13 +166,13 @@ def _side(card: Card) -> CardSide:
 
 
 def _probes(first: Card, second: Card) -> Iterator[ProbePair]:
-    one, other = ({probe.name: probe for probe in card.probes} for card in (first, second))
-    for name, either in (one | other).items():
-        a, b = one.get(name), other.get(name)
+    in_first, in_second = ({p.name: p for p in card.probes} for card in (first, second))
+    for name, probe in (in_first | in_second).items():
+        a, b = in_first.get(name), in_second.get(name)
         yield ProbePair(
             name=name,
-            title=(a or either).title,
-            question=(a or either).question,
+            title=(a or probe).title,
+            question=(a or probe).question,
             first=a.outcome if a else None,
             second=b.outcome if b else None,
             first_because=a.because if a else "",
@@ -201,14 +201,14 @@ def _pair(probe: str, first: Measure, second: Measure) -> MeasurePair:
 
 def _paired(first: Measure, second: Measure) -> tuple[PairedTest, int]:
     """The difference of per-case ratios, and the number of cases that both have one of."""
-    one, other = first.parts, second.parts
-    both = sorted(one.keys() & other.keys())
-    cases = [case for case in both if one[case][1] > 0 and other[case][1] > 0]
+    a, b = first.parts, second.parts
+    both = sorted(a.keys() & b.keys())
+    cases = [case for case in both if a[case][1] > 0 and b[case][1] > 0]
     if not cases:
-        note = "no cases in common" if one and other else "no figures by case"
+        note = "no cases in common" if a and b else "no figures by case"
         empty = nothing(CONFIDENCE_LEVEL, note=note)
         return PairedTest(estimate=empty, p_value=None, method="none", detectable=None), 0
-    parts = np.array([[*one[case], *other[case]] for case in cases])
+    parts = np.array([[*a[case], *b[case]] for case in cases])
     ratios = parts[:, [0, 2]] / parts[:, [1, 3]]
     # shares differ by 1 at most, changes by 2; sums of many parts may pass that by a hair
     widest = 1.0 if first.unit == "share" else 2.0

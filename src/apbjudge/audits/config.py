@@ -13,7 +13,7 @@ from ..judge.config import InputConfig, JudgeSpec
 
 
 class AuditConfig(InputConfig):
-    """What judges are asked in an audit."""
+    """The settings of an audit."""
 
     groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw", **InputConfig.groups}
 

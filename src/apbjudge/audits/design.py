@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much is asked. Every number is a most: a case may give occasion for less.
+    """Numbers of questions; each is a maximum: a case may give occasion for less.
 
     Attributes:
         bases: Plans taken as correct, one a case.
@@ -42,7 +42,7 @@ class Sizes:
         warm: Times they are, at temperature 1.
         shown: Changes of format a base, half of them on a faulty variant.
         padded: Bases that are made longer, each with one of its faulty variants.
-        referred: Bases that are judged beside other references.
+        referred: Bases that are judged with other references.
         blind: Bases that are judged without the reference, each with one of its faulty variants.
         injected: Bases whose faulty variant speaks to the judge.
         payloads: Ways in which it does.
@@ -77,10 +77,10 @@ FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_ba
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """Variants that are judged under the same settings.
+class AuditRun:
+    """Variants that are judged with the same settings, in a run of their own.
 
-    ``name`` is ``main``, or what is changed: ``again-1``, ``warm-1``, ``blind``, ….
+    ``name`` is ``main``, or the name of a change: ``again-1``, ``warm-1``, ``blind``, ….
     """
 
     name: str
@@ -90,53 +90,53 @@ class Arm:
 class AuditTurn(NamedTuple):
     """One judgement of the schedule."""
 
-    arm: str
+    run: str
     variant: Variant
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: fingerprint and schedule are cached
 class AuditDesign:
-    """What is asked: the arms, the main arm first."""
+    """The planned runs of an audit, the main run first."""
 
-    arms: tuple[Arm, ...]
+    runs: tuple[AuditRun, ...]
 
     @property
     def n_judgements(self) -> int:
         """Judgements to be made."""
-        return sum(len(arm.variants) for arm in self.arms)
+        return sum(len(run.variants) for run in self.runs)
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that is asked; equal for audits that ask the same."""
         digest = sha256()
-        for arm in self.arms:
-            digest.update(arm.name.encode())
-            for variant in arm.variants:
+        for run in self.runs:
+            digest.update(run.name.encode())
+            for variant in run.variants:
                 digest.update(orjson.dumps(dict(variant.row), option=orjson.OPT_SORT_KEYS))
         return digest.hexdigest()[:16]
 
     @cached_property
     def schedule(self) -> tuple[AuditTurn, ...]:
-        """The order in which everything is asked, the arms interleaved.
+        """The order in which everything is asked, the runs interleaved.
 
         Cases are blocks in an order drawn by the fingerprint. A block holds all that is asked
-        about its case in any arm, in an order drawn likewise, so that whatever the probes compare
+        about its case in any run, in an order drawn likewise, so that whatever the probes compare
         is asked at nearly the same time: a judge that changes while it is audited changes for both
         sides alike. First in its block comes one of those that show the case as it is: the first
         prompt of a case fills the endpoint's prefix cache for the others.
         """
         rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
         blocks: dict[str, list[AuditTurn]] = {}
-        for arm in self.arms:
-            for variant in arm.variants:
-                blocks.setdefault(variant.case_id, []).append(AuditTurn(arm.name, variant))
+        for run in self.runs:
+            for variant in run.variants:
+                blocks.setdefault(variant.case_id, []).append(AuditTurn(run.name, variant))
         cases = list(blocks)
         rng.shuffle(cases)
         for block in blocks.values():
             rng.shuffle(block)
             plain = next((t.variant.case for t in block if t.variant.role == "base"), None)
             leader = next(
-                (t for t in block if t.arm != BLIND and plain in (None, t.variant.case)), block[0]
+                (t for t in block if t.run != BLIND and plain in (None, t.variant.case)), block[0]
             )
             block.sort(key=lambda turn: turn is not leader)
         return tuple(turn for case in cases for turn in blocks[case])
@@ -152,32 +152,32 @@ def design_audit(
     used = bases[: sizes.bases]
     families = list(_families(used, sizes, seed))
     main: list[Variant] = []
-    for n, one in enumerate(families):
-        main += [one.base.variant, *one.faults]
-        if one.base.origin != "prediction":
-            main += _rotated(harmless(one.base, seed=seed), n, sizes.harmless)
-        main += _format_changes(one, n, sizes, seed)
+    for n, family in enumerate(families):
+        main += [family.base.variant, *family.faults]
+        if family.base.origin != "prediction":
+            main += _rotated(harmless(family.base, seed=seed), n, sizes.harmless)
+        main += _format_changes(family, n, sizes, seed)
         if n < sizes.padded:
-            main += [v for parent in one.parents for v in pad(one.base, parent, seed=seed)]
+            main += [v for parent in family.parents for v in pad(family.base, parent, seed=seed)]
         if n < sizes.referred and not blind:
-            others = [base for base in used if base.item.case_id != one.base.item.case_id]
-            main += other_references(one.base, one.lead, others, seed=seed)
-        if n < sizes.injected and one.lead is not None:
-            main += inject(one.base, one.lead, seed=seed, n=sizes.payloads, turn=n)
+            others = [base for base in used if base.item.case_id != family.base.item.case_id]
+            main += other_references(family.base, family.lead, others, seed=seed)
+        if n < sizes.injected and family.lead is not None:
+            main += inject(family.base, family.lead, seed=seed, n=sizes.payloads, turn=n)
     predictions = predictions[: sizes.predictions or (0 if bases else 2 * sizes.bases)]
     main += predictions
     unique = {variant.name: variant for variant in main}
-    arms = [Arm(name=MAIN, variants=tuple(unique.values()))]
-    repeated = tuple(v for one in families[: sizes.repeated] for v in one.parents)
+    runs = [AuditRun(name=MAIN, variants=tuple(unique.values()))]
+    repeated = tuple(v for family in families[: sizes.repeated] for v in family.parents)
     if not bases:  # replies that are no plans: nothing can be planted in them
         repeated = tuple(predictions[: 2 * sizes.repeated])
-    arms += [Arm(name=f"{AGAIN}-{k + 1}", variants=repeated) for k in range(sizes.again)]
-    arms += [Arm(name=f"{WARM}-{k + 1}", variants=repeated) for k in range(sizes.warm)]
+    runs += [AuditRun(name=f"{AGAIN}-{k + 1}", variants=repeated) for k in range(sizes.again)]
+    runs += [AuditRun(name=f"{WARM}-{k + 1}", variants=repeated) for k in range(sizes.warm)]
     if not blind:
-        with_reference = [one for one in families if one.base.item.reference is not None]
-        shown = tuple(v for one in with_reference[: sizes.blind] for v in one.parents)
-        arms.append(Arm(name=BLIND, variants=shown))
-    return AuditDesign(arms=tuple(arm for arm in arms if arm.variants))
+        with_reference = [family for family in families if family.base.item.reference is not None]
+        blinded = tuple(v for family in with_reference[: sizes.blind] for v in family.parents)
+        runs.append(AuditRun(name=BLIND, variants=blinded))
+    return AuditDesign(runs=tuple(run for run in runs if run.variants))
 
 
 class _Family(NamedTuple):
@@ -198,14 +198,14 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
-        left = list(plant(base, seed=seed)) if base.origin != "prediction" else []
+        unused = list(plant(base, seed=seed)) if base.origin != "prediction" else []
         if base.rubric.shape == "flags" and not base.rubric.rule_codes:
             # what a rubric has no code for it may not count as a fault
-            left = [fault for fault in left if fault.truth.codes]
+            unused = [fault for fault in unused if fault.truth.codes]
         chosen = list[Variant]()
-        while left and len(chosen) < sizes.faults:
-            fault = min(left, key=lambda v: (codes[_code(v)], kinds[v.kind], rng.random()))
-            left.remove(fault)
+        while unused and len(chosen) < sizes.faults:
+            fault = min(unused, key=lambda v: (codes[_code(v)], kinds[v.kind], rng.random()))
+            unused.remove(fault)
             chosen.append(fault)
             codes[_code(fault)] += 1
             kinds[fault.kind] += 1
@@ -224,9 +224,9 @@ def _code(fault: Variant) -> str:
     return ",".join(sorted(fault.truth.codes or ()))
 
 
-def _format_changes(one: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:
+def _format_changes(family: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:
     """Each change of format once: on the base, or on the leading fault, in turn."""
-    variants = [v for parent in one.parents for v in change_format(one.base, parent, seed=seed)]
+    variants = [v for p in family.parents for v in change_format(family.base, p, seed=seed)]
     kinds = list(dict.fromkeys(v.kind for v in variants))
     for k, kind in enumerate(_rotated(kinds, n, sizes.shown)):
         of_kind = [v for v in variants if v.kind == kind]

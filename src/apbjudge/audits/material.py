@@ -1,4 +1,4 @@
-"""What an audit is made from: rows, labels or another judge's verdicts, and the shipped cases."""
+"""Material of an audit: rows, labels or another judge's verdicts, and the shipped cases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .probes import leaks
 from .variants import UNKNOWN, Truth, Variant
 
 Truths = Mapping[Key, Truth]
-"""What is known of predictions, by item id and tested model; None where a label names none."""
+"""Truths about predictions, by item id and tested model; None where a label names none."""
 
 SPARE = 2
 """Cases looked at for each base that is wanted: of some, no base can be made."""
@@ -46,7 +46,7 @@ def shipped(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Where the truth about predictions comes from.
+    """The truth about predictions, with its source.
 
     Attributes:
         baseline: Their origin in words, such as ``human labels``.
@@ -65,16 +65,16 @@ NOTHING_KNOWN = Known(truths={}, baseline="nothing", are_labels=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What an audit asks about.
+    """The plans and predictions that an audit asks about.
 
     Attributes:
-        name: Where it comes from, in words.
+        name: Its source, in words.
         left_out: Cases without a base, by reason.
-        predictions: Predictions as they came of which something is known, whole cases at a time.
+        predictions: Unchanged predictions whose truth is known, whole cases at a time.
         leaks: The result of the probe of the input.
         n_rows: Rows read.
         bad_rows: Rows that could not be used.
-        n_known: Predictions of which something is known.
+        n_known: Predictions whose truth is known.
         roots: Folders that pictures may lie in.
     """
 
@@ -169,7 +169,7 @@ class _Index:
             yield from (entry for entry in chosen if isinstance(entry, JudgeTask))
 
     def truths(self, known: Truths) -> dict[Key, Truth]:
-        """What is known of each prediction; a truth that names no model counts for a lone one."""
+        """The truth about each prediction; a truth that names no model counts for a lone one."""
         truths: dict[Key, Truth] = {}
         for item, models in self.models.items():
             for model in models:
@@ -188,7 +188,7 @@ def gather(
     seed: int,
     note: Callable[[str], None],
 ) -> Material:
-    """Reads the rows twice: once to see what is there, once for the cases that are sampled.
+    """Reads the rows twice: first all of them, then those of the sampled cases.
 
     ``note`` gets a message on each row that can't be used.
 
@@ -201,14 +201,14 @@ def gather(
     deque(tasks, maxlen=0)  # what is left of them where the probe failed
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
-    wanted = cases[: SPARE * n_bases]
+    selected = cases[: SPARE * n_bases]
     truths = index.truths(known.truths)
     passed = {
         (item, model)
         for (item, model), truth in truths.items()
         if truth.is_correct and known.are_labels and model is not None
     }
-    bases = find_bases(index.tasks(wanted), passed, unlabelled=not truths)
+    bases = find_bases(index.tasks(selected), passed, unlabelled=not truths)
     predictions: list[Variant] = []
     for task in index.tasks(cases) if n_predictions and (truths or not bases.bases) else ():
         item = task.item
@@ -222,7 +222,7 @@ def gather(
         reasons = "; ".join(f"{n} cases: {reason}" for reason, n in bases.left_out.items())
         raise InputError(f"{source.name}: no case can be used ({reasons or 'no readable row'})")
     chosen = sorted(
-        bases.bases, key=lambda b: (b.origin == "prediction", wanted.index(b.item.case_id))
+        bases.bases, key=lambda b: (b.origin == "prediction", selected.index(b.item.case_id))
     )
     return Material(
         name=source.name,

@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 Outcome = Literal["passes", "fails", "could not tell"]
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
-"""How a value reads: a share in percent, a difference of shares in points, a plain number."""
+"""The form of a value: a share in percent, a difference of shares in points, a plain number."""
 Parts = Mapping[str, tuple[float, float]]
 """By case: what it adds above and below the line of a ratio."""
 
@@ -73,7 +73,7 @@ class ProbeMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a probe took; replies that several probes use are counted in each of them.
+    """The cost of a probe; replies that several probes use are counted in each of them.
 
     Attributes:
         calls: Calls made in the sessions of this audit.
@@ -116,8 +116,8 @@ class ProbeTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exhibit:
-    """An item behind an outcome: the variant's name, its arm, and what happened in a sentence."""
+class ProbeItem:
+    """An item behind an outcome: the variant's name, its run (``arm``), and a sentence on it."""
 
     name: str
     arm: str
@@ -131,7 +131,7 @@ class Probe:
     Attributes:
         name: Machine name, such as ``faults``.
         exhibits: Items that speak against the judge, at most LISTED of ``n_exhibits``.
-        notes: What readers must know of how the values came about.
+        notes: Remarks for readers on the origin of the values.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Probe:
     measures: tuple[Measure, ...] = ()
     figures: tuple[ProbeMetric, ...] = ()
     tables: tuple[ProbeTable, ...] = ()
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[ProbeItem, ...] = ()
     n_exhibits: int = 0
     cost: Cost = field(default_factory=Cost)
     notes: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSpec:
-    """What a probe asks, and how its result is put together."""
+    """Name and question of a probe; makes its result."""
 
     name: str
     title: str
@@ -178,14 +178,14 @@ class ProbeSpec:
         Args:
             measures: From ``decide``.
             used: The judgements that were used, for the cost.
-            figures: Shown beside the measures.
+            figures: Shown next to the measures.
             tables: Breakdowns.
             exhibits: Judgements that speak against the judge, each with a sentence.
-            notes: What readers must know.
+            notes: Remarks for readers.
             because: The reason in place of the one that the measures give.
         """
         outcome, reason = outcome_of(measures)
-        listed = [Exhibit(name=r.variant.name, arm=r.arm, what=what) for r, what in exhibits]
+        listed = [ProbeItem(name=r.variant.name, arm=r.run, what=what) for r, what in exhibits]
         return Probe(
             name=self.name,
             title=self.title,
@@ -217,7 +217,7 @@ def contained(spec: ProbeSpec, take: Callable[[], Probe]) -> Probe:
 
 
 def decide(measures: Iterable[TakeMeasure | None]) -> tuple[Measure, ...]:
-    """Takes the measures of a probe at the level that follows from their number; None is none."""
+    """Takes the measures of a probe at the level that follows from their number; skips None."""
     listed = [take for take in measures if take is not None]
     level = level_for(len(listed))
     return tuple(take(level) for take in listed)
@@ -245,8 +245,8 @@ def measured(
         estimate: The value with its interval.
         side: On which side of the limit a sound judge is.
         limit: The limit.
-        parts: What each case adds.
-        unit: How it reads.
+        parts: The contribution of each case.
+        unit: Its form.
         clears_only: Whether it can clear a judge but not convict it.
     """
     outcome = _outcome(estimate, side, limit)
@@ -298,14 +298,14 @@ def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
         return None
     if value in _WITHOUT_SPREAD.get(estimate.method, (0.0, 1.0)):
         z, gap = t_quantile(0.5 + estimate.level / 2, max(1000, n)), min(map(abs, gaps))
-        wanted = (
+        target = (
             z * sqrt(2) / gap if estimate.method in _WITHOUT_SPREAD else z * z * (1 - gap) / gap
         )
     else:
         worst = max((high - value) / gap if gap > 0 else (low - value) / gap for gap in gaps)
-        wanted = n * worst * worst
-    whole = max(n + 1, ceil(wanted))
-    return whole if whole <= MOST_NEEDED else None
+        target = n * worst * worst
+    needed = max(n + 1, ceil(target))
+    return needed if needed <= MOST_NEEDED else None
 
 
 def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
@@ -350,8 +350,8 @@ def amount(unit: Unit, value: float | None) -> str:
 
 
 def cost_of(responses: Iterable[Response]) -> Cost:
-    """What judgements took, each counted once."""
-    unique = {(r.arm, r.variant.name): r for r in responses}.values()
+    """The cost of judgements, each counted once."""
+    unique = {(r.run, r.variant.name): r for r in responses}.values()
     known = [r.cost_usd for r in unique if r.cost_usd is not None]
     return Cost(
         judgements=len(unique),

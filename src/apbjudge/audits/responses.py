@@ -19,10 +19,10 @@ from ..statistics.sample import Sample
 from .variants import Role, Variant
 
 MAIN = "main"
-"""The arm with the judge's own settings; others are named for what they change."""
+"""The run with the judge's own settings; others are named for what they change."""
 
 AGAIN, WARM, BLIND = "again", "warm", "blind"
-"""Arms: the same once more (``again-1``, …), at a temperature above 0 (``warm-1``, …), without the
+"""Runs: the same once more (``again-1``, …), at a temperature above 0 (``warm-1``, …), without the
 reference."""
 
 LONG_LIST = 30
@@ -51,7 +51,7 @@ class Response:
     """
 
     variant: Variant
-    arm: str = MAIN
+    run: str = MAIN
     is_correct: bool | None
     grade: float | None = None
     flags: frozenset[ErrorCode] | None = None
@@ -71,13 +71,13 @@ class Response:
 
     @property
     def is_scored(self) -> bool:
-        """Whether there is a verdict."""
+        """True if there is a verdict."""
         return self.is_correct is not None
 
 
 def response_of(
     variant: Variant,
-    arm: str,
+    run: str,
     judgement: Verdict | Unscored,
     *,
     evidence: bool = False,
@@ -86,8 +86,8 @@ def response_of(
     """A judgement as the probes see it.
 
     Args:
-        variant: What was judged.
-        arm: Under which settings.
+        variant: The variant that was judged.
+        run: Under which settings.
         judgement: The judgement.
         evidence: Whether the judge was shown what code proves, and that was enforced.
         turn: Position in the audit's schedule; None where the order is not known.
@@ -99,7 +99,7 @@ def response_of(
         length = f"{LONG_LIST} or more" if n_tools >= LONG_LIST else f"fewer than {LONG_LIST}"
     common: dict[str, Any] = {
         "variant": variant,
-        "arm": arm,
+        "run": run,
         "is_proven": is_proven,
         "is_informed": is_proven and evidence,
         "turn": turn,
@@ -130,29 +130,29 @@ Pair = tuple[Response, Response]
 
 @dataclass(frozen=True)
 class AuditResponses:
-    """The responses of every arm of an audit."""
+    """The responses of every run of an audit."""
 
     all: tuple[Response, ...]
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Response]:
-        return {(r.arm, r.variant.name): r for r in self.all}
+        return {(r.run, r.variant.name): r for r in self.all}
 
     @cached_property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms that were asked, in order."""
-        return tuple(dict.fromkeys(r.arm for r in self.all))
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs that were asked, in order."""
+        return tuple(dict.fromkeys(r.run for r in self.all))
 
     @cached_property
-    def _arms_by_stem(self) -> dict[str, list[str]]:
+    def _runs_by_stem(self) -> dict[str, list[str]]:
         stems: dict[str, list[str]] = {}
-        for arm in self.arms:
-            stems.setdefault(arm.rpartition("-")[0], []).append(arm)
+        for run in self.runs:
+            stems.setdefault(run.rpartition("-")[0], []).append(run)
         return stems
 
-    def arms_of(self, stem: str) -> list[str]:
-        """The arms ``stem-1``, ``stem-2``, … that were asked."""
-        return self._arms_by_stem.get(stem, [])
+    def runs_of(self, stem: str) -> list[str]:
+        """The runs ``stem-1``, ``stem-2``, … that were asked."""
+        return self._runs_by_stem.get(stem, [])
 
     @property
     def labelled(self) -> list[Response]:
@@ -160,45 +160,45 @@ class AuditResponses:
         scored = self.scored("prediction")
         return [r for r in scored if r.variant.truth.is_correct is not None]
 
-    def find(self, name: str, arm: str = MAIN) -> Response | None:
+    def find(self, name: str, run: str = MAIN) -> Response | None:
         """The response to a variant, None where it was not asked."""
-        return self._by_name.get((arm, name))
+        return self._by_name.get((run, name))
 
     def asked(self, *roles: Role) -> list[Response]:
-        """Everything of the main arm with one of these roles, scored or not."""
-        return [r for r in self.all if r.arm == MAIN and r.variant.role in roles]
+        """Everything of the main run with one of these roles, scored or not."""
+        return [r for r in self.all if r.run == MAIN and r.variant.role in roles]
 
     def scored(self, *roles: Role) -> list[Response]:
-        """Everything of the main arm with one of these roles that has a verdict."""
+        """Everything of the main run with one of these roles that has a verdict."""
         return [r for r in self.asked(*roles) if r.is_scored]
 
     def pairs(self, *roles: Role) -> list[Pair]:
-        """Variants of these roles in the main arm, each with its parent; both have a verdict."""
+        """Variants of these roles in the main run, each with its parent; both have a verdict."""
         rows = [(r, self.find(r.variant.parent or "")) for r in self.scored(*roles)]
         return [(r, parent) for r, parent in rows if parent is not None and parent.is_scored]
 
-    def across(self, arm: str) -> list[Pair]:
-        """Responses in another arm, each with that of the main arm to the same variant; scored."""
-        rows = [(r, self.find(r.variant.name)) for r in self.all if r.arm == arm and r.is_scored]
+    def across(self, run: str) -> list[Pair]:
+        """Responses in another run, each with that of the main run to the same variant; scored."""
+        rows = [(r, self.find(r.variant.name)) for r in self.all if r.run == run and r.is_scored]
         return [(r, main) for r, main in rows if main is not None and main.is_scored]
 
     def repeats(self, stem: str, *, with_main: bool) -> list[list[Response]]:
-        """Responses to the same variant under the arms ``stem-1``, ``stem-2``, …; two at least.
+        """Responses to the same variant under the runs ``stem-1``, ``stem-2``, …; two at least.
 
         Args:
             stem: ``again`` or ``warm``.
-            with_main: Whether the main arm's response is one of them.
+            with_main: Whether the main run's response is one of them.
         """
-        arms = self.arms_of(stem)
-        wanted = [MAIN, *arms] if with_main else arms
-        names = dict.fromkeys(r.variant.name for r in self.all if r.arm in arms)
-        groups = [[self.find(name, arm) for arm in wanted] for name in names]
+        runs = self.runs_of(stem)
+        selected = [MAIN, *runs] if with_main else runs
+        names = dict.fromkeys(r.variant.name for r in self.all if r.run in runs)
+        groups = [[self.find(name, run) for run in selected] for name in names]
         scored = [[r for r in group if r and r.is_scored] for group in groups]
         return [group for group in scored if len(group) > 1]
 
 
 def sample_of(responses: Sequence[Response]) -> Sample:
-    """How judgements were sampled: those of one case together."""
+    """The sample of judgements, with the cases as clusters."""
     numbers: dict[str, int] = {}
     clusters = [numbers.setdefault(r.variant.case_id, len(numbers)) for r in responses]
     return Sample(clusters=np.array(clusters, dtype=np.int64))

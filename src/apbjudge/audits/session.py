@@ -46,14 +46,14 @@ SEED_STEP = 1000
 """Apart in seed that replies at temperature 1 are: more than a judge has samples."""
 
 SCHEDULE = "schedule.jsonl"
-"""File of an audit's folder: arm and name of every judgement in the order of asking."""
+"""File of an audit's folder: run and name of every judgement in the order of asking."""
 FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
-"""What an audit writes into its folder, beside its rows and runs."""
+"""Files that an audit writes into its folder, besides its rows and runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What is about to be asked.
+    """An audit before its first question.
 
     Attributes:
         rubric: The user's own rubric; None for each protocol's default.
@@ -92,7 +92,7 @@ class Audit(Shown):
 
 
 def sizes_of(config: AuditConfig) -> Sizes:
-    """How much is asked."""
+    """The numbers of questions."""
     sizes = QUICK if config.quick else FULL
     if config.bases is None:
         return sizes if config.quick or config.rows else sizes.for_bases(N_SHIPPED)
@@ -108,7 +108,7 @@ def sizes_of(config: AuditConfig) -> Sizes:
 def prepare(
     spec: JudgeSpec, config: AuditConfig, *, note: Callable[[str], None] = lambda message: None
 ) -> Prepared:
-    """What an audit will ask; nothing is asked.
+    """Prepares an audit; nothing is asked.
 
     Args:
         spec: The judge.
@@ -203,13 +203,13 @@ def audit(
         folder, design = Path(path), prepared.design
         _claim(folder, design.fingerprint, overwrite=overwrite)
         turns = enumerate(design.schedule)
-        schedule = ({"turn": n, "arm": t.arm, "name": t.variant.name} for n, t in turns)
+        schedule = ({"turn": n, "arm": t.run, "name": t.variant.name} for n, t in turns)
         write_rows(folder / SCHEDULE, schedule)
         runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
         responses = AuditResponses(all=tuple(_responses(design, spec, runs)))
         unseen = Counter[str]()
-        for of_arm in runs.values():
-            unseen.update(of_arm.summary.totals.unseen)
+        for finished in runs.values():
+            unseen.update(finished.summary.totals.unseen)
         card = card_of(spec, prepared, responses, unseen=unseen)
         if out is not None:
             _write_results(folder, design, card)
@@ -237,7 +237,7 @@ def forecast_audit(
         cache: As for ``audit``.
 
     Returns:
-        Calls, tokens, price and time of all arms together.
+        Calls, tokens, price and time of all runs together.
 
     Raises:
         OptionError: If the folder holds another audit.
@@ -245,9 +245,9 @@ def forecast_audit(
     resources = Resources(cache=cache_folder(wanted=cache, client=None))
     with nullcontext(out) if out and _is_folder(out) else TemporaryDirectory() as folder:
         runs: list[RunConfig] = []
-        for arm in prepared.design.arms:
-            rows = [dict(variant.row) for variant in arm.variants]
-            home = Path(folder) / "runs" / arm.name
+        for run in prepared.design.runs:
+            rows = [dict(variant.row) for variant in run.variants]
+            home = Path(folder) / "runs" / run.name
             runs.append(_run(home, prepared, spec, resources, rows))
         return forecast_runs(runs, is_input=False)
 
@@ -266,9 +266,9 @@ def _run(
     resources: Resources,
     rows: Path | list[dict[str, Any]],
 ) -> RunConfig:
-    """The run of an arm, in a folder of its name."""
-    arm = home.name
-    if arm.startswith((AGAIN, WARM)) and resources.cache is not None:
+    """A run of the audit, in a folder of its name."""
+    name = home.name
+    if name.startswith((AGAIN, WARM)) and resources.cache is not None:
         # a reply of its own, not the first one's
         resources = replace(resources, cache=home / "cache")
     source = ItemSource(
@@ -280,16 +280,16 @@ def _run(
     return RunConfig(
         folder=home,
         source=source,
-        spec=spec_of(spec, arm),
+        spec=spec_of(spec, name),
         resources=resources,
         more_identity={"audit": prepared.design.fingerprint},
     )
 
 
-def spec_of(spec: JudgeSpec, arm: str) -> JudgeSpec:
-    """The judge's settings in an arm."""
-    stem, _, number = arm.rpartition("-")
-    if arm == BLIND:
+def spec_of(spec: JudgeSpec, run: str) -> JudgeSpec:
+    """The judge's settings in a run of the audit."""
+    stem, _, number = run.rpartition("-")
+    if run == BLIND:
         return spec.model_copy(update={"blind": True})
     if stem == WARM:
         seed = None if spec.seed is None else spec.seed + SEED_STEP * int(number)
@@ -306,34 +306,34 @@ def _judge(
     *,
     overwrite: bool,
 ) -> dict[str, Run]:
-    """Lets the judge answer everything, the arms interleaved: an ordinary run for each."""
+    """Lets the judge answer everything in ordinary runs, interleaved."""
     schedule = prepared.design.schedule
-    names = [arm.name for arm in prepared.design.arms]
+    names = [run.name for run in prepared.design.runs]
     configs: list[RunConfig] = []
     for name in names:
         rows = folder / "rows" / f"{name}.jsonl"
-        of_arm = (turn.variant for turn in schedule if turn.arm == name)
-        write_rows(rows, (dict(variant.row) for variant in of_arm))
+        variants = (turn.variant for turn in schedule if turn.run == name)
+        write_rows(rows, (dict(variant.row) for variant in variants))
         run = _run(folder / "runs" / name, prepared, spec, resources, rows)
         configs.append(replace(run, events=events, overwrite=overwrite))
     if not configs:
         return {}
-    turns = [names.index(turn.arm) for turn in schedule]
+    turns = [names.index(turn.run) for turn in schedule]
     runs = carry_out(configs, lambda logs: run_judges(judges_of(configs), configs, logs, turns))
     return dict(zip(names, runs, strict=True))
 
 
 def _responses(design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run]) -> Iterator[Response]:
-    """Every judgement in the order of the design: which reply came first must not show."""
-    turns = {(turn.arm, turn.variant.name): n for n, turn in enumerate(design.schedule)}
+    """Every judgement in the order of the design, so that the order of replies has no effect."""
+    turns = {(turn.run, turn.variant.name): n for n, turn in enumerate(design.schedule)}
     evidence = spec.evidence and not spec.is_static
-    for arm in design.arms:
-        by_name = {judgement.item_id: judgement for judgement in runs[arm.name].judgements}
-        for variant in arm.variants:
+    for run in design.runs:
+        by_name = {judgement.item_id: judgement for judgement in runs[run.name].judgements}
+        for variant in run.variants:
             if variant.name in by_name:
-                turn = turns[arm.name, variant.name]
+                turn = turns[run.name, variant.name]
                 judgement = by_name[variant.name]
-                yield response_of(variant, arm.name, judgement, evidence=evidence, turn=turn)
+                yield response_of(variant, run.name, judgement, evidence=evidence, turn=turn)
 
 
 def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
@@ -367,7 +367,7 @@ def _make(folder: Path) -> None:
 
 
 def _fingerprint(manifest: Path) -> str | None:
-    """Hash of what an audit asked, from a run of it; None where there is none to be read."""
+    """The fingerprint of an audit, from a run of it; None where none can be read."""
     try:
         return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -396,10 +396,10 @@ def _write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
-    """Writes what a reader of the audit needs beside the runs: variants and card."""
+    """Writes the variants and the card, which readers of the audit need besides the runs."""
     write_rows(
         folder / "variants.jsonl",
-        ({"arm": arm.name, **v.to_json()} for arm in design.arms for v in arm.variants),
+        ({"arm": run.name, **v.to_json()} for run in design.runs for v in run.variants),
     )
     _write_json(folder / "card.json", card.to_json())
 
@@ -484,7 +484,7 @@ def _notes(
 
 
 def _planting_notes(material: Material, responses: AuditResponses) -> Iterator[str]:
-    """Why no faults are planted, where rows or rubric don't allow any."""
+    """The reason why no faults are planted, where rows or rubric don't allow any."""
     codes = {code for base in material.bases for code in base.rubric.codes}
     why = "no row has a plan to plant them in"
     if material.bases:

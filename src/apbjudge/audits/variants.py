@@ -1,4 +1,4 @@
-"""What is judged in an audit, and what is true of it."""
+"""Variants: the rows that are judged in an audit, with the truth about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Role = Literal[
     "prediction",
 ]
 """Why a variant is judged: a plan taken as correct, one with a planted fault, one changed in a way
-that must not matter, one shown in another way, one made longer, one beside another reference, one
+that must not matter, one shown in another way, one made longer, one with another reference, one
 that speaks to the judge, its twin that says something idle instead, a prediction as it came."""
 
 Severity = Literal["minor", "major", "fatal"]
@@ -33,7 +33,7 @@ OWN_FIELDS = frozenset({"id", "model_response"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What is known of a variant, by construction or from a label.
+    """The truth about a variant, by construction or from a label.
 
     Attributes:
         is_correct: None where it is not known (a prediction without label).
@@ -53,11 +53,11 @@ class Truth:
 
 
 CORRECT = Truth(is_correct=True, codes=frozenset())
-"""What is true of a base under a protocol with codes."""
+"""The truth about a base under a protocol with codes."""
 PASSES = Truth(is_correct=True)
-"""What is true of a base under a protocol without codes."""
+"""The truth about a base under a protocol without codes."""
 UNKNOWN = Truth(is_correct=None)
-"""What is known of a prediction that nobody has judged."""
+"""The truth about a prediction that nobody has judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +66,12 @@ class Variant:
 
     Attributes:
         name: Unique in the audit; the row's id.
-        kind: What was done, such as ``drop-call``; ``base`` for a base.
+        kind: The change, such as ``drop-call``; ``base`` for a base.
         parent: Name of the variant that it differs from in this one point; None for a base and
             for a prediction.
         case_id: Case, the cluster of all intervals.
         row: The row to be judged.
-        what: One sentence: what was changed, and where.
+        what: The change and its place, in one sentence.
         severity: Of a planted fault, None of all else.
         tags: Whatever a probe tells variants apart by, such as the language of a payload.
     """
@@ -102,7 +102,7 @@ class Variant:
         return {name: value for name, value in self.row.items() if name not in OWN_FIELDS}
 
     def to_json(self) -> dict[str, Any]:
-        """What was done and what is true of it, without the row, in JSON values."""
+        """Change and truth, without the row, in JSON values."""
         names = ("name", "role", "kind", "parent", "case_id", "what", "severity")
         truth = self.truth
         return {name: getattr(self, name) for name in names} | {

@@ -1,1 +1,1 @@
-"""How far judges can be trusted: runs and human labels in, reliability and label plans out."""
+"""Reliability of judges and plans for labels, from runs and human labels."""

@@ -155,7 +155,7 @@ def _exists(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What is the same for all judges."""
+    """The values that are the same for all judges."""
 
     config: CalibrationConfig
     labels: Labels
@@ -166,8 +166,8 @@ class _Shared:
 
 def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliability:
     matched = match(run, shared.labels, problems)
-    wanted = (*shared.config.by, shared.config.cluster)
-    run = with_columns(run, wanted, shared.labels.path, shared.labels.keys)
+    names = (*shared.config.by, shared.config.cluster)
+    run = with_columns(run, names, shared.labels.path, shared.labels.keys)
     if run.foreign is not None:
         return _foreign_reliability(shared, run, matched)
     clusters = run.clusters(shared.config.cluster)
@@ -183,7 +183,7 @@ def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliabi
 
 
 def _foreign_reliability(shared: _Shared, run: JudgedRun, matched: Matched) -> Reliability:
-    """Of judgements of another tool, whose scores are fractions of their scale."""
+    """The reliability of another tool's judgements, whose scores are fractions of their scale."""
     foreign, human = run.foreign, matched.human
     levels = LEVELS if foreign is None or foreign.scale.role != "score" else foreign.scale.levels
     if foreign is not None and foreign.scale.kind == "ordinal":
@@ -226,7 +226,7 @@ class _Calibrating:
             groups=tuple(self.groups()),
             category=self.category(),
             between=self.between(),
-            stand_in=self.stand_in(),
+            stand_in=self.annotator_test(),
             diversity=self.diversity(),
             self_evaluation=self.self_evaluation(),
             corrected=tuple(self.corrected()),
@@ -236,13 +236,13 @@ class _Calibrating:
         )
 
     def named(self, field: str) -> str:
-        """What a field of labels is called in files of other tools."""
+        """The name of a field of labels in files of other tools."""
         names = {"is_correct": "verdict", "category": "class"}
         return field if self.run.foreign is None else names.get(field, field)
 
     @property
     def cluster(self) -> str:
-        """What is sampled together; items, where another tool's rows name no case."""
+        """The column of clusters; items, where another tool's rows name no case."""
         name, foreign = self.config.cluster, self.run.foreign
         if foreign is None or name != "case_id":
             return name
@@ -262,7 +262,7 @@ class _Calibrating:
 
     @cached_property
     def judged(self) -> Scores:
-        """What the judge says of the labelled rows."""
+        """The judge's scores of the labelled rows."""
         return self.run.table.scores_at(self.rows)
 
     def preferences(self) -> Preferences | None:
@@ -297,7 +297,7 @@ class _Calibrating:
 
     @property
     def is_picked(self) -> bool:
-        """Whether somebody chose the labelled items, so that nothing can be inferred."""
+        """True if somebody chose the labelled items, so that nothing can be inferred."""
         return self.config.design == "hand-picked"
 
     def between(self) -> BetweenRaters | None:
@@ -311,13 +311,13 @@ class _Calibrating:
             )
         return bare_raters(result) if self.is_picked else result
 
-    def stand_in(self) -> AltTest | None:
+    def annotator_test(self) -> AltTest | None:
         if len(self.raters) < 2 or self.is_picked:
             return None
         epsilon, level = self.config.epsilon, self.settings.level
         if self.scaled is not None:
             raters = self.matched.raters
-            return self.scaled.stand_in(self.judged, raters, self.sample, epsilon=epsilon)
+            return self.scaled.annotator_test(self.judged, raters, self.sample, epsilon=epsilon)
         return ratings_annotator_test(
             self.judge, self.raters, self.sample, epsilon=epsilon, level=level
         )
@@ -344,7 +344,7 @@ class _Calibrating:
 
     @cached_property
     def sample(self) -> Sample:
-        """How the labelled rows were sampled."""
+        """The sampling of the labelled rows."""
         clusters = None if self.clusters is None else self.clusters[self.rows]
         plan = self.planned
         if plan is None:
@@ -377,7 +377,7 @@ class _Calibrating:
         return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
-        """Values of a column, and where among some rows they occur; the missing one last."""
+        """Values of a column with their positions among some rows; the missing one last."""
         codes, labels = self.run.column(name, "--by")
         codes = codes if rows is None else codes[rows]
         present: dict[str | None, int] = {labels[at]: at for at in set(codes.tolist())}
@@ -478,7 +478,7 @@ class _Calibrating:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """What parts are made by; preferences also by pair of systems."""
+        """The fields of the breakdown; of preferences also the pair of systems."""
         pair = ("pair",) if self.config.pairwise and "pair" in self.run.own else ()
         return tuple(dict.fromkeys((*pair, *self.config.by)))
 
@@ -509,7 +509,7 @@ class _Calibrating:
             yield f"{self.matched.n_unmatched} labelled items have no judgement here."
 
     def label_notes(self) -> Iterator[str]:
-        """What must be said of the labels themselves."""
+        """Remarks on the labels themselves."""
         labels = self.shared.labels
         if labels.n_contradictions:
             yield (

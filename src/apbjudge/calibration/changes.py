@@ -1,4 +1,4 @@
-"""Two runs item by item: what changed from the first to the second, worst first."""
+"""Two runs item by item: the changes from the first to the second, worst first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: Mapping[ChangeKind, str] = {
     "grade": "same verdict, another grade",
     "diagnosis": "same verdict and grade, other error codes or another category",
 }
-"""How an item can change, and what that means."""
+"""The ways in which an item can change, with their meaning."""
 
 _BY_ITEM = "each run has one tested model, and they differ: items are paired by id alone"
 
@@ -86,7 +86,7 @@ class VerdictChange:
 
     @property
     def is_now_wrong(self) -> bool | None:
-        """Whether the second run left the humans' verdict; None without label or change of it."""
+        """True if the second run left the humans' verdict; None without label or change."""
         pair = (self.before.is_correct, self.after.is_correct)
         if self.human is None or None in pair or pair[0] == pair[1]:
             return None
@@ -94,7 +94,7 @@ class VerdictChange:
 
     @property
     def moved(self) -> float:
-        """By how much the grade moved; 0 where one of them is missing."""
+        """The distance between the grades; 0 where one of them is missing."""
         a, b = self.before.grade, self.after.grade
         return 0.0 if a is None or b is None else abs(a - b)
 
@@ -124,7 +124,7 @@ class Changes:
 
     @property
     def is_of_two_models(self) -> bool:
-        """Whether the runs are on two tested models' responses, paired by item alone."""
+        """True if the runs are on two tested models' responses, paired by item alone."""
         return bool(self.note)
 
     @property
@@ -188,7 +188,7 @@ def find_changes(
 def change_of(
     item_id: str, protocol: str, before: ItemScore, after: ItemScore, *, human: bool | None
 ) -> VerdictChange | None:
-    """What changed on an item; None for nothing.
+    """The change of an item; None for no change.
 
     Args:
         item_id: The item.
@@ -218,7 +218,7 @@ def _kind(a: ItemScore, b: ItemScore) -> ChangeKind | None:
 
 
 def worst_first(changes: Iterable[VerdictChange]) -> tuple[VerdictChange, ...]:
-    """In the order of ``Changes.items``; ties by item and tested model."""
+    """Sorts changes in the order of ``Changes.items``; ties by item and tested model."""
     order = list(KINDS)
 
     def rank(change: VerdictChange) -> tuple[Any, ...]:

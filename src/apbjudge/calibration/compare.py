@@ -38,7 +38,7 @@ from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 _DECIMALS = 4
-"""Of scores of other tools."""
+"""Decimals of scores of other tools."""
 
 
 @takes(config=CompareConfig)
@@ -70,20 +70,20 @@ def compare(config: CompareConfig) -> Comparison:
 def _read(
     config: CompareConfig, problems: Problems
 ) -> tuple[tuple[JudgedRun, JudgedRun], tuple[str, ...]]:
-    """Both runs, read once where they are one; and which columns were read as what."""
+    """Both runs, read once where they are one, and notes on the columns that were read."""
     run_a, run_b, tested_models = config.run_a, config.run_b, config.tested_models
     if len(tested_models) > 2 or len(config.judges) > 2:
         name = "tested-model" if len(tested_models) > 2 else "judges"
         got = ", ".join(tested_models if len(tested_models) > 2 else config.judges)
         raise OptionError(f"--{name}: expected one or two names, got {got}")
-    ones, notes = _runs_of(run_a, problems)
-    others = ones
+    runs_a, notes = _runs_of(run_a, problems)
+    runs_b = runs_a
     if judgements_path(run_a).resolve() != judgements_path(run_b).resolve():
-        others, more = _runs_of(run_b, problems)
+        runs_b, more = _runs_of(run_b, problems)
         notes += more
-    elif len(ones) == 2 and not config.judges and len(set(tested_models)) < 2:
-        return (ones[0], ones[1]), notes
-    first, second = _chosen(ones, *config.judges[:1]), _chosen(others, *config.judges[-1:])
+    elif len(runs_a) == 2 and not config.judges and len(set(tested_models)) < 2:
+        return (runs_a[0], runs_a[1]), notes
+    first, second = _chosen(runs_a, *config.judges[:1]), _chosen(runs_b, *config.judges[-1:])
     if first is second and len(set(tested_models)) < 2:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
@@ -117,14 +117,14 @@ def _chosen(runs: Sequence[JudgedRun], name: str | None = None) -> JudgedRun:
 
 @dataclass(frozen=True, slots=True)
 class _ComparedPairs:
-    """Which row of one run belongs to which of the other.
+    """The pairs of rows of two runs.
 
     Attributes:
         runs: Both runs.
         rows: Rows of each that come into question.
         partners: Shape (n,) each: positions of the pairs' rows, in the order of the first run.
         by: Fields they were paired on.
-        notes: What to know of the pairing.
+        notes: Remarks on the pairing.
     """
 
     runs: tuple[JudgedRun, JudgedRun]
@@ -145,10 +145,10 @@ def _paired(
         _name_repeated(run, at, problems, by_model=not two)
     partners = pair_rows(tables, rows, by_model=not two, by_protocol=False)
     if not len(partners[0]):
-        one, other = (t.name_of(int(at[0])) for t, at in zip(tables, rows, strict=True))
+        a, b = (t.name_of(int(at[0])) for t, at in zip(tables, rows, strict=True))
         raise InputError(
-            f"{second.path}: expected items of {first.path}, such as {one}, got only others, such "
-            f"as {other}"
+            f"{second.path}: expected items of {first.path}, such as {a}, got only others, such "
+            f"as {b}"
         )
     note = "each run has one tested model, and they differ: rows are paired by item_id alone"
     return _ComparedPairs(
@@ -167,9 +167,9 @@ def _rows_of(run: JudgedRun, name: str | None = None) -> Vector:
     names = run.table.labels["tested_model"]
     if name not in names:
         known = sorted({visible(str(model)) for model in names})
-        shown = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
+        listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
         raise OptionError(
-            f"--tested-model: expected one in {visible(run.path)} ({shown}), got {name!r}"
+            f"--tested-model: expected one in {visible(run.path)} ({listed}), got {name!r}"
         )
     return run.table.where(run.table.codes["tested_model"] == names.index(name))
 
@@ -189,7 +189,7 @@ def _name_repeated(run: JudgedRun, rows: Vector, problems: Problems, *, by_model
 def _labels(
     pairs: _ComparedPairs, path: Path, adjudicator: str | None, problems: Problems
 ) -> tuple[Labels, Scores]:
-    """The labels, and what humans say of each pair."""
+    """The labels, and the human scores of each pair."""
     if len(pairs.by) == 1:
         raise OptionError(
             "--labels: expected two runs on the same responses, got two tested models, whose "
@@ -208,7 +208,7 @@ def _labels(
 
 @dataclass(frozen=True)
 class _Comparing:
-    """Pairs, and what humans say of them."""
+    """Pairs with their human scores."""
 
     pairs: _ComparedPairs
     labels: Labels | None
@@ -218,12 +218,12 @@ class _Comparing:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether either is another tool's, whose scores are fractions of their scale."""
+        """True if one of the runs is another tool's, whose scores are fractions of their scale."""
         return any(run.foreign for run in self.pairs.runs)
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether both say yes or no, and not scores alone."""
+        """True if both runs have verdicts, and not scores alone."""
         return all(run.foreign is None or run.foreign.has_verdict for run in self.pairs.runs)
 
     @cached_property
@@ -246,30 +246,30 @@ class _Comparing:
 
     @cached_property
     def missing(self) -> tuple[Vector, Vector]:
-        """Where each has no prediction of a case, which is not correct.
+        """The pairs where each run has no prediction of a case, which counts as not correct.
 
         Where two judges of one tested model both have none, they say nothing of each other.
         """
-        one, other = (
+        a, b = (
             table.missing[at] for table, at in zip(self.tables, self.pairs.partners, strict=True)
         )
-        says_nothing = one & other & (len(self.pairs.by) > 1)
-        return one & ~says_nothing, other & ~says_nothing
+        says_nothing = a & b & (len(self.pairs.by) > 1)
+        return a & ~says_nothing, b & ~says_nothing
 
     @property
     def correct(self) -> Iterator[Vector]:
-        """Whether each is correct: 1, 0, or -1 without a verdict."""
+        """Correctness of the pairs in each run: 1, 0, or -1 without a verdict."""
         for table, at, missing in zip(self.tables, self.pairs.partners, self.missing, strict=True):
             yield np.where(missing, 0, table.correct[at])
 
     @cached_property
     def scored(self) -> tuple[Vector, Vector]:
-        """Where each has a verdict."""
+        """The pairs where each run has a verdict."""
         return self.ratings[0].correct >= 0, self.ratings[1].correct >= 0
 
     @cached_property
     def sample(self) -> Sample:
-        """How the pairs were sampled."""
+        """The sampling of the pairs."""
         clusters = self.pairs.runs[0].clusters(self.cluster)
         at = self.pairs.partners[0]
         return self.settings.of(Sample(clusters=None if clusters is None else clusters[at]))
@@ -311,8 +311,8 @@ class _Comparing:
 
     def n_other(self, first: Vector, second: Vector) -> int:
         """Pairs with different keys of what each run's rows hold, 0 for what is not known."""
-        one, other = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
-        return int(np.count_nonzero((one != other) & (one > 0) & (other > 0)))
+        a, b = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
+        return int(np.count_nonzero((a != b) & (a > 0) & (b > 0)))
 
     @property
     def labelled(self) -> Vector:
@@ -372,13 +372,13 @@ class _Comparing:
 
     def run_differences(self, protocol: str) -> Iterator[Difference]:
         """Differences of what a protocol measures of whole runs, over runs that both scored."""
-        one, other = self.tables
-        names = tuple(dict.fromkeys((*one.measure_names, *other.measure_names)))
-        one, other = one.with_measures(names), other.with_measures(names)
+        a, b = self.tables
+        names = tuple(dict.fromkeys((*a.measure_names, *b.measure_names)))
+        a, b = a.with_measures(names), b.with_measures(names)
         both = self.scored[0] & self.scored[1]
-        at, other_at = (rows[both] for rows in self.pairs.partners)
-        for figure in figures_of(one, protocol):
-            first, second = columns_of(one, figure, at), columns_of(other, figure, other_at)
+        at, on = (rows[both] for rows in self.pairs.partners)
+        for figure in figures_of(a, protocol):
+            first, second = columns_of(a, figure, at), columns_of(b, figure, on)
             difference = compare_ratios(
                 figure.kind,
                 first,
@@ -389,16 +389,16 @@ class _Comparing:
             )
             if difference.difference.n_items:
                 yield difference
-        yield from self.trial_differences(one.correct[at], other.correct[other_at])
+        yield from self.trial_differences(a.correct[at], b.correct[on])
 
-    def trial_differences(self, one: Vector, other: Vector) -> Iterator[Difference]:
+    def trial_differences(self, first: Vector, second: Vector) -> Iterator[Difference]:
         """Differences of pass^k and pass@k over cases, with the trials that both scored."""
         both = self.scored[0] & self.scored[1]
         clusters = self.sample.take(both).units(int(both.sum()))[0]
         n = np.bincount(clusters)
         if not len(n) or n.max() < 2:
             return
-        successes = [np.bincount(clusters, weights=of).astype(np.int64) for of in (one, other)]
+        successes = [np.bincount(clusters, weights=of).astype(np.int64) for of in (first, second)]
         alone = self.settings.of()
         for name, of in (("pass^", pass_hat_k), ("pass@", pass_at_k)):
             for k in shown_k(int(n.min())):
@@ -430,7 +430,7 @@ class _Comparing:
 
 
 def _in_families(differences: Sequence[Difference], primary: Sequence[str]) -> list[Difference]:
-    """With p-values adjusted; names in any letter case."""
+    """The differences with adjusted p-values; names in any letter case."""
     names = {difference.name.casefold(): difference.name for difference in differences}
     for name in primary:
         if name.casefold() not in names:

@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs, by how much, and what could have been detected."""
+"""Two runs side by side: differences, their sizes, and the sizes that could be detected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FAMILIES: tuple[tuple[Family, str, str], ...] = (
 
 
 def comparison_document(comparison: Comparison) -> Document:
-    """What differs, figure by figure: the primary metrics first."""
+    """The differences of all figures, the primary metrics first."""
     parts: list[Part] = [Notes(tuple(_head(comparison))), *_flips(comparison)]
     differences = comparison.differences
     for family, title, method in _FAMILIES:
@@ -63,7 +63,7 @@ def _unit(of: Difference) -> Unit:
 
 
 def _is_count(of: Difference) -> bool:
-    """Whether it is a count or a ratio of such, which may be above 1, and no rate."""
+    """True if the figure is a count or a ratio of counts, which may be above 1, and no rate."""
     return of.kind.unit in {"cost", "count"}
 
 
@@ -147,7 +147,7 @@ def _table(members: Sequence[Difference], level: float) -> Table:
 
 
 def _conclusion(d: Difference, *, alpha: float) -> str:
-    """What a difference with its adjusted p-value amounts to, in words."""
+    """The conclusion from a difference with its adjusted p-value, in words."""
     estimate = d.difference
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return "no interval"

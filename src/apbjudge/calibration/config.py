@@ -38,7 +38,7 @@ Level = Annotated[float, Field(gt=0, le=MAX_LEVEL, description="Confidence level
 
 
 class CalibrationConfig(IntervalConfig):
-    """How judges are compared with human labels."""
+    """The settings of ``calibrate``, which compares judges with human labels."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Judgements of another tool": "item tested_model verdict score class_column scale judges "
@@ -143,7 +143,7 @@ class CalibrationConfig(IntervalConfig):
 
 
 class CompareConfig(IntervalConfig):
-    """How two runs on the same items are compared."""
+    """The settings of ``compare``, which compares two runs on the same items."""
 
     groups: ClassVar[Mapping[str, str]] = {"Intervals": f"level {IntervalConfig.interval_options}"}
 
@@ -178,7 +178,7 @@ class CompareConfig(IntervalConfig):
 
 
 class LabelPlanConfig(Config):
-    """Which rows of a run to label next."""
+    """The settings of ``plan_labels``, which chooses rows of a run to label next."""
 
     judgements: Annotated[Path, Option(is_argument=True, metavar="RUN")] = Field(
         description="Folder of a run, or its judgements.jsonl."

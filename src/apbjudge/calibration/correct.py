@@ -43,7 +43,7 @@ class PlannedSample:
     n_skipped: int
 
     def notes(self) -> Iterator[str]:
-        """What the plan and the labels do not cover."""
+        """Remarks on rows that the plan and the labels do not cover."""
         if self.n_unplanned:
             yield (
                 f"{self.n_unplanned} labelled rows that the plan did not choose are left out: "
@@ -64,7 +64,7 @@ class PlannedSample:
 def planned_sample(
     plan: LabelOrder, run: JudgedRun, matched: Matched, clusters: Vector | None
 ) -> PlannedSample:
-    """How the labelled rows came to be labelled.
+    """The sample of labelled rows under a plan.
 
     Within a stratum, labels are a random draw as long as they were made in the plan's order; the
     plan may be unfinished.
@@ -128,7 +128,7 @@ def _skipped(plan: LabelOrder, labelled: set[Key]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """What a correction needs of a run and its labels.
+    """The parts of a run and its labels that a correction needs.
 
     Attributes:
         run: The run that the labels are about.
@@ -159,7 +159,7 @@ class Correction:
         for name, judged, labels in self._columns:
             stated = at[~np.isnan(judged[at])]
             values, known = judged[stated], labels[stated]
-            sample = self._whole.take(stated)
+            sample = self._sample.take(stated)
             if self.target is not None:
                 values, known, sample = self._against(name, values, known)
             if np.any(~np.isnan(known)):
@@ -174,7 +174,7 @@ class Correction:
         return [(name, judged[name], labels[name]) for name in judged]
 
     @cached_property
-    def _whole(self) -> Sample:
+    def _sample(self) -> Sample:
         return Sample(clusters=self.clusters, strata=self.strata)
 
     def _against(self, name: str, values: Array, labels: Array) -> tuple[Array, Array, Sample]:

@@ -48,7 +48,7 @@ from .tool_results import ToolResults, tool_results
 
 
 def is_foreign(config: CalibrationConfig) -> bool:
-    """Whether the judgements are another tool's: a column is named, or the files look like it.
+    """True if the judgements are another tool's: a column is named, or the files look like it.
 
     Raises:
         OptionError: If some of several files are and others are not.
@@ -70,7 +70,7 @@ def is_foreign(config: CalibrationConfig) -> bool:
 
 
 def looks_foreign(path: Path) -> bool:
-    """Whether a file of judgements is another tool's: a table, or rows without our fields."""
+    """True if a file of judgements is another tool's: a table, or rows without our fields."""
     return has_foreign_rows(path) and not is_published(path)
 
 
@@ -83,7 +83,7 @@ def read_foreign(
     a line in ``problems``.
 
     Returns:
-        The judges; the labels; which column was read as what.
+        The judges; the labels; notes on the columns that were read.
 
     Raises:
         InputError: If a file is unusable, a column is missing or could be several, or too many
@@ -127,15 +127,15 @@ def read_foreign(
     )
     notes = [note for file in (*files, labelled) for note in file.notes]
     if is_of_tool:
-        files, left_out = _comparable(files, labelled)
-        notes += left_out
+        files, remarks = _comparable(files, labelled)
+        notes += remarks
     orientation: dict[tuple[str, str], str] = {}
     runs = [run for file in files for run in file.runs(orientation, problems)]
     return runs, labelled.labels(orientation, config.adjudicator, problems), tuple(notes)
 
 
 def foreign_runs(path: Path, problems: Problems) -> tuple[list[JudgedRun], tuple[str, ...]]:
-    """The judges of another tool's file, and which column was read as what.
+    """The judges of another tool's file, and notes on the columns that were read.
 
     Raises:
         InputError: As ``read_foreign`` does.
@@ -197,7 +197,7 @@ def _files_of(
 
 
 def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
-    """The metrics that labels say something of, with that alone; a line about the others."""
+    """The metrics for which there are labels, without other values; a line about the others."""
     of_labels, comparable, others = labelled.reading.roles, list[_File](), list[str]()
     for file in files:
         roles = dict(file.reading.roles)
@@ -223,7 +223,7 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
 
 @dataclass(frozen=True)
 class _File:
-    """A file of judgements or labels, and which of its columns is what.
+    """A file of judgements or labels, with the roles of its columns.
 
     ``several``: columns of judges or raters, each with values of its own, read as ``role``.
     """
@@ -273,8 +273,8 @@ class _File:
             known = {name.lower() for name in columns}
             stated = {r: of for r, of in stated.items() if of[0].lower() in known} | {**of_labels}
         finder = Finder(path, columns, rows, stated, is_of_judge=of_labels is None)
-        roles_wanted = ("first", "second", "order") if pairwise else ("tested_model",)
-        chosen = {"item": finder.needed("item"), **finder.optional(*roles_wanted)}
+        optional_roles = ("first", "second", "order") if pairwise else ("tested_model",)
+        chosen = {"item": finder.needed("item"), **finder.optional(*optional_roles)}
         main = "preference" if pairwise else None if scale is None else scale.role
         unread = ""
         if several:
@@ -442,7 +442,7 @@ class _File:
         return JudgedRun(judge, table, None, foreign, own)
 
     def _swaps(self, places: Sequence[_Place]) -> Vector:
-        """Which answer was shown first, as far as a column or both orders of a pair tell."""
+        """The answer shown first, 0 or 1; -1 if neither a column nor both orders tell."""
         if "order" in self.reading.roles:
             return np.array([-1 if p.swapped is None else int(p.swapped) for p in places])
         both = any(place.flipped for place in places)
@@ -500,7 +500,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a row belongs.
+    """Item, tested model, order and judge or rater of a row.
 
     ``model``: the tested model, or both systems of a pair. ``flipped``: the row has the pair in
     the other order than its first row. ``swapped``: its second system was shown first. ``who``:
@@ -542,7 +542,7 @@ def _judgement(
 
 
 def _is_swapped(value: Any, column: str) -> bool | None:
-    """Whether the second answer was shown first: ``BA``, or yes in a column such as ``swapped``."""
+    """True if the second answer was shown first: ``BA``, or yes in a column such as ``swapped``."""
     if value is None:
         return None
     word = str(value).strip().upper()

@@ -1,4 +1,4 @@
-"""Finds which column of a file of another tool holds what."""
+"""Finds the roles of the columns in a file of another tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_OFF_SCALE = 0.2
 _PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
     ";"
 )
-"""What pairs are usually labelled with: the first is better, the second, neither."""
+"""Usual labels of pairs: the first is better, the second, neither."""
 
 
 OPTIONS: Mapping[str, str] = {
@@ -32,7 +32,7 @@ VALUES = ("verdict", "score", "class", "preference")
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds which column of a file of judgements or labels has which role.
+    """Finds the roles of the columns in a file of judgements or labels.
 
     Attributes:
         path: The file.
@@ -120,13 +120,13 @@ class Finder:
                 )
             return column
         if not {*VALUES} & chosen.keys():
-            wanted = "verdict, score or class"
-            raise no_column(self.path, self.columns, wanted, "--verdict, --score or --class")
+            expected = "verdict, score or class"
+            raise no_column(self.path, self.columns, expected, "--verdict, --score or --class")
         return ""
 
 
 def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
-    """The columns that hold yes and no, but for single odd values."""
+    """The columns that hold yes and no, except for a few values."""
     values = {column: [row[column] for _, row in rows if column in row] for column in columns}
     return [column for column in columns if mostly_fit(YES_NO, values[column])]
 
@@ -134,7 +134,7 @@ def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str
 def preference_scale(
     path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], chosen: Mapping[str, str]
 ) -> ForeignScale:
-    """The names of first, second and tie that fit what columns hold beside names of systems."""
+    """The names of first, second and tie that fit what columns hold besides names of systems."""
     systems = [chosen[role] for role in ("first", "second") if role in chosen]
     values = [
         row[column]
@@ -154,13 +154,13 @@ def preference_scale(
 
 
 def mostly_fit(scale: ForeignScale, values: Sequence[Any]) -> bool:
-    """Whether values are on a scale, but for single odd ones."""
-    n_odd = sum(not fits(scale, value) for value in values)
-    return n_odd < len(values) and n_odd <= max(1, MOST_OFF_SCALE * len(values))
+    """True if values are on a scale, except for a few."""
+    n_off = sum(not fits(scale, value) for value in values)
+    return n_off < len(values) and n_off <= max(1, MOST_OFF_SCALE * len(values))
 
 
 def fits(scale: ForeignScale, value: Any) -> bool:
-    """Whether a value is on a scale."""
+    """True if a value is on a scale."""
     try:
         scale.read(value, "")
     except RowError:

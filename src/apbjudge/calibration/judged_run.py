@@ -33,7 +33,7 @@ _LEVELS_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """What is known of judgements of another tool.
+    """Columns and scale of judgements of another tool.
 
     Attributes:
         reading: Which of its columns is read as what.
@@ -57,7 +57,7 @@ class JudgedRun:
         name: The judge, with ``(blind)`` where it saw no reference.
         table: Its judgements of items that have an id.
         scale: Grades of the rubric; None where the run does not say which they are.
-        foreign: What is known of judgements of another tool; None for a run of this one.
+        foreign: Columns and scale of judgements of another tool; None for a run of this one.
         own: Further columns to group by, one entry a row each.
         folder: Where the run was read from; None for what is no run.
     """
@@ -163,8 +163,8 @@ def _usable(run: RunFolder, problems: Problems) -> JudgedRun:
     problems.extend(run.problems)
     result = judged_run(run)
     if not len(result):
-        wanted = "expected judgements, one a line, as apbjudge grade writes them"
-        raise InputError(f"{run.path}: {wanted}{first_complaint(run.problems)}")
+        expected = "expected judgements, one a line, as apbjudge grade writes them"
+        raise InputError(f"{run.path}: {expected}{first_complaint(run.problems)}")
     return result
 
 
@@ -287,8 +287,8 @@ def grade_levels(
 ) -> tuple[float, ...]:
     """The levels of the grades of judges and raters.
 
-    Those of the rubric, where the judges' grades are all on its scale, and what raters gave beside
-    them; else of the scale that the grades show (``levels_of``). A median of raters that lies
+    Those of the rubric, where the judges' grades are all on its scale, and other grades of raters;
+    else of the scale that the grades show (``levels_of``). A median of raters that lies
     between two levels is a level more.
 
     Args:
@@ -326,7 +326,7 @@ def on_levels(scores: _S, levels: tuple[float, ...]) -> _S:
 
 
 def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
-    """What to say of the scale of grades; None where it is the benchmark's and all are on it.
+    """A remark on the scale of grades; None where it is the benchmark's and all grades are on it.
 
     Args:
         levels: As ``grade_levels`` gives them.
@@ -337,9 +337,9 @@ def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
     moved = {grade: level for grade, level in nearest.items() if abs(grade - level) > 1e-6}
     if tuple(levels) == LEVELS and not moved:
         return None
-    shown = ", ".join(f"{level:.6g}" for level in levels[:_LEVELS_SHOWN])
+    listed = ", ".join(f"{level:.6g}" for level in levels[:_LEVELS_SHOWN])
     more = f", … {levels[-1]:.6g}" if len(levels) > _LEVELS_SHOWN else ""
-    text = f"Grades are taken to be on a scale of {len(levels)} levels: {shown}{more}."
+    text = f"Grades are taken to be on a scale of {len(levels)} levels: {listed}{more}."
     if moved:
         grade, level = min(moved.items())
         example = f"{grade:.6g} as {level:.6g}"

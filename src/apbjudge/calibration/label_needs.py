@@ -1,4 +1,4 @@
-"""How many labels each measure of a judge needs: from labels that are there, or anticipated."""
+"""Numbers of labels that each measure of a judge needs: from existing labels, or anticipated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE_LEVEL / 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What is expected of a judge before there are labels.
+    """Expectations for a judge before there are labels.
 
     Attributes:
         disagreement: Share of verdicts that humans would not share, above 0 and at most 0.5,
@@ -44,7 +44,7 @@ def needs(
     n_now: int,
     n_then: int,
 ) -> tuple[LabelNeed, ...]:
-    """What each measure needs.
+    """The labels that each measure needs.
 
     Args:
         expected: Counts where the labels give a measure no interval.
@@ -114,7 +114,7 @@ class _NeededRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mean:
-    """A mean, or a corrected one, of which part of the variance does not go with the labels.
+    """A mean, or a corrected one; part of its variance does not shrink with more labels.
 
     Attributes:
         variance: Of one label.
@@ -130,15 +130,15 @@ class _Mean:
         return _Z * sqrt(min(self.variance / n + self.floor, self.ceiling / n))
 
     def needed(self, half_width: float) -> int | None:
-        wanted = (half_width / _Z) ** 2
-        ways = [self.ceiling / wanted]
-        if wanted > self.floor:
-            ways.append(self.variance / (wanted - self.floor))
+        target = (half_width / _Z) ** 2
+        ways = [self.ceiling / target]
+        if target > self.floor:
+            ways.append(self.variance / (target - self.floor))
         return max(1, ceil(min(ways)))
 
 
 def _guesses(expected: Expected) -> Iterator[tuple[str, _NeededRate | _Mean]]:
-    """What the measures would be, were the judge as wrong on everything as is expected.
+    """The measures if the judge were as wrong on everything as is expected.
 
     The grade is taken to be off by half the scale where the verdict is wrong; the flags of an
     item to be all right or all wrong, which asks for rather too many labels.

@@ -1,4 +1,4 @@
-"""Which rows of a run to label next: from files to a plan, and back from the plan's file."""
+"""Plans of the rows of a run to label next: made from files, and read from a plan's file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANTICIPATED = 0.15
 NOTHING = "none"
 
 LabelOrder = Mapping[Key, tuple[str, int | None]]
-"""Of each judged row, its stratum and its place in the order of labelling, None if not chosen."""
+"""Stratum of each judged row, and its place in the order of labelling; None if not chosen."""
 
 
 @takes(config=LabelPlanConfig)
@@ -66,7 +66,7 @@ def plan_labels(config: LabelPlanConfig) -> LabelPlan:
 
 
 def _labels(config: LabelPlanConfig, run: JudgedRun, problems: Problems) -> tuple[Vector, Scores]:
-    """Which rows have a label, and what humans say of each row."""
+    """The rows that have a label, as a mask, and the human scores of each row."""
     has_label = np.zeros(len(run), dtype=bool)
     if config.labels is None:
         return has_label, no_scores(len(run)).with_codes(run.table.error_codes)
@@ -88,7 +88,7 @@ class _Draw:
         config: What is to be planned.
         run: The run, each item and tested model once.
         already: Shape (n,), bool: rows that have a label.
-        human: What humans say of each row.
+        human: The human scores of each row.
     """
 
     config: LabelPlanConfig
@@ -186,7 +186,7 @@ class _Draw:
 
     @cached_property
     def disagreement(self) -> tuple[float, Literal["option", "labels", "default"]]:
-        """What is anticipated, and where that is from.
+        """The anticipated share of disagreement, and its source.
 
         From labels it is the centre of Wilson's interval, so that a few labels that all agree do
         not promise that all others will.
@@ -202,7 +202,7 @@ class _Draw:
 
     @property
     def expected(self) -> Expected:
-        """What is expected of measures that the labels say nothing of."""
+        """Expectations for measures about which the labels say nothing."""
         n_correct = int(np.count_nonzero(self.verdicts == 1))
         n_scored = int(np.count_nonzero(self.verdicts >= 0))
         return Expected(
@@ -213,7 +213,7 @@ class _Draw:
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        """What the labels say, as if they were a random draw."""
+        """Estimates from the labels, as if they were a random draw."""
         at = np.flatnonzero(self.already)
         if not len(at):
             return {}
@@ -243,7 +243,7 @@ class _Draw:
         return rectify(values, labels, design="stratified", sample=sample).rectified
 
     def plan_rows(self, strata: Sequence[Stratum]) -> Iterator[PlanRow]:
-        """Those to be labelled in their order, then those that are labelled, then the rest."""
+        """The rows to be labelled in their order, then those that are labelled, then the rest."""
         selected = self.selection
         chosen: list[int] = selected.rows.tolist()
         order: dict[int, int | None] = {at: i + 1 for i, at in enumerate(chosen)}
@@ -263,7 +263,7 @@ class _Draw:
             )
 
     def notes(self) -> Iterator[str]:
-        """What must be said beside the figures."""
+        """Remarks that belong to the figures."""
         if self.run.unfinished:
             yield self.run.unfinished
         planned, open_rows = len(self.selection.rows), int(np.count_nonzero(~self.already))
@@ -282,7 +282,7 @@ class _Draw:
 
 
 def _named(stratum: Stratum, names: Sequence[str]) -> Stratum:
-    """With the name in place of its number."""
+    """The stratum with its name in place of its number."""
     name = stratum.name
     return replace(stratum, name=names[int(name)] if name.isdecimal() else name)
 
@@ -299,7 +299,7 @@ def _minority(entropy: Array) -> Array:
 
 
 def strata_file(path: Path) -> Path:
-    """The file beside a plan that holds the strata of all rows that are not to be labelled."""
+    """The file next to a plan with the strata of all rows that are not to be labelled."""
     return path.parent / f"{path.stem}.strata.jsonl"
 
 
@@ -324,14 +324,14 @@ def _write(path: Path, plan: LabelPlan) -> None:
 
 
 def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int | None]]:
-    """Reads what ``plan_labels`` wrote: the plan, and the file of the other rows beside it.
+    """Reads what ``plan_labels`` wrote: the plan, and the file of the other rows next to it.
 
     Args:
         path: The plan.
         problems: Gets a line for each damaged row, which is left out.
 
     Returns:
-        Of each item and tested model, its stratum and its place in the order of labelling: 0
+        By item and tested model, the stratum and the place in the order of labelling: 0
         where it was labelled before the plan was made, None where it was not chosen.
 
     Raises:
@@ -349,13 +349,13 @@ def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int 
             row = line.values
             result[row["item_id"], row["tested_model"]] = row["stratum"], row["order"]
     if not result:
-        wanted = "expected rows as apbjudge plan-labels writes them, got none"
-        raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
+        expected = "expected rows as apbjudge plan-labels writes them, got none"
+        raise InputError(f"{path}: {expected}{first_complaint(problems[n_before:])}")
     return result
 
 
 def _complaint(values: Mapping[str, Any] | RowError) -> str:
-    """Why a row is none of a plan; empty when it is one."""
+    """The reason why a row is not a row of a plan; empty if it is one."""
     if isinstance(values, RowError):
         return str(values)
     none = type(None)

@@ -1,4 +1,4 @@
-"""Which rows to label next, and how precise the labels will make the figures."""
+"""A plan of rows to label as text, with the precision that the labels will give."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def label_plan_document(plan: LabelPlan) -> Document:
             f"({source})"
         ),
     )
-    wanted = f"for ± {100 * plan.half_width:g}"
+    heading = f"for ± {100 * plan.half_width:g}"
     legend = [
         (
             "±: half the width of a 95 % interval, rates in percentage points, grade MAE on the "
             f"scale of 0 to 1 (± {plan.half_width:g})"
         ),
         "detects: the smallest true difference between two such results found 8 times in 10",
-        f"{wanted}: labels in all, from a simple random sample of all rows",
+        f"{heading}: labels in all, from a simple random sample of all rows",
         *reasons((_BASES[need.basis], need.measure, "") for need in plan.needs),
         *reasons((need.note, need.measure, "") for need in plan.needs if need.note),
     ]
     notes = (*_use(plan), *(f"note: {note}" for note in plan.notes))
     above, below = Notes(head), Notes(tuple(legend))
-    return Document((above, _needs(plan, wanted), below, _strata(plan), Notes(notes)))
+    return Document((above, _needs(plan, heading), below, _strata(plan), Notes(notes)))
 
 
 _BASES = {
@@ -50,9 +50,9 @@ _BASES = {
 }
 
 
-def _needs(plan: LabelPlan, wanted: str) -> Table:
+def _needs(plan: LabelPlan, heading: str) -> Table:
     total = count(plan.n_labelled + plan.n_planned)
-    heads = ("", "± now", "detects", f"± with {total}", "detects", wanted)
+    heads = ("", "± now", "detects", f"± with {total}", "detects", heading)
     rows: list[list[Cell]] = []
     for need in plan.needs:
         halves = (

@@ -1,4 +1,4 @@
-"""Which label is about which row of a run, and which row of one run belongs to which of another."""
+"""Matches labels with rows of a run, and rows of one run with those of another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Labels:
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
         grades: The different grades that raters gave, sorted.
         keys: Columns of the item and of the tested model; None where labels are of pairs.
-        note: Which columns are read as what, where they have other names; empty otherwise.
+        note: The columns with other names and their meaning; empty without any.
     """
 
     path: Path
@@ -67,14 +67,14 @@ def load_labels(
     n_before, stated = len(problems), _label_columns(path, columns)
     table = read_label_table((path, *more), problems, codes, stated)
     if not len(table):
-        wanted = "expected labels with an item_id, one a line, got none"
-        raise InputError(f"{path}: {wanted}{first_complaint(problems[n_before:])}")
+        expected = "expected labels with an item_id, one a line, got none"
+        raise InputError(f"{path}: {expected}{first_complaint(problems[n_before:])}")
     consensus = resolve(table, adjudicator=adjudicator, include_unsure=include_unsure)
     if not len(consensus) and consensus.n_unsure:
         raise InputError(f"{path}: expected labels that their raters are sure of, got none")
     if not len(consensus):
-        wanted = "expected labels that say is_correct, grade, errors or category"
-        raise InputError(f"{path}: {wanted}, got {len(table)} that say nothing")
+        expected = "expected labels that say is_correct, grade, errors or category"
+        raise InputError(f"{path}: {expected}, got {len(table)} that say nothing")
     if adjudicator is not None and adjudicator not in table.raters:
         names = ", ".join(sorted(map(visible, table.raters))[:10])
         raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
@@ -109,8 +109,8 @@ class Matched:
 
     Attributes:
         rows: Shape (m,): their positions in the run.
-        human: What the raters say of them together.
-        raters: What each rater says of them, by name.
+        human: The raters' joint scores of them.
+        raters: The scores by each rater, by name.
         n_ties: Rows on which the raters are split, by field.
         n_adjudicated: Rows on which the adjudicator decided something.
         n_unmatched: Labelled items of which the run has no row.
@@ -124,7 +124,7 @@ class Matched:
     n_unmatched: int
 
     def human_of_all(self, n: int) -> Scores:
-        """What the raters say together of each row of a run with n rows."""
+        """The raters' joint scores of each row of a run with n rows."""
         place = np.full(n, -1)
         place[self.rows] = np.arange(len(self.rows))
         return self.human.scores_at(place)
@@ -135,7 +135,7 @@ class Matched:
         return replace(self, human=on_levels(self.human, levels), raters=raters)
 
     def only(self, at: Vector) -> Matched:
-        """Those of some labelled rows."""
+        """The matches of some labelled rows."""
         raters = {name: scores.scores_at(at) for name, scores in self.raters.items()}
         return replace(self, rows=self.rows[at], human=self.human.scores_at(at), raters=raters)
 
@@ -195,7 +195,7 @@ def _no_match(run: JudgedRun, labels: Labels) -> str:
 
 
 def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
-    """Whose responses some rows are about, sorted; None last."""
+    """The tested models of some rows, sorted; None last."""
     names = table.labels["tested_model"]
     codes: set[int] = set(table.code("tested_model", rows).tolist())
     present = [names[code] for code in codes]
@@ -205,7 +205,7 @@ def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
 def are_of_two_models(
     tables: tuple[JudgementTable, JudgementTable], rows: tuple[Vector, Vector]
 ) -> bool:
-    """Whether some rows of each of two runs are of one tested model, and they differ."""
+    """True if the chosen rows of each run are of one tested model, and the two models differ."""
     first, second = (tested_models(table, at) for table, at in zip(tables, rows, strict=True))
     return len(first) == len(second) == 1 and first != second
 
@@ -241,7 +241,7 @@ def pair_rows(
 
 
 def is_same_model(tested_model: str, judge: str) -> bool:
-    """Whether two names are of one model, whatever the provider before them and the spelling."""
+    """True if two names are of one model, whatever the provider before them and the spelling."""
 
     def bare(name: str) -> str:
         return "".join(filter(str.isalnum, name.rsplit("/", 1)[-1].lower()))

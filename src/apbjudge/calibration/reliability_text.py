@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..document.model import (
@@ -33,15 +33,6 @@ from .scaled import Preferences
 Figures = Mapping[str, Metric] | Mapping[str, Metric | str]
 """Metrics and counts by name."""
 JUDGES_ACROSS = 3
-_OF_CODE = ("judge rate", "human rate", "precision", "recall", "F1", "kappa", "AC1")
-_OF_GROUP = (
-    *("scored", "agreement", "F1", "kappa", "AC1", "grade MAE", "grade bias"),
-    *("score agreement", "score MAE", "score bias", "class agreement", "class kappa"),
-)
-_OF_PAIR = (
-    *("agreement", "kappa", "AC1", "grade MAE", "grade bias", "grade kappa (quadratic)"),
-    *("score MAE", "score bias", "score kappa (quadratic)"),
-)
 
 
 def reliability_document(report: ReliabilityReport) -> Document:
@@ -78,20 +69,21 @@ def reliability_document(report: ReliabilityReport) -> Document:
         "wrong": "unscored items count as wrong",
         "bounds": "intervals hold whatever the unscored items would have been",
     }[policy]
-    shown = "rates in percent, differences in percentage points"
-    legend = [f"value [{level_text(level)} interval] /n; {shown}; {unscored}"]
+    units = "rates in percent, differences in percentage points"
+    legend = [f"value [{level_text(level)} interval] /n; {units}; {unscored}"]
     if report.problems:
         legend.append(f"rows left out because of problems: {len(report.problems)}")
     legend += [*missing(parts, intervals=True), *_rough(by_name, several=several)]
     return Document((*parts, Notes(tuple(legend))))
 
 
-def _measures(part: Calibration) -> dict[str, Metric | str]:
-    return {"scored": f"{part.n_scored}/{part.n_items}", **part.measures}
+def _measures(part: Calibration, without: Container[str] = ()) -> dict[str, Metric | str]:
+    measures = {name: of for name, of in part.measures.items() if name not in without}
+    return {"scored": f"{part.n_scored}/{part.n_items}", **measures}
 
 
 def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
-    """Measures down, judges across."""
+    """A table with a row a measure and a column a judge."""
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
@@ -100,9 +92,9 @@ def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
     return Table.of(["", *columns], rows)
 
 
-def _across(rows: Mapping[str, Figures], names: Iterable[str], *whose: str) -> Table:
-    """What measures are of down, the measures across; ``whose`` comes before the former's names."""
-    titles = list(names)
+def _across(rows: Mapping[str, Figures], *whose: str) -> Table:
+    """A table with a column a measure; ``whose`` comes before the names of rows in notes."""
+    titles = list(dict.fromkeys(name for figures in rows.values() for name in figures))
     body = [
         [heading, *(_cell(name, figures, _joined(*whose, heading)) for name in titles)]
         for heading, figures in rows.items()
@@ -154,21 +146,20 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
     whole = judge.whole
     if whole.codes:
         title = "classes" if "class" in whole.tables else "error codes"
-        names = [n for n in _OF_CODE if any(n in of for of in whole.codes.values())]
-        yield title, [_across(whole.codes, names, whose)]
+        yield title, [_across(whole.codes, whose)]
     for field in ("is_correct", "grade", "verdict", "score", "class"):
         if confusion := whole.tables.get(field):
             yield f"confusion of {field}", [_matrix(confusion)]
     if (category := judge.category) is not None:
         rows = {"behaviours": category.measures}
         matrix = [_matrix(category.table)] if category.table else []
-        yield "behaviours after a broken tool", [_across(rows, category.measures, whose), *matrix]
+        yield "behaviours after a broken tool", [_across(rows, whose), *matrix]
     yield from _preferences(judge.preferences, whose)
     if judge.between is not None:
         yield "raters among themselves", _between(judge.between, judge.raters, whose)
     if judge.stand_in is not None:
         title = "may the judge replace a rater? (alternative annotator test)"
-        yield title, _stand_in(judge.stand_in, judge.raters)
+        yield title, _annotator_test(judge.stand_in, judge.raters)
     if judge.diversity is not None:
         yield "plans that humans found correct", _diversity(judge.diversity, whose)
     if judge.self_evaluation is not None:
@@ -177,14 +168,15 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
 
 
 def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
+    """Tables by group, without metrics that no item counts for: the table of all items says why."""
+    empty = {name for name, metric in judge.whole.measures.items() if not metric.n_items}
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {
-            group.value or "not stated": _measures(group.result)
+            group.value or "not stated": _measures(group.result, without=empty)
             for group in judge.groups
             if group.field == field
         }
-        names = [n for n in _OF_GROUP if any(n in figures for figures in rows.values())]
-        yield f"by {field}", [_across(rows, names, whose, field)]
+        yield f"by {field}", [_across(rows, whose, field)]
 
 
 def _preferences(result: Preferences | None, whose: str) -> Iterator[tuple[str, list[Part]]]:
@@ -221,20 +213,18 @@ _POSITION = {
 def _between(between: BetweenRaters, raters: Sequence[str], whose: str) -> list[Part]:
     pairs = {f"{raters[pair.first]} and {raters[pair.second]}": pair for pair in between.pairs}
     rows = {who: pair.measures for who, pair in pairs.items()}
-    of_pairs = [n for n in _OF_PAIR if any(n in measures for measures in rows.values())]
-    names = dict.fromkeys((*between.together, *of_pairs))
-    whole = _across({"all raters": between.together, **rows}, names, whose)
+    table = _across({"all raters": between.together, **rows}, whose)
     codes = dict.fromkeys(code for pair in pairs.values() for code in pair.codes)
     if not codes:
-        return [whole]
+        return [table]
     kappas: list[list[Cell]] = [
         [code, *(_cell(code, pair.codes, _joined(whose, who, code)) for who, pair in pairs.items())]
         for code in codes
     ]
-    return [whole, Table.of(["kappa of a code", *pairs], kappas)]
+    return [table, Table.of(["kappa of a code", *pairs], kappas)]
 
 
-def _stand_in(test: AltTest, raters: Sequence[str]) -> list[Part]:
+def _annotator_test(test: AltTest, raters: Sequence[str]) -> list[Part]:
     if test.passes is None:
         return [Notes((f"not tested: {test.reason}",))]
     answer = "it may" if test.passes else "not shown"
@@ -264,7 +254,7 @@ def _diversity(result: Diversity, whose: str) -> list[Part]:
         name: by_name([AGREEMENT.of(group.agreement), GRADE_MAE.of(group.error)])
         for name, group in groups.items()
     }
-    table = _across(estimates, ("agreement", "grade MAE"), whose)
+    table = _across(estimates, whose)
     contrasts = {"agreement": result.agreement, "grade MAE": result.error}
     row, lines = _contrasts("difference", contrasts, whose)
     if result.n_unknown:
@@ -303,7 +293,7 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
 def _contrasts(
     title: str, contrasts: Mapping[str, Contrast | None], whose: str
 ) -> tuple[list[Cell], list[str]]:
-    """A row of differences, and a line for each that may be none: what would have been seen."""
+    """A row of differences, and a line with the detectable size for each that may be none."""
     row: list[Cell] = [title]
     lines: list[str] = []
     for name, contrast in contrasts.items():
@@ -322,7 +312,7 @@ def _contrasts(
 
 
 def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
-    """Of parts of the rows CR and grade alone: error rates would take a page."""
+    """Corrected figures; of parts of the rows CR and grade alone, since error rates take a page."""
     if not judge.corrected:
         return
     is_plan = judge.design not in {"random", "other-population"}
@@ -361,7 +351,7 @@ def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
 
 
 def _rough(judges: Mapping[str, Reliability], *, several: bool) -> list[str]:
-    """What makes intervals of the first table rough; a reason of all but some, last."""
+    """Reasons why intervals of the first table are rough; a reason of nearly all comes last."""
     notes = [
         (estimate.note, figure, name if several else "")
         for name, judge in judges.items()

@@ -73,7 +73,7 @@ class Reliability:
         diversity: Correct plans that differ from the reference; None where nobody knows.
         self_evaluation: The judge's bias by tested model; None with one.
         corrected: Corrected figures; empty without a design.
-        notes: What must be said beside the figures.
+        notes: Remarks that belong to the figures.
         preferences: Position bias and win rates of pairs; None of other judgements.
         unfinished: Says that the run is not finished; empty where it is.
     """
@@ -219,7 +219,7 @@ def judged_by_rule(calibration: Calibration) -> Calibration:
 
 
 def _bare(metrics: Metrics) -> Metrics:
-    """The metrics without interval, for items that nobody drew."""
+    """The metrics without intervals, for items that are no sample."""
     nothing = {"low": None, "high": None, "method": "hand-picked", "n_resamples": 0, "seed": None}
     return {name: replace(metric, **nothing) for name, metric in metrics.items()}
 
@@ -312,7 +312,7 @@ class Comparison(Shown):
     ) -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
 
-        Of each primary metric, or of CR where none was named. At ``low``, as in a test of
+        Checks each primary metric, or CR where none was named. At ``low``, as in a test of
         non-inferiority, the interval of the paired difference has to exclude a larger regression;
         at ``point`` the difference itself counts.
 
@@ -349,7 +349,7 @@ class Comparison(Shown):
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """What the two runs are known to differ in: judge, rubric, tested model, setting."""
+        """The known differences of the two runs: judge, rubric, tested model, setting."""
         a, b = self.first, self.second
         pairs = {
             "judge": (a.judge, b.judge),
@@ -389,7 +389,7 @@ class Comparison(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelNeed:
-    """What one measure needs.
+    """The labels that one measure needs.
 
     Attributes:
         measure: Its name.
@@ -437,7 +437,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LabelPlan(Shown):
-    """What to label, and what for.
+    """The rows to label, and the precision that their labels will give.
 
     Attributes:
         n_rows: Rows that labels can be sampled from.
@@ -447,7 +447,7 @@ class LabelPlan(Shown):
         half_width: Half the width that intervals may have.
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
-        by: Columns that strata were made of, beside verdict and uncertainty.
+        by: Columns that strata were made of, besides verdict and uncertainty.
         strata: What rows were sampled within.
         needs: What each measure needs.
         out: File of the plan; None where it was not written.

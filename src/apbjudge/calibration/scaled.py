@@ -15,6 +15,8 @@ from ..statistics.confusion import Confusion, nominal
 from ..statistics.differences import PairedTest, paired_test
 from ..statistics.estimates import Array, Estimate, transformed
 from ..statistics.kinds import (
+    AC1,
+    AGREEMENT,
     F1,
     GRADE_AC2,
     GRADE_ALPHA,
@@ -86,7 +88,7 @@ class Scaled:
     """A judge of another tool against labels of the same n items.
 
     Attributes:
-        foreign: What is known of the judgements.
+        foreign: Columns and scale of the judgements.
         levels: Fractions of the range that count as levels.
         policy: What unscored items count as.
         settings: How intervals are made.
@@ -143,11 +145,11 @@ class Scaled:
 
     def _scores(self, judge: Scores, human: Scores, sample: Sample, result: Calibration) -> Metrics:
         scale, settings = self.foreign.scale, self.settings
-        given = judge.grade
+        grades = judge.grade
         if self.policy == "wrong":  # as far off as can be
             unscored = (judge.correct < 0) & ~np.isnan(human.grade)
-            given = np.where(unscored, (human.grade < 0.5).astype(float), given)
-        measures = score_means(given, human.grade, sample, level=settings.level)
+            grades = np.where(unscored, (human.grade < 0.5).astype(float), grades)
+        measures = score_means(grades, human.grade, sample, level=settings.level)
         if scale.kind == "numeric":
             measures |= score_coefficients(judge.grade, human.grade, sample, settings)
         else:
@@ -221,7 +223,7 @@ class Scaled:
         )
 
     def _named(self, measures: Metrics) -> Metrics:
-        """Those that fit the scale, under their names."""
+        """The measures that fit the scale, under their names."""
         scale, named = self.foreign.scale, Metrics()
         for name, of in measures.items():
             if name in _OF_SCORE and scale.role == "score":
@@ -244,15 +246,15 @@ class Scaled:
                     sample.take(rows),
                     settings=self.settings,
                 ).measures
-                shown = {name: of[name] for name in ("agreement", "kappa", "AC1")}
-                pairs.append(RaterPair(first=i, second=j, n_items=len(rows), measures=shown))
+                measures = {kind.name: of[kind.name] for kind in (AGREEMENT, KAPPA, AC1)}
+                pairs.append(RaterPair(first=i, second=j, n_items=len(rows), measures=measures))
         return BetweenRaters(
             n_items=int(np.count_nonzero((codes >= 0).sum(axis=1) > 1)),
             together={"alpha": nominal_alpha(codes, len(names), sample, self.settings)},
             pairs=tuple(pairs),
         )
 
-    def stand_in(
+    def annotator_test(
         self, judge: Scores, raters: Mapping[str, Scores], sample: Sample, *, epsilon: float
     ) -> AltTest:
         """The alternative annotator test: same answers, of scores alone their distance."""
@@ -280,7 +282,7 @@ def _is_of_others(name: str) -> bool:
 
 
 def _yes_or_no(codes: Vector, at: int) -> Ratings:
-    """Whether a class was named; no answer where none was."""
+    """Ratings that are correct where a class was named; no answer where none was."""
     n = len(codes)
     return Ratings(
         correct=np.where(codes < 0, -1, codes == at).astype(np.int8),
@@ -295,7 +297,7 @@ def _yes_or_no(codes: Vector, at: int) -> Ratings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemWins:
-    """How often a system wins its comparisons, a tie counting half.
+    """The share of comparisons that a system wins; a tie counts half.
 
     Attributes:
         judge: By the judge, over the rows that the judge decided.
@@ -311,7 +313,7 @@ class SystemWins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """What a judge prefers, beside how far it agrees with humans.
+    """Position bias and win rates of a judge of pairs.
 
     Attributes:
         position: ``judge``, ``human``: share of their preferences, without ties, for the answer
@@ -349,32 +351,32 @@ def preferences(
     """
     position: dict[str, Estimate] = {}
     if np.any(swapped >= 0):
-        for who, said in (("judge", judge), ("human", human)):
-            decided = (said >= 0) & (said < 2) & (swapped >= 0)
+        for who, choices in (("judge", judge), ("human", human)):
+            decided = (choices >= 0) & (choices < 2) & (swapped >= 0)
             position[who] = share(
-                decided & ((said == 1) == (swapped == 1)), decided, sample, level=level
+                decided & ((choices == 1) == (swapped == 1)), decided, sample, level=level
             )
         _, of_item = np.unique(items, return_inverse=True)
-        shown = (judge >= 0) & (swapped >= 0)
-        rows = [np.flatnonzero(shown & (swapped == order)) for order in (0, 1)]
+        has_order = (judge >= 0) & (swapped >= 0)
+        rows = [np.flatnonzero(has_order & (swapped == order)) for order in (0, 1)]
         _, at, on = np.intersect1d(of_item[rows[0]], of_item[rows[1]], return_indices=True)
         if len(at):
-            one, other = rows[0][at], rows[1][on]
+            first_rows, second_rows = rows[0][at], rows[1][on]
             position["same in both orders"] = share_of(
-                judge[one] == judge[other], sample.take(one), level=level
+                judge[first_rows] == judge[second_rows], sample.take(first_rows), level=level
             )
     wins: list[SystemWins] = []
     for i, name in enumerate(names):
         is_first, is_second = (systems == i).T
 
-        def points(said: Vector, is_first: Vector = is_first) -> Array:
-            won = (is_first & (said == 0)) | (~is_first & (said == 1))
-            return np.where(said == 2, 0.5, won)
+        def points(choices: Vector, is_first: Vector = is_first) -> Array:
+            won = (is_first & (choices == 0)) | (~is_first & (choices == 1))
+            return np.where(choices == 2, 0.5, won)
 
         of_judge, of_human = points(judge), points(human)
         rows_of = {
-            who: np.flatnonzero((is_first | is_second) & (said >= 0))
-            for who, said in (("judge", judge), ("human", human))
+            who: np.flatnonzero((is_first | is_second) & (choices >= 0))
+            for who, choices in (("judge", judge), ("human", human))
         }
         both = np.intersect1d(rows_of["judge"], rows_of["human"])
         wins.append(

@@ -58,7 +58,7 @@ class _Form:
         metrics: Pattern of the columns that are metrics, or field with a list of them.
         item: Fields that may name the item: the first that all records have, or else their number.
         model: Fields that may name the tested model.
-        lists: Where the records are in a file that is one object.
+        lists: Places of the records in a file that is one object.
         name: Fields that name a metric of a list; empty where metrics are columns.
         verdict: Field with the verdict of a metric of a list.
         is_unit: Whether scores are from 0 to 1.
@@ -183,7 +183,7 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
     Raises:
         InputError: If the file can't be read.
     """
-    whole: Mapping[str, Any] = {}
+    content: Mapping[str, Any] = {}
     rows: Rows
     layout = "lines" if path.suffix in TABLES else layout_of(path)
     if layout == "lines":
@@ -194,10 +194,10 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
         value = read_whole(path).value
         if isinstance(value, RowError):
             raise InputError(f"{path}: {value}")
-        whole = as_object(value) or {}
-        rows = [(1, flat(whole))]
+        content = as_object(value) or {}
+        rows = [(1, flat(content))]
     for form in _FORMS:
-        if results := _of_form(form, path, _records(form, whole) or rows, item):
+        if results := _of_form(form, path, _records(form, content) or rows, item):
             return results
     return None if path.suffix in TABLES else _of_log(path)
 
@@ -207,13 +207,13 @@ def _row(value: Any) -> Row | RowError:
     return RowError("record", "an object", value) if of is None else flat(of)
 
 
-def _records(form: _Form, whole: Mapping[str, Any]) -> Rows:
+def _records(form: _Form, content: Mapping[str, Any]) -> Rows:
     """The records in a file that is one object: a list of it, or a table of pandas."""
-    of = flat(whole)
+    of = flat(content)
     lists = (as_list(of.get(at)) for at in form.lists.split())
     values: list[Any] = next(filter(None, lists), None) or []
-    if columns := as_list(whole.get("columns")):
-        lines = (as_list(line) or [] for line in as_list(whole.get("data")) or [])
+    if columns := as_list(content.get("columns")):
+        lines = (as_list(line) or [] for line in as_list(content.get("data")) or [])
         values = [dict(zip(columns, line, strict=False)) for line in lines]
     return [(number, _row(value)) for number, value in enumerate(values, 1)]
 
@@ -239,7 +239,7 @@ def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResul
         if has_prompts:
             model = f"{model} prompt {row.get('promptIdx')}"
         entries.append((number, row.get(item, number), model, form.scores(row)))
-    metrics = _by_metric(entries, is_whole=not form.name)
+    metrics = _by_metric(entries, complete=not form.name)
     units = metrics if form.is_unit else ()
     return ToolResults(form.title, item or "the record's number", metrics, units, problems)
 
@@ -271,16 +271,16 @@ def _of_log(path: Path) -> ToolResults | None:
         entries.append((entry.line, item, run.tested_model or None, scores))
     if not any(scores for *_, scores in entries):
         return None
-    metrics = _by_metric(entries, is_whole=False)
+    metrics = _by_metric(entries, complete=False)
     return ToolResults(f"a log of {format_}", "case", metrics, units, problems)
 
 
-def _by_metric(entries: Sequence[_Entry], *, is_whole: bool) -> dict[str, list[tuple[int, Row]]]:
+def _by_metric(entries: Sequence[_Entry], *, complete: bool) -> dict[str, list[tuple[int, Row]]]:
     """The rows of each metric; an item that none has judged is unscored under all.
 
     Args:
         entries: The records.
-        is_whole: Whether each record has all metrics, so that one that it lacks is unscored too.
+        complete: Whether each record has all metrics, so that one that it lacks is unscored too.
     """
     metrics: dict[str, list[tuple[int, Row]]] = {name: [] for *_, of in entries for name in of}
     judged = {(str(item), model) for _, item, model, scores in entries if scores}
@@ -288,7 +288,7 @@ def _by_metric(entries: Sequence[_Entry], *, is_whole: bool) -> dict[str, list[t
     for number, item, model, scores in entries:
         key = str(item), model
         for name, rows in metrics.items():
-            if name not in scores and ((*key, name) in stated or (not is_whole and key in judged)):
+            if name not in scores and ((*key, name) in stated or (not complete and key in judged)):
                 continue
             stated.add((*key, name))
             verdict, score = scores.get(name, (None, None))

@@ -199,13 +199,13 @@ def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSp
 
     for n, spec in enumerate(specs):
         prepared = prepare(spec, config, note=lambda message: typer.echo(message, err=True))
-        arms = prepared.design.arms
+        runs = prepared.design.runs
         typer.echo(
             f"{visible(spec.model)}: {prepared.design.n_judgements} judgements, nothing is called"
         )
-        for arm in arms:
-            typer.echo(f"  {arm.name:<10} {len(arm.variants):>6}")
-        if arms:
+        for run in runs:
+            typer.echo(f"  {run.name:<10} {len(run.variants):>6}")
+        if runs:
             out = _folder(options, config, spec, n)
             forecast = forecast_audit(spec, prepared, out=out, cache=options.cache)
             typer.echo(forecast_text(forecast), nl=False)

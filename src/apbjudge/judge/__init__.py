@@ -1,4 +1,4 @@
-"""Who judges, and the run over many items."""
+"""Judges, and runs of judges over many items."""
 
 from typing import Any
 

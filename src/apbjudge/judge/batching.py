@@ -77,7 +77,7 @@ def export_requests(
 
     def run(client: BatchWriter) -> Progress:
         with TemporaryDirectory(prefix="apbjudge-") as scratch:
-            of = RunConfig(folder=Path(scratch), source=source, spec=judge, in_memory=True)
-            return run_in(of, _work_with(client, of, all_rows=False)).progress
+            run_config = RunConfig(folder=Path(scratch), source=source, spec=judge, in_memory=True)
+            return run_in(run_config, _work_with(client, run_config, all_rows=False)).progress
 
     return write_requests(out, judge, run, cache=config.cache, overwrite=config.overwrite)

@@ -22,7 +22,7 @@ from .worker import Judgement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscalationRule:
-    """Which items go to the stronger judge.
+    """The rule by which items go to the stronger judge.
 
     Those whose entropy of a field is above so many bits, or a share of all items, 0 to 1, the most
     uncertain first. The field is ``is_correct``, ``grade``, ``category``, a code of the rubric, or
@@ -62,7 +62,7 @@ def parse_rule(text: str) -> EscalationRule:
 
 
 def uncertainty_score(judgement: Judgement, rule: EscalationRule) -> float:
-    """How uncertain a judgement of the cheap judge is, in bits.
+    """The uncertainty of a judgement of the cheap judge, in bits.
 
     Infinity where there is no verdict, or where the field was answered and its entropy is not
     known; 0 where the rubric does not have the field.
@@ -112,16 +112,16 @@ def cascade_judgement(
     The strong judge's verdict decides where there is one, else the cheap judge's; ``decided_by``
     says whose it is. ``uncertainty`` stays the cheap judge's, as that is what sent the item on.
     """
-    asked = [cheap] if strong is None else [cheap, strong]
-    latencies = [j.latency_s for j in asked if j.latency_s is not None]
+    judgements = [cheap] if strong is None else [cheap, strong]
+    latencies = [j.latency_s for j in judgements if j.latency_s is not None]
     changes: dict[str, Any] = {
-        **joint_account(asked),
+        **joint_account(judgements),
         "judge": f"cascade({cheap.judge}->{strong_judge})",
         "decided_by": cheap.judge,
         "groups": cheap.groups,
         "line": cheap.line,
         "latency_s": fsum(latencies) if latencies else None,
-        "fingerprint": joint_fingerprint("cascade", (j.fingerprint for j in asked)),
+        "fingerprint": joint_fingerprint("cascade", (j.fingerprint for j in judgements)),
     }
     if isinstance(strong, Verdict):
         uncertainty = cheap.uncertainty if isinstance(cheap, Verdict) else strong.uncertainty
@@ -181,7 +181,7 @@ def queue(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """What a cascade would cost and yield at one threshold.
+    """Cost and agreement of a cascade at one threshold.
 
     Attributes:
         threshold: Items with this many bits or more go to the strong judge; infinity means
@@ -204,13 +204,13 @@ class CurvePoint:
 
     @property
     def is_known(self) -> bool:
-        """Whether the strong judge was asked about every item that this point escalates."""
+        """True if the strong judge was asked about every item that this point escalates."""
         return self.n_asked == self.n_escalated
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CascadeCurve(Shown):
-    """What a cascade would cost and yield, and how many items it leaves to humans.
+    """Cost and agreement of a cascade by threshold, and the number of items it leaves to humans.
 
     There is a point for every threshold down to which the strong judge was asked; agreement is
     with the verdicts of the judge ``reference``.

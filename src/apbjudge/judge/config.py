@@ -30,7 +30,7 @@ _SCORING = (
 
 
 class JudgeSpec(ModelSpec):
-    """Who judges, and how: a model's settings and those of judging.
+    """A judge: the settings of its model and those of judging.
 
     ``temperature`` is 0 unless there are samples, 1 where there are. A reply that is truncated at
     ``max_reply_tokens`` is requested again with four times as many.
@@ -100,7 +100,7 @@ class JudgeSpec(ModelSpec):
 
     @property
     def is_static(self) -> bool:
-        """Whether this is the embedded judge."""
+        """True if this is the embedded judge."""
         return self.model == STATIC
 
     @property
@@ -110,7 +110,7 @@ class JudgeSpec(ModelSpec):
 
 
 class InputConfig(RowsConfig):
-    """Which rows are read, and how."""
+    """The rows that are read, and their format."""
 
     groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tested_model"}
 
@@ -148,7 +148,7 @@ class InputConfig(RowsConfig):
 
 
 class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
-    """How rows are graded: by whom, within which limits, and where the results go."""
+    """The settings of ``grade``: judges, limits and output."""
 
     spec = JudgeSpec
     asked = "judge"
@@ -242,9 +242,9 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
         judges: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
         if not judges:
             raise ValueError("expected at least one, got none")
-        if odd := [each for each in judges if not isinstance(each, str | JudgeSpec | dict)]:
+        if invalid := [each for each in judges if not isinstance(each, str | JudgeSpec | dict)]:
             raise ValueError(
-                f"expected a model's name or a JudgeSpec, or one function alone, got {odd[0]!r}"
+                f"expected a model's name or a JudgeSpec, or one function alone, got {invalid[0]!r}"
             )
         return judges
 
@@ -265,13 +265,13 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
         if own.model.partition("/")[0] == first.model.partition("/")[0]:
             api_base = own.api_base or first.api_base
         changed = {"model": own.model, "api_base": api_base, "samples": 1, "logprobs": False}
-        left_out = {*changed, "temperature"} if first.samples > 1 else set(changed)
-        strong = JudgeSpec(**changed, **first.model_dump(exclude=left_out))
+        excluded = {*changed, "temperature"} if first.samples > 1 else set(changed)
+        strong = JudgeSpec(**changed, **first.model_dump(exclude=excluded))
         return config.model_copy(update={"escalate": strong})
 
     @property
     def asks_models(self) -> bool:
-        """Whether any judge is a model."""
+        """True if any judge is a model."""
         return self.escalate is not None or any(not spec.is_static for spec in self.judge)
 
     @model_validator(mode="after")
@@ -301,7 +301,7 @@ class CascadeConfig(Config):
 
 
 class InitConfig(RowsConfig):
-    """Where the files go, and for which rows."""
+    """The folder of a new project, and its rows."""
 
     folder: Annotated[Path, Option(is_argument=True)] = Field(
         default=Path(), description="Folder to write to, by itself the working directory."

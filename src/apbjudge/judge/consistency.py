@@ -3,13 +3,13 @@
 The written rule for a reply that stays contradictory however often it is asked for again:
 
 1. A flag decides. If any is set the verdict is not correct, whatever else was said, and a grade
-   that may not stand beside the flags moves to the nearest one that may.
+   that does not fit the flags moves to the nearest one that does.
 2. If no flag is set, is_correct and grade 1.0 are two votes for correct. One of them is enough:
    a fault nobody can name is none. If both deny it, the reply is unusable (``inconsistent``).
 3. A category decides over is_correct.
 
 Proven findings are facts: they are enforced after that, and every change is recorded. Their codes
-are set, and the grade is at most what the rubric's ``grade_caps`` allow beside such a fault: a
+are set, and the grade is at most what the rubric's ``grade_caps`` allow with such a fault: a
 reply without any plan gets 0.0 whatever the judge gave it.
 """
 
@@ -25,7 +25,7 @@ from ..records import ErrorCode, Finding, Item, Override, Verdict
 from ..rubrics import Reply, Rubric
 
 PROVEN = "proven: "
-"""How the reason of an override begins that enforces proven findings."""
+"""Beginning of the reason of an override that enforces proven findings."""
 EXACT_NAMES = "exact names decide"
 """The reason of an override that enforces what follows from exact names."""
 
@@ -67,7 +67,7 @@ def parsed_verdict(reply: Reply, rubric: Rubric) -> ParsedVerdict:
 
 
 def contradiction(verdict: ParsedVerdict, rubric: Rubric) -> str | None:
-    """What in a verdict contradicts itself, as sentences for the judge; None when nothing does."""
+    """The contradiction in a verdict, as sentences for the judge; None without one."""
     if rubric.shape == "category":
         if verdict.is_correct != rubric.category_is_correct(verdict.category):
             is_correct = str(verdict.is_correct).lower()
@@ -176,12 +176,12 @@ def own_verdict(verdict: Verdict) -> ParsedVerdict:
 
 
 def is_enforced(override: Override) -> bool:
-    """Whether an override enforces evidence, not the rule for contradictory replies."""
+    """True if an override enforces evidence, not the rule for contradictory replies."""
     return override.because == EXACT_NAMES or override.because.startswith(PROVEN)
 
 
 def overrides_of(was: ParsedVerdict, now: ParsedVerdict, because: str) -> tuple[Override, ...]:
-    """What changed from a verdict to another, for one reason."""
+    """The changes from one verdict to another, all for one reason."""
     changes: list[Override] = []
     for code, before in (was.errors or {}).items() if now.errors else ():
         after = (now.errors or {})[code]

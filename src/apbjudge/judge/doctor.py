@@ -1,4 +1,4 @@
-"""Whether a judge's endpoints can do what a run asks of them, before the run."""
+"""Checks before a run that a judge's endpoints can do what the run needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Checkup(Shown, Record):
-    """What a judge or a tested model can do.
+    """The capabilities of a judge or a tested model.
 
     Attributes:
         judge: Its model.
@@ -40,12 +40,12 @@ class Checkup(Shown, Record):
 
     @property
     def fits(self) -> bool | None:
-        """Whether the longest prompt fits every context, None when that is not known."""
+        """True if the longest prompt fits every context; None when that is not known."""
         return None if self.plan is None else self.plan.fits
 
     @property
     def works(self) -> bool:
-        """Whether a run would: every model answers and the longest prompt is not too long."""
+        """True if a run would work: every model answers and the longest prompt is not too long."""
         return all(endpoint.works for endpoint in self.endpoints) and self.fits is not False
 
     def _printed(self) -> str:
@@ -87,7 +87,7 @@ def check_model(
         client: Answers in place of the network.
     """
     transport = transport_of(spec) if client is None else "given"
-    endpoints = block_on(_each(spec, client, check_endpoint))
+    endpoints = block_on(_check_each(spec, client, check_endpoint))
     for endpoint in endpoints:
         properties: dict[str, Any] = {"format": endpoint.format} if endpoint.format else {}
         if endpoint.is_total:
@@ -103,10 +103,10 @@ def check_model(
 
 def wait_for(spec: ModelSpec, wait_s: float, note: Callable[[str], None]) -> bool:
     """Waits until every endpoint of a model answers; see ``endpoint_checks.serves``."""
-    return all(block_on(_each(spec, None, lambda target: serves(target, wait_s, note))))
+    return all(block_on(_check_each(spec, None, lambda target: serves(target, wait_s, note))))
 
 
-async def _each(
+async def _check_each(
     spec: ModelSpec, own_client: Client | None, check: Callable[[Target], Awaitable[T]]
 ) -> tuple[T, ...]:
     client = own_client or make_client(spec)

@@ -55,7 +55,7 @@ class Rates(Record):
 
 
 class Forecast(Record):
-    """What a run takes if every reply is usable and no call fails.
+    """The calls, tokens, money and time of a run if every reply is usable and no call fails.
 
     Attributes:
         judge: The model.
@@ -96,7 +96,7 @@ class Forecast(Record):
 
     @property
     def fits(self) -> bool | None:
-        """Whether the longest prompt does; None when the context is not known."""
+        """True if the longest prompt fits the context; None when the context is not known."""
         rates = self.rates
         if rates.context_tokens is None:
             return None
@@ -140,7 +140,7 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
 
 
 def forecast_of(spec: ModelSpec, count: Counter[str], cache: Path | None, **more: Any) -> Forecast:
-    """What calls take, of their counts.
+    """Estimates tokens, cost and time of calls from their counts.
 
     Args:
         spec: The model.
@@ -196,7 +196,7 @@ def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None
 def known_rates(spec: ModelSpec, folder: Path | None) -> Rates:
     """The rates that earlier runs and check-ups measured of the endpoints, from the caches.
 
-    Of several replicas rates are means, and the shortest context counts.
+    Rates of several replicas are averaged, and the shortest context counts.
     """
     endpoints = EndpointCache(folder)
     facts = [endpoints.get(spec.model, address) for address in spec.addresses]
@@ -268,9 +268,9 @@ def _count(
 def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
     f = forecast
-    left = f.rows - f.bad_rows - f.finished - f.missing
+    n_open = f.rows - f.bad_rows - f.finished - f.missing
     notes = [("input", note) for note in f.notes]
-    lines = {"rows": f"{f.rows:,}: {left:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    lines = {"rows": f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
     if f.missing:
         lines["rows"] += f", {f.missing:,} without a prediction"
     if f.judge == STATIC:
@@ -312,7 +312,7 @@ def _time_text(forecast: Forecast) -> str:
 
 
 def longest_text(forecast: Forecast) -> str:
-    """How long the longest prompt is, and whether it fits the context."""
+    """The length of the longest prompt as text, with a remark if it does not fit the context."""
     text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
     if forecast.rates.is_total:
         text += f", reply up to {forecast.max_reply_tokens:,}"

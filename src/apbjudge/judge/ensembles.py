@@ -56,8 +56,8 @@ def run_panel(
     if rule == "dawid-skene":
         refuse_too_few(len(specs))
     name = f"panel({'+'.join(spec.model for spec in specs)})"
-    whole = _whole(config, "panel", specs, name, {"panel": rule})
-    with state_of_work_below(whole.folder):
+    joint_config = _claim(config, "panel", specs, name, {"panel": rule})
+    with state_of_work_below(joint_config.folder):
         runs = _each(config, specs)
     by_row = [{(row.line, *_key(row)): row for row in run.judgements} for run in runs]
     in_order = sorted(by_row[0], key=lambda key: key[0])
@@ -77,7 +77,7 @@ def run_panel(
         joint += panel_dawid_skene([item for item, _ in judged], [rubric for _, rubric in judged])
     else:
         joint += [panel_judgement(item, rubric, rule=rule) for item, rubric in judged]
-    run = _written(whole, joint, runs)
+    run = _written(joint_config, joint, runs)
     return replace(run, ensemble=disagreement(items))
 
 
@@ -94,29 +94,29 @@ def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
             f"--logprobs), got {cheap.model} with neither"
         )
     name = f"cascade({cheap.model}->{strong.model})"
-    whole = _whole(config, "cascade", [cheap, strong], name, {"when": rule_text.strip()})
-    with state_of_work_below(whole.folder):
+    joint_config = _claim(config, "cascade", [cheap, strong], name, {"when": rule_text.strip()})
+    with state_of_work_below(joint_config.folder):
         runs = [_alone(config, cheap)]
         unasked, rows = _parted(runs[0].judgements)
         due = [rows[i] for i in choose([uncertainty_score(row, rule) for row in rows], rule)]
         if due:
             source = replace(config.source, only=[row.line for row in due])
             runs.append(_alone(replace(config, source=source, in_memory=True), strong))
-    asked = _answers(rows, runs[1].judgements if due else ())
+    answers = _answers(rows, runs[1].judgements if due else ())
     joint = [
         cascade_judgement(row, answer, strong_judge=strong.model)
-        for row, answer in zip(rows, asked, strict=True)
+        for row, answer in zip(rows, answers, strict=True)
     ]
     joint += [row.model_copy(update={"judge": name}) for row in unasked]
-    run = _written(whole, joint, runs)
-    points = curve(rows, asked, [None] * len(rows), field=rule.field)
+    run = _written(joint_config, joint, runs)
+    points = curve(rows, answers, [None] * len(rows), field=rule.field)
     known = tuple(point for point in points if point.is_known)
-    left = queue(rows, asked, rule)
+    queued = queue(rows, answers, rule)
     if not config.in_memory:
-        lines = (orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE) for item in left)
+        lines = (orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE) for item in queued)
         write_atomically(config.folder / QUEUE, b"".join(lines))
         write_atomically(config.folder / CURVE, curve_csv(known).encode())
-    ensemble = CascadeCurve(points=known, reference=strong.model, n_queued=len(left))
+    ensemble = CascadeCurve(points=known, reference=strong.model, n_queued=len(queued))
     return replace(run, ensemble=ensemble)
 
 
@@ -137,7 +137,7 @@ def cascade(config: CascadeConfig) -> CascadeCurve:
     rule, labels = parse_rule(config.when), config.labels
     _, rows = _parted(read_judgements(config.cheap))
     strong = [*read_judgements(config.strong)]
-    asked = _answers(rows, strong)
+    answers = _answers(rows, strong)
     own = {code for row in rows if isinstance(row, Verdict) for code in row.errors or ()}
     codes = sorted({*ERROR_CODES, *own})
     truths = majority(read_labels(labels, codes=codes)) if labels is not None else {}
@@ -145,7 +145,7 @@ def cascade(config: CascadeConfig) -> CascadeCurve:
     for row in rows:
         item = row.item_id or ""  # a label may name the tested model or not
         reference.append(truths.get((item, row.tested_model), truths.get((item, None))))
-    points = curve(rows, asked, reference, field=rule.field)
+    points = curve(rows, answers, reference, field=rule.field)
     of = "the labels" if labels is not None else next((row.judge for row in strong), "strong")
     known = tuple(point for point in points if point.is_known)
     return CascadeCurve(points=known, reference=of, n_queued=0)
@@ -154,7 +154,7 @@ def cascade(config: CascadeConfig) -> CascadeCurve:
 # Runs below a run ---------------------------------------------------------------------------------
 
 
-def _whole(
+def _claim(
     config: RunConfig,
     several: str,
     specs: Sequence[JudgeSpec],
@@ -167,11 +167,11 @@ def _whole(
         names = ", ".join(spec.model for spec in specs)
         raise OptionError(f"--judge: expected judges with different names, got {names}")
     identity = {"several": several, "judge": [spec.scoring for spec in specs]}
-    shown = {**settings, "judges": [spec.model_dump(mode="json") for spec in specs]}
-    judge = NamedJudge(name, identity, shown, is_derived=True)
-    whole = replace(config, spec=specs[0], judge=judge)
-    whole.claim()
-    return whole
+    stated = {**settings, "judges": [spec.model_dump(mode="json") for spec in specs]}
+    judge = NamedJudge(name, identity, stated, is_derived=True)
+    joint_config = replace(config, spec=specs[0], judge=judge)
+    joint_config.claim()
+    return joint_config
 
 
 def _alone(config: RunConfig, spec: JudgeSpec) -> Run:
@@ -206,7 +206,7 @@ def _each(config: RunConfig, specs: Sequence[JudgeSpec]) -> list[Run]:
     return [first, *(replace(run, progress=Progress()) for run in others)]  # it is that of all
 
 
-def _written(whole: RunConfig, joint: Iterable[Judgement], runs: Sequence[Run]) -> Run:
+def _written(joint_config: RunConfig, joint: Iterable[Judgement], runs: Sequence[Run]) -> Run:
     """The run of several judges, once each has judged."""
 
     async def work(logs: Sequence[Log]) -> Progress:
@@ -216,7 +216,7 @@ def _written(whole: RunConfig, joint: Iterable[Judgement], runs: Sequence[Run]) 
             total.add_costs(run.progress)
         return total
 
-    return run_in(whole, work)
+    return run_in(joint_config, work)
 
 
 def _key(row: Judgement) -> tuple[str | None, str | None]:

@@ -62,15 +62,15 @@ class FunctionJudge(Judge):
 
     @property
     def identity(self) -> dict[str, str]:
-        """What tells it from other functions."""
+        """The values that distinguish it from other functions."""
         of = self.function if inspect.isroutine(self.function) else type(self.function)
         return {"function": self.name, "version": self.version, "source": _source_digest(of)}
 
     @property
     def named(self) -> NamedJudge:
-        """What a run of it is known by."""
-        whole = {"judge": self.identity, "judge_version": None, "templates": None}
-        return NamedJudge(self.name, whole, {"model": self.name, **self.identity})
+        """The name and identity of a run of it."""
+        identity = {"judge": self.identity, "judge_version": None, "templates": None}
+        return NamedJudge(self.name, identity, {"model": self.name, **self.identity})
 
     def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task."""
@@ -90,7 +90,7 @@ class FunctionJudge(Judge):
             answer = await self._answer(task.item)
             values = _fields(answer)
             verdict, overrides = _read(values, task.rubric)
-            said = {
+            reported = {
                 "reasoning": str(values.get("reasoning") or ""),
                 "reply_fields": _reply_fields(values.get("reply_fields"), task.rubric),
             }
@@ -102,7 +102,7 @@ class FunctionJudge(Judge):
         if self.evidence:
             verdict, more = enforce(verdict, task.item, task.protocol, task.rubric, task.findings)
             overrides = (*overrides, *more)
-        return Verdict(**verdict.fields(), overrides=overrides, **said, **account)
+        return Verdict(**verdict.fields(), overrides=overrides, **reported, **account)
 
     async def _answer(self, item: Item) -> Answer:
         if inspect.iscoroutinefunction(self.function):
@@ -113,7 +113,7 @@ class FunctionJudge(Judge):
 
 @lru_cache(maxsize=64)
 def _source_digest(of: object) -> str:
-    """Of the text of a function or class, looked up once: Python reads its whole file for it."""
+    """Digest of the text of a function or class; cached, since Python reads its whole file."""
     try:
         source = inspect.getsource(cast("Any", of))
     except (OSError, TypeError):

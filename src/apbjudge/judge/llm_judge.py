@@ -123,7 +123,7 @@ class Conversation:
         return "\n\n".join(self.replies) or None
 
     async def end(self) -> JudgeOutcome | JudgeError:
-        """How the conversation ends: with a verdict, or with the reason why there is none."""
+        """Ends the conversation: returns a verdict, or the reason why there is none."""
         try:
             return await ask_until(self._ask, self._outcome, reasks=self.reasks)
         except JudgeError as error:
@@ -242,7 +242,7 @@ class LLMJudge(Judge):
     def job_of(self, row: JudgeTask) -> Job[Judgement]:
         """The job of judging a task; raises RowError if it can't be shown, or nothing was asked.
 
-        Of an empty reply nobody is asked: code proves that it has no plan where one was due.
+        No model is asked about an empty reply: code proves that it has no plan where one was due.
         """
         if row.is_silent:
             return self._by_rule(row)
@@ -268,7 +268,7 @@ class LLMJudge(Judge):
         return Job(record_fields(row, fingerprint), work)
 
     def prompt(self, task: JudgeTask) -> Prompt:
-        """What the model is sent; raises RowError as ``job_of`` does."""
+        """The prompt of a task; raises RowError as ``job_of`` does."""
         if task.protocol.needs_query and not task.item.is_asked:
             raise RowError("query", "what the tested model was asked", task.item.query)
         item = task.item
@@ -334,8 +334,8 @@ class LLMJudge(Judge):
         ]
         # the first fills the endpoint's prefix cache
         ended = [await conversations[0].end()] if spec.lead or spec.samples == 1 else []
-        if left := conversations[len(ended) :]:
-            ended += await asyncio.gather(*(each.end() for each in left))
+        if others := conversations[len(ended) :]:
+            ended += await asyncio.gather(*(each.end() for each in others))
         for outcome in ended:
             if isinstance(outcome, AccessError):
                 raise AccessError(f"{self.option} {self.name}: {outcome}")

@@ -44,8 +44,8 @@ def shards_split(
     for n, folder in enumerate(folders):
         shard = ["--shard", f"{n + 1}/{parts}", "--out", folder]
         lines.append(shlex.join(["grade", *shard, *options, "--", str(predictions)]))
-    whole = ["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders]
-    return [f"apbjudge {line}" for line in (*lines, shlex.join(whole))]
+    merge = ["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders]
+    return [f"apbjudge {line}" for line in (*lines, shlex.join(merge))]
 
 
 def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
@@ -69,23 +69,23 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
     runs = read_parts([Path(part) for part in parts], kind, "rubric" if rubric else "shard")
-    whole = _whole(runs, rubric) if rubric else None
+    joint = _joint_rubric(runs, rubric) if rubric else None
     missing = _missing(runs)
     check_free(folder, kind)
     judges, by = zip(*(_judge_and_fields(part.folder) for part in runs), strict=True)
     first = runs[0]
     identity = dict(first.identity)
-    if whole is not None:
-        identity |= {"rubric": [whole.ref, whole.digest], "several": "codes"}
+    if joint is not None:
+        identity |= {"rubric": [joint.ref, joint.digest], "several": "codes"}
     log: Log = RecordLog(folder, kind, identity, is_derived=True)
-    shown = ("started", "finished", "rows")
+    copied = ("started", "finished", "rows")
     manifest: dict[str, Any] = first.manifest | {
-        **({} if whole is None else described_rubric(whole)),
+        **({} if joint is None else described_rubric(joint)),
         "identity": identity,
         "started": min(str(part.manifest["started"]) for part in runs),
         "parts": [
             {"folder": str(part.folder), part.by: part.manifest["identity"][part.by]}
-            | {name: part.manifest.get(name) for name in shown}
+            | {name: part.manifest.get(name) for name in copied}
             for part in runs
         ],
     }
@@ -95,7 +95,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     with log:
         with manifest_states([(log, manifest)]):
             lines = (line for path in superseded for line in path.read_bytes().splitlines())
-            rows = merged_rows(runs, kind) if whole is None else _by_codes(runs, whole)
+            rows = merged_rows(runs, kind) if joint is None else _by_codes(runs, joint)
             log.replace_all(rows, superseded=lines)
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
@@ -115,7 +115,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows))
 
 
-def _whole(parts: Sequence[ShardPart], ref: str) -> Rubric:
+def _joint_rubric(parts: Sequence[ShardPart], ref: str) -> Rubric:
     """The rubric; raises OptionError where the runs do not have each of its codes once."""
     rubric = load_rubric(ref)
     codes = [code for part in parts for code in part.manifest.get("codes") or ["all"]]

@@ -65,7 +65,7 @@ BEHAVIOURS: Mapping[int, MetricKind] = {
     4: bad("4 refusal", "gave up", "Rf"),
     5: bad("5 other", "anything else", "Ot"),
 }
-"""What agents do after a tool broke. Al: another tool may be as good, or a detour."""
+"""Behaviours of agents after a tool broke. Al: another tool may be as good, or a detour."""
 BEHAVIOUR_NAMES = tuple(kind.name.partition(" ")[2] for kind in BEHAVIOURS.values())
 UNDECIDED = bad("undecided")
 REFUSALS: Mapping[str, MetricKind] = {
@@ -98,7 +98,7 @@ GRADE_DELTA = MetricKind(
 )
 
 NO_FAULT = "no provable fault"
-"""What the correctness rate is of rows that code alone judged: an upper bound of it."""
+"""Name of the CR of rows that were judged by rule alone: an upper bound of the CR."""
 NAMES_BY_CODE = {
     "CR": NO_FAULT,
     "CR_E": f"{NO_FAULT}, distractors",
@@ -110,18 +110,18 @@ NAMES_BY_CODE = {
 }
 """Names of metrics where code alone judged."""
 _CUT_OFF = frozenset({"length", "max_tokens"})
-"""What a row calls that, in any letter case: as OpenAI and litellm, and as Anthropic and Gemini."""
+"""Finish reasons of truncated replies, in lower case: of OpenAI, litellm, Anthropic and Gemini."""
 
 
 def stated_kinds() -> dict[str, MetricKind]:
-    """What is stated here of metrics, by the names that they have in summaries."""
+    """The kinds of metrics of this module, by the names that they have in summaries."""
     tables = (*ERRORS.values(), *REFUSALS.values(), *BEHAVIOURS.values())
     kinds = kinds_among((*globals().values(), *tables))
     return kinds | {shown: kinds[name] for name, shown in NAMES_BY_CODE.items()}
 
 
 def stated_kind(name: str) -> MetricKind | None:
-    """What is stated of a metric by its name, perhaps ``@`` a level; None if nothing is."""
+    """The kind of a metric by its name, with or without ``@`` and a level; None if unknown."""
     name = name.partition("@")[0]
     if name in ERROR_CODES or name.startswith(_OWN_CODE):
         return code_kind(name.removeprefix(_OWN_CODE), "holistic")
@@ -144,12 +144,12 @@ _OWN_CODE = "code "
 
 
 def is_own(kind: MetricKind) -> bool:
-    """Whether a metric is of an own rubric's codes."""
+    """True if a metric is of the codes of a rubric of the user's own."""
     return kind.name == WEIGHTED.name or kind.name.startswith(_OWN_CODE)
 
 
 def is_of_codes(kind: MetricKind) -> bool:
-    """Whether a metric is the rate of an error code, or of their weight."""
+    """True if a metric is the rate of an error code, or of their weight."""
     return is_own(kind) or kind.name in ERRORS
 
 
@@ -241,9 +241,9 @@ def named_by_rule(metric: Metric) -> Metric:
 
 
 def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
-    """What code reads off the replies, whoever judges: over-refusals and truncated replies.
+    """Metrics that code reads off the replies, whoever judges: over-refusals and truncated replies.
 
-    Each is over the rows of which it is known, with a verdict or without; one that is known of no
+    Each is over the rows where it is known, with a verdict or without; one that is known of no
     row is missing.
     """
     metrics: list[Metric] = []
@@ -402,12 +402,12 @@ def pairs_with_base(
     """
     base, known = base[~np.isnan(of[base])], rows[~np.isnan(of[rows])]
     keys, index = np.unique(_pair_key(c, base), return_inverse=True)
-    wanted = _pair_key(c, known)
-    paired = np.isin(wanted, keys)
+    keys_of_rows = _pair_key(c, known)
+    paired = np.isin(keys_of_rows, keys)
     if not paired.any():
         return known[:0], np.zeros(0)
-    means = np.bincount(index, weights=of[base]) / np.bincount(index)
-    return known[paired], means[np.searchsorted(keys, wanted[paired])]
+    base_means = np.bincount(index, weights=of[base]) / np.bincount(index)
+    return known[paired], base_means[np.searchsorted(keys, keys_of_rows[paired])]
 
 
 def _pair_key(c: JudgementTable, rows: Vector) -> Vector:

@@ -11,7 +11,7 @@ from ..runs.rows import Cases, known
 
 
 class PredictedCases:
-    """Which cases each tested model has a prediction of: 8 bytes for each of the two.
+    """The cases that each tested model has a prediction of, in 8 bytes a case and model.
 
     Args:
         cases: The file of cases, of which those in its shard can be missing.
@@ -46,7 +46,7 @@ class PredictedCases:
                 yield from ((name, at) for name in lacking if not self._has(name, at))
 
     def summary(self, *, counted: bool) -> MissingPredictions:
-        """What each tested model lacks."""
+        """The cases without a prediction, by tested model."""
         return MissingPredictions(
             cases=sum(self._cases.in_shard),
             counted=counted,

@@ -57,8 +57,8 @@ def judgement_of_codes(judgements: Sequence[Judgement], rubric: Rubric) -> Judge
     """The judgement of a judge that was asked about the codes of a rubric apart.
 
     Each of ``judgements`` has some of the codes, all together have every one. A prediction is
-    correct where none is set. The grade is the lowest that was given; where it may not stand
-    beside the flags, the nearest that may. Without a verdict on each part there is none: a code
+    correct where none is set. The grade is the lowest that was given; where it does not fit
+    the flags, the nearest that does. Without a verdict on each part there is none: a code
     that nobody decided is not one that is not set. ``uncertainty`` and ``reply_fields`` stay with
     the parts.
     """
@@ -109,11 +109,11 @@ def panel_dawid_skene(
     p_correct = dawid_skene([_votes(judgements) for judgements in items])
     # One item's verdict depends on all the others through the fit.
     prints = [[judgement.fingerprint for judgement in judgements] for judgements in items]
-    whole = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
+    joint_print = joint_fingerprint("dawid-skene", (each for of_item in prints for each in of_item))
     joint: list[Judgement] = []
     for judgements, rubric, own, p in zip(items, rubrics, prints, p_correct, strict=True):
         decide = partial(_weighed, rubric=rubric, p_correct=p or 0.0)
-        judgement = _joint(judgements, rubric, joint_fingerprint(whole, own), decide)
+        judgement = _joint(judgements, rubric, joint_fingerprint(joint_print, own), decide)
         if isinstance(judgement, Verdict):
             reasoning = f"{judgement.reasoning}\nprobability of correct, Dawid-Skene: {p:.3f}"
             judgement = judgement.model_copy(update={"reasoning": reasoning})
@@ -224,7 +224,7 @@ class JudgePair:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """How often judges differ on whether a plan is correct.
+    """Counts of items on which judges differ in ``is_correct``.
 
     Of ``n_items``, ``n_shared`` have at least two verdicts, which differ on ``n_split``.
     """

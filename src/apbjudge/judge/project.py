@@ -47,7 +47,7 @@ class Project(Shown):
 
 
 def project_text(project: Project) -> str:
-    """What was written, and the command that follows."""
+    """The files that were written, and the command that follows, as text."""
     lines = [f"{path_text(project.rows)}: {project.reading}"] if project.reading else []
     for file, is_new in project.files.items():
         path = path_text(file)
@@ -99,7 +99,7 @@ def _starter(name: str) -> str:
 
 
 def _reading(source: Path, config: InitConfig) -> tuple[str, list[str]]:
-    """How rows of the user's own are read, in words and as lines of the project file."""
+    """The mapping of the user's own rows, in words and as lines of the project file."""
     reading = own_rows(source, config.columns, split=config.data_split).reading
     columns = {**reading.columns, **config.columns}
     pairs = [f"{name}={column}" for name, column in columns.items()]

@@ -35,7 +35,7 @@ _LOOKED_AT = 100
 
 
 def is_published(path: Path) -> bool:
-    """Whether a file holds predictions with judgements, by the first rows that can be read."""
+    """True if a file holds predictions with judgements, by the first rows that can be read."""
     if not path.is_file():
         return False
     rows = (line.values for line in islice(read_lines(path, any_format=True), _LOOKED_AT))
@@ -46,18 +46,18 @@ def _is_judged(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get("judge_model"), str) and isinstance(row.get("judgement"), dict)
 
 
-def read_runs(path: Path, given: Iterable[Path | None] = ()) -> list[RunFolder]:
+def read_runs(path: Path, paths: Iterable[Path | None] = ()) -> list[RunFolder]:
     """Reads a run, or the runs that a file of published judgements holds: one a ``judge_model``.
 
     Args:
         path: The run's folder, or a file of judgements.
-        given: Paths that came with the command; what a manifest names may be there.
+        paths: Paths that came with the command; what a manifest names may be there.
 
     Raises:
         InputError: As ``read_run`` does, or where the grades of a judge are on another scale.
     """
     if not is_published(path):
-        return [read_run(path, given)]
+        return [read_run(path, paths)]
     problems: list[str] = []
     judges: dict[str, None] = {}
     for line in read_lines(path):
@@ -107,7 +107,7 @@ class PublishedRun(RunFolder):
 
 
 def _judge_of(line: Line) -> str:
-    """Who judged a row; raises RowError where nobody did, or the row does not say."""
+    """The judge's name in a row; raises RowError if the row has no judgement or names no judge."""
     values = line.values
     if isinstance(values, RowError):
         raise values

@@ -65,13 +65,13 @@ def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Metrics:
 
     Runs without an outcome are measured, and neither successes nor failures.
     """
-    scored, settled = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
+    scored, with_outcome = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
     alone = not c.share_cases(rows)
     success = success_kind(protocol)
     metrics = [success.of(rate(c.correct[scored], c.sample(scored, alone=alone)))]
-    if len(scored) < len(settled):
+    if len(scored) < len(with_outcome):
         kind = success.renamed(f"{success.name}, {AS_FAILURES}", meaning="")
-        metrics.append(kind.of(rate(c.correct[settled] == 1, c.sample(settled))))
+        metrics.append(kind.of(rate(c.correct[with_outcome] == 1, c.sample(with_outcome))))
     sample = c.sample(rows, alone=alone)
     for figure in figures_of(c, protocol):
         of, per = columns_of(c, figure, rows)
@@ -120,7 +120,7 @@ def shown_k(n: int) -> list[int]:
 
 
 def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
-    """What makes figures of some runs uncertain or incomplete, a sentence each."""
+    """Warnings that figures of some runs are uncertain or incomplete, a sentence each."""
     for of in dict.fromkeys(m.partition("=")[0] for m in c.measure_names if "=" in m):
         if (more := len(values_of(c, of)) - MOST_VALUES_SHOWN) > 0:
             yield f"{of}: {more} values that are rarer than the {MOST_VALUES_SHOWN} shown"

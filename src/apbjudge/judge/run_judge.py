@@ -70,25 +70,25 @@ class RunJudge:
         common = self._common(row, fingerprint)
         if run is None or run.infrastructure_error:
             return self._done(_unscored(self._source.name, row, common))
-        found = self._evaluate(run)
-        common["groups"] = {**row.groups, **found.groups}
-        judgement = _judged(found, run, common)
+        evaluation = self._evaluate(run)
+        common["groups"] = {**row.groups, **evaluation.groups}
+        judgement = _judged(evaluation, run, common)
         if isinstance(judgement, Unscored):
             return self._done(judgement)
-        if self._model is None or self._rubric is None or found.question is None:
+        if self._model is None or self._rubric is None or evaluation.question is None:
             return self._done(judgement)
-        item = _item(row, run, found.question)
-        asked = self._model.job(
+        item = _item(row, run, evaluation.question)
+        job = self._model.job(
             JudgeTask(item, self._asking, self._rubric, (), row.digest, row.offset)
         )
-        both = sha256(f"{fingerprint} {asked.fields['fingerprint']}".encode()).hexdigest()[:32]
+        both = sha256(f"{fingerprint} {job.fields['fingerprint']}".encode()).hexdigest()[:32]
         judgement = judgement.model_copy(update={"fingerprint": both})
-        question = found.question
+        question = evaluation.question
 
         async def work() -> Judgement:
-            return _with_answer(judgement, await asked.work(), question)
+            return _with_answer(judgement, await job.work(), question)
 
-        return Job(_fields(judgement), work, asked.prefix)
+        return Job(_fields(judgement), work, job.prefix)
 
     def _done(self, judgement: Judgement) -> Job[Judgement]:
         async def work() -> Judgement:
@@ -140,7 +140,7 @@ def _fields(judgement: Judgement) -> dict[str, Any]:
 
 
 def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
-    """Of a run that broke, or that is not there."""
+    """The judgement of a run that failed, or that is missing."""
     if row.trajectory is None:
         detail = f"{log}: no run of case {row.case_id}"
         return Unscored(reason=MISSING, detail=detail, **common)
@@ -166,7 +166,7 @@ def _judged(evaluation: Evaluation, run: Trajectory, common: dict[str, Any]) -> 
 
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
-    """A verdict with what a model said of it; where it gave no answer, none: it is asked again."""
+    """A verdict with a model's answer; Unscored without an answer, so that it is asked again."""
     names = ("raw", "lenient_replies", "usage", "cost_usd", "latency_s")
     account = {name: getattr(answer, name) for name in names}
     if isinstance(answer, Unscored):
@@ -207,7 +207,7 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     run = run_in(named, work)
     if source.log_format:
         config.events.note(f"{source.name}: read as {source.log_format}")
-    for line in [*source.conservation.lines, *source.settled.lines]:
+    for line in [*source.conservation.lines, *source.joined.lines]:
         config.events.note(f"{source.name}: {line}")
     if n := run.summary.totals.unscored.get(NO_OUTCOME):
         config.events.note(f"{source.name}: {n} runs without an outcome: {_ADDS}")

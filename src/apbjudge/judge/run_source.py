@@ -68,7 +68,7 @@ class RunTask:
 
     @property
     def groups(self) -> dict[str, str | int | None]:
-        """What it is grouped by."""
+        """Fields to group it by."""
         dataset = None if self.trajectory is None else self.trajectory.place.format
         return {"dataset": dataset, "setting": self.setting}
 
@@ -83,11 +83,12 @@ class RunSource(JudgedSource):
         log_format: Name of the log's format; empty for runs in memory.
         outcomes: File of outcomes, joined with the runs by id.
         success: Score that says which runs succeeded, see ``SuccessRule``; empty for none.
-        settled: Where the outcomes are from, as far as the log was read.
+        joined: The outcomes that runs of the log have, as far as it was read.
         grounding: See ``EvaluatorSettings``.
         tested_model: Name of the tested model of runs whose log names none.
         accept_loss: Share of the log's content that may stay unread; None for the usual.
-        asks: Whether a model is asked about runs: then less may, and all of it is read before.
+        asks: Whether a model is asked about runs: then less may stay unread, and the whole log is
+            read before.
         conservation: What of the log was not carried over, as far as it was read.
         remarks: How often something occurred in the runs read so far that a reader has to know.
     """
@@ -97,7 +98,7 @@ class RunSource(JudgedSource):
     log_format: str = ""
     outcomes: Path | None = None
     success: str = ""
-    settled: Outcomes = field(default_factory=Outcomes)
+    joined: Outcomes = field(default_factory=Outcomes)
     grounding: Grounding = "paper"
     tested_model: str = NOT_STATED
     accept_loss: float | None = None
@@ -121,7 +122,7 @@ class RunSource(JudgedSource):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """The values that must be equal for two sessions to be the same run."""
         return {
             "run_protocol": f"{self.run_protocol.name}@{self.run_protocol.version}",
             "data": self.evaluator.digest or None,
@@ -174,18 +175,18 @@ class RunSource(JudgedSource):
         yield from self._missing(settings)
 
     def _entries(self) -> Iterator[LogEntry]:
-        self.settled = Outcomes(self.outcomes, self.success)
+        self.joined = Outcomes(self.outcomes, self.success)
         if isinstance(self.rows, Path):
             self.conservation = _account(self.accept_loss, asks=self.asks)
             yield from read_log(
-                self.rows, self.log_format, outcomes=self.settled, conservation=self.conservation
+                self.rows, self.log_format, outcomes=self.joined, conservation=self.conservation
             )
-            if n := len(self.settled.unused):
+            if n := len(self.joined.unused):
                 self.remarks["outcomes of no run"] = n
             return
         for number, row in enumerate(self.rows, start=1):
             try:
-                content: Trajectory | RowError = self.settled.settled(trajectory_of(row))
+                content: Trajectory | RowError = self.joined.settled(trajectory_of(row))
             except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
                 content = row_error_of(error)
             digest = sha256(repr(sorted(row.items())).encode(errors="backslashreplace")).digest()
@@ -232,7 +233,7 @@ def input_of(
     own: Protocol | TrajectoryProtocol | None = None,
     events: Events = QUIET,
 ) -> ItemSource | RunSource:
-    """What is graded: predictions, the runs of a log, or the steps of a log as predictions.
+    """The source of rows: predictions, the runs of a log, or the steps of a log as predictions.
 
     See ``runs_of``.
     """
@@ -241,7 +242,7 @@ def input_of(
     account = _account(config.accept_loss, asks=config.asks_models)
     rows = steps_of(rows, config, events, account) if is_log(rows, config) else rows
     source = source_of(rows, config, own if isinstance(own, Protocol) else None)
-    source.of_log = account.described
+    source.log_account = account.described
     return source
 
 
@@ -326,7 +327,7 @@ _LOOKED_AT = 20
 
 
 def is_log(rows: Rows, config: GradeConfig) -> bool:
-    """Whether the rows are a log of runs rather than predictions, by their content.
+    """True if the rows are a log of runs rather than predictions, by their content.
 
     Raises:
         InputError: If they are evidently neither.

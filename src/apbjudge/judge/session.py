@@ -150,7 +150,7 @@ class Run(Shown):
 
 
 def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:
-    """What must be equal for two sessions to be the same run."""
+    """The values that must be equal for two sessions to be the same run."""
     rubric = source.rubric
     part = {"shard": str(source.shard)} if source.shard is not None else {}
     return {
@@ -201,13 +201,13 @@ class RunConfig(Session[Judgement, Run]):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """The values that must be equal for two sessions to be the same run."""
         own: Mapping[str, Any] = {} if self.judge is None else self.judge.identity
         return {**run_identity(self.spec, self.source), **self.more_identity, **own}
 
     @property
     def is_derived(self) -> bool:
-        """Whether the judgements are computed from those of other runs."""
+        """True if the judgements are computed from those of other runs."""
         return self.judge is not None and self.judge.is_derived
 
     @property
@@ -219,7 +219,7 @@ class RunConfig(Session[Judgement, Run]):
 
     @property
     def note(self) -> str | None:
-        """What readers of the figures must know."""
+        """A remark for readers of the figures."""
         notes = {STATIC: UPPER_BOUND, SCRIPTED: f"{NOTE}."}
         return notes.get(self.spec.model) if self.judge is None else None
 
@@ -340,7 +340,7 @@ def write_summary(folder: Path, summary: Summary) -> None:
 
 
 def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
-    """What the manifest says of a user's own rubric."""
+    """Grades, codes and weights of a user's own rubric for the manifest."""
     return {
         "grades": list(rubric.scale.grades) if rubric else None,
         "codes": {c.code: c.name for c in rubric.criteria} if rubric else None,
@@ -349,7 +349,7 @@ def described_rubric(rubric: Rubric | None) -> dict[str, Any]:
 
 
 def counts_of(summary: Summary) -> dict[str, Any]:
-    """What the manifest of a finished run says of its judgements."""
+    """Counts of a finished run's judgements for the manifest."""
     totals = summary.totals
     return {
         "rows": totals.rows,

@@ -64,7 +64,7 @@ class JudgeTask:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has an empty reply, about which no model is asked."""
+        """True if the reply is empty; no model is asked about it."""
         return self.protocol.examines == "response" and self.item.is_silent
 
     def rejected(self, error: RowError) -> BadRow:
@@ -126,17 +126,17 @@ class JudgedSource(RowSource):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What else must be equal for two sessions to be the same run."""
+        """Further values that must be equal for two sessions to be the same run."""
         return self.reading.identity
 
     @property
     def described(self) -> dict[str, Any]:
-        """What else the manifest says of the rows."""
+        """Further facts about the rows for the manifest."""
         return {}
 
     @property
     def missing(self) -> MissingPredictions | None:
-        """Which cases tested models have no prediction of; None where that is not known."""
+        """The cases without a prediction, by tested model; None where that is not known."""
         return None
 
     @property
@@ -157,14 +157,14 @@ class ItemSource(JudgedSource):
             of it.
         asks: Whether models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
-        of_log: What the manifest says of the log that the rows were made of.
+        log_account: Entries of the manifest about the log that the rows were made of.
     """
 
     own_protocol: Protocol | None = None
     finds: bool = True
     counts_missing: bool = False
     asks: bool | None = None
-    of_log: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
+    log_account: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
@@ -282,14 +282,14 @@ class ItemSource(JudgedSource):
             **({} if missing is None else {"missing_predictions": missing.model_dump()}),
             **({"cases_written_by": dict(self.writers)} if self.writers else {}),
             **({"input_gaps": gaps} if (gaps := self.gaps.to_json()) else {}),
-            **self.of_log,
+            **self.log_account,
         }
 
 
 class _MetItems:
     """The items met so far, of which each may occur once.
 
-    Of rows of other parts only the ids are noted, since making items takes most of the time of
+    Only the ids of rows of other parts are noted, since making items takes most of the time of
     reading. Where one of them comes again, in a row of another case, their items are made after
     all: a row that can't be used does not count.
     """
@@ -331,8 +331,8 @@ class _MetItems:
                 self._met.add(short_key(item.item_id, item.tested_model))
             return item
 
-        whole = replace(self._source, shard=None)
-        entries = whole.read_each(read, lambda item, row: row, cases=self._cases)
+        unsharded = replace(self._source, shard=None)
+        entries = unsharded.read_each(read, lambda item, row: row, cases=self._cases)
         any(entry.line >= line for entry in entries)  # no further than needed
 
 
@@ -373,11 +373,11 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     shard = config.shard if isinstance(config, GradeConfig) else None
     judges = config.judge if isinstance(config, GradeConfig) else ()
     out = config.out if isinstance(config, GradeConfig) else None
-    wanted = OF_JOINED if config.cases else OF_PREDICTIONS
+    fields = OF_JOINED if config.cases else OF_PREDICTIONS
     if _examines_reference(protocol or config.protocol):
-        wanted = OF_CASES
+        fields = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
-    own = own_rows(rows, columns, wanted, split=config.data_split, tested_model=config.tested_model)
+    own = own_rows(rows, columns, fields, split=config.data_split, tested_model=config.tested_model)
     others = {name: column for name, column in config.columns.items() if name not in OF_JOINED}
     cases = own_rows(config.cases, others, OF_CASES) if config.cases else None
     return ItemSource(

@@ -81,7 +81,7 @@ class Summary(Shown):
 
     Attributes:
         judge: Who judged.
-        note: What must be said beside every figure, or None.
+        note: A remark that belongs to every figure, or None.
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
         warnings: What makes figures uncertain, a sentence each.
@@ -218,7 +218,7 @@ def summarize(
     Args:
         rows: Rows of ``judgements.jsonl``.
         judge: Name of the judge.
-        note: What must be said beside every figure.
+        note: A remark that belongs to every figure.
         by: Fields of BY_FIELDS to break results down by.
         weights: The weights of error codes, where the rubric states some.
         intervals: How intervals are made.
@@ -228,14 +228,14 @@ def summarize(
         InputError: If a row is no judgement.
     """
     check_by(by)
-    whole = replace(table_of(rows), weights=weights or {}, intervals=intervals).in_order()
-    table = whole.items()
+    judgements = replace(table_of(rows), weights=weights or {}, intervals=intervals).in_order()
+    table = judgements.items()
     return Summary(
         judge=judge,
         note=note,
-        totals=whole.totals,
+        totals=judgements.totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(dict.fromkeys(_warnings(whole, table))),
+        warnings=tuple(dict.fromkeys(_warnings(judgements, table))),
     )
 
 
@@ -244,9 +244,9 @@ CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
 
 
-def _warnings(whole: JudgementTable, table: JudgementTable) -> Iterator[str]:
+def _warnings(judgements: JudgementTable, table: JudgementTable) -> Iterator[str]:
     yield from _conversions(table)
-    yield from unseen_lines(whole.totals.unseen)
+    yield from unseen_lines(judgements.totals.unseen)
     yield from _of_trials(table)
 
 
@@ -271,7 +271,7 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
 
 
 def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
-    """What judges are not shown of files, a line each, of the rows by each of ``UNSEEN``."""
+    """Lines on files that judges are not shown, from the number of rows by each of ``UNSEEN``."""
     if n := unseen.get(UNSEEN[0]):
         yield f"rows with more pictures than --max-images: {n} (some are shown, evenly spaced)"
     if kinds := ", ".join(f"{name} {unseen[name]}" for name in UNSEEN[1:] if unseen.get(name)):
@@ -283,7 +283,7 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
 
 
 def _of_trials(c: JudgementTable) -> Iterator[str]:
-    """What makes figures of whole runs uncertain."""
+    """Warnings that figures of whole runs are uncertain."""
     names = ("tested_model", "setting")
     for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
         same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)

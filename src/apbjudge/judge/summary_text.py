@@ -109,7 +109,7 @@ def _totals(summary: Summary) -> str:
 
 
 def last_error(last_errors: Mapping[str, str], reason: str) -> str:
-    """What went wrong last; bad input is named row by row."""
+    """The last error with this reason; empty for bad input, which is reported row by row."""
     text = "" if reason == "bad_input" else last_errors.get(reason, "")
     return f" (last: {text})" if text else ""
 
@@ -165,13 +165,13 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
             return
     levelled = [name for name in names if "@" in name and block[0].form != RUN]
     of_codes = {n for g in block for n, metric in g.figures.items() if is_of_codes(metric.kind)}
-    whole = [n for n in names if n not in levelled and not (by and n in of_codes)]
+    columns = [n for n in names if n not in levelled and not (by and n in of_codes)]
     more = ["setting"] if any(group.setting for group in block) else []
     rows = [
-        [*_lead(group, more), *(_cell(name, group, present) for name in whole)] for group in block
+        [*_lead(group, more), *(_cell(name, group, present) for name in columns)] for group in block
     ]
-    align = "l" * (1 + len(more) + len(by)) + "r" + "v" * len(whole)
-    table = Table.of(["tested model", *more, *by, "scored", *whole], rows, align=align)
+    align = "l" * (1 + len(more) + len(by)) + "r" + "v" * len(columns)
+    table = Table.of(["tested model", *more, *by, "scored", *columns], rows, align=align)
     yield replace(table, leads=2 + len(more) + len(by))
     parts = [name.split("@") for name in levelled]
     if by or not parts:
@@ -222,7 +222,7 @@ def _cell(name: str, group: SummaryGroup, present: set[str]) -> Cell:
 
 
 def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
-    """How often several judges disagree, or what their cascade costs, for a terminal."""
+    """Disagreement of several judges, or costs of their cascade, as text for a terminal."""
     from .panel import Disagreement
 
     if isinstance(ensemble, Disagreement):
@@ -232,7 +232,7 @@ def ensemble_text(ensemble: Disagreement | CascadeCurve) -> str:
 
 
 def disagreement_document(disagreement: Disagreement) -> Document:
-    """How often judges differ: over all, and for every two of them."""
+    """Rates of disagreement: over all judges, and for every two of them."""
     d = disagreement
     of = f"{d.n_shared} items with two or more verdicts ({d.n_items} items in all)"
     lines = [f"judges are not unanimous on {d.n_split} of {of}"]
@@ -250,14 +250,14 @@ def cascade_document(points: Sequence[CurvePoint], *, reference: str) -> Documen
     """At most ``POINTS_SHOWN`` thresholds, from no item escalated to all, evenly by share."""
     from .cascade import threshold_text
 
-    shown = list(points)
-    if len(shown) > POINTS_SHOWN:
-        wanted = [i / (POINTS_SHOWN - 1) for i in range(POINTS_SHOWN)]
-        nearest = (min(range(len(points)), key=lambda i: abs(points[i].share - w)) for w in wanted)
-        shown = [points[i] for i in sorted({0, len(points) - 1, *nearest})]
+    selected = list(points)
+    if len(selected) > POINTS_SHOWN:
+        shares = [i / (POINTS_SHOWN - 1) for i in range(POINTS_SHOWN)]
+        nearest = (min(range(len(points)), key=lambda i: abs(points[i].share - w)) for w in shares)
+        selected = [points[i] for i in sorted({0, len(points) - 1, *nearest})]
     rows = [
         (threshold_text(p), percent(p.share, 0), money(p.cost_usd), share(p.n_agree, p.n_compared))
-        for p in shown
+        for p in selected
     ]
     heads = ("threshold", "escalated", "cost", f"agreement with {reference}, where it answered")
     return Document((Table.of(heads, rows),))

@@ -36,7 +36,7 @@ def entropy_bits(shares: Iterable[float]) -> float:
 def uncertainty_of(
     verdicts: Sequence[ParsedVerdict], method: Method, rubric: Rubric
 ) -> Uncertainty:
-    """How far some verdicts on one item are apart.
+    """The spread of several verdicts on one item.
 
     Where a verdict has no flags, grade or category, it abstains on them.
     """
@@ -54,7 +54,7 @@ def uncertainty_of(
 
 
 def token_uncertainty(tokens: Sequence[TokenChoice], rubric: Rubric) -> Uncertainty | None:
-    """How sure one reply was, from the probabilities of its tokens; None if is_correct has none.
+    """The uncertainty of one reply from its tokens' probabilities; None if is_correct has none.
 
     Each field's shares are those given what was written before it (see ``yes_share``), so the
     entropy of ``is_correct`` may be near 0 where the uncertainty sits in a flag. A judge that is
@@ -95,7 +95,7 @@ def _uncertainty(
 
 
 def _shares(votes: Sequence[float], levels: Iterable[float]) -> dict[float, float]:
-    """Share of each level, and of what was voted beside them; nothing without votes."""
+    """Share of each level, and of other values that were voted; empty without votes."""
     if not votes:
         return {}
     counts = Counter(votes)
@@ -110,11 +110,11 @@ def combine(
     1. is_correct is what more than half say; a tie counts as not correct.
     2. A flag is set when more than half of those who agree with that verdict set it. If the
        verdict is not correct and no flag gets there, those that most of them set are.
-    3. The grade is the lower median of all; where it may not stand beside the flags, the
-       nearest that may, which an override records.
+    3. The grade is the lower median of all; where it does not fit the flags, the nearest
+       that does, which an override records.
     4. The category is the one that most of those who agree give; of a tie the smallest number.
 
-    The order of the verdicts is of no account, and equal verdicts come out as they are. Verdicts
+    The order of the verdicts does not matter, and equal verdicts come out as they are. Verdicts
     that don't contradict themselves never give one that does. Where one has no flags, grade or
     category, it abstains on them.
     """

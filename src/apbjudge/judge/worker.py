@@ -41,11 +41,11 @@ JUDGEMENT_RECORDS: RecordKind[Judgement] = RecordKind(
 
 @dataclass(frozen=True, slots=True)
 class NamedJudge:
-    """What a run is known by whose judge is not a model of some settings.
+    """The name and identity of a judge that is not one model with its settings.
 
     Attributes:
         name: In the summary.
-        identity: What it states of the run's identity.
+        identity: Its part of the run's identity.
         settings: As the manifest shows them.
         is_derived: Whether its judgements are made of those of other judges.
     """

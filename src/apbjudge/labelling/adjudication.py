@@ -1,4 +1,4 @@
-"""On which items raters differ, and what they say together where they agree."""
+"""The items on which raters differ, and joint labels of those on which they agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADJUDICATED = "adjudicated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjudication:
-    """What several raters say of the items of a queue.
+    """The labels of several raters on the items of a queue.
 
     Attributes:
         disputed: The raters' labels of each item on which two of them differ.
@@ -73,11 +73,11 @@ def compared(
         raise InputError(f"{files}: expected raters other than the adjudicator {adjudicator}")
     item = np.array([short_key(place.key[0]) for place in queue], dtype=np.uint64)
     model = np.array([model_key(place.key[1]) for place in queue], dtype=np.uint64)
-    found = consensus.find(item, item ^ model, answers_of(item, item ^ model))
+    entries = consensus.find(item, item ^ model, answers_of(item, item ^ model))
     disputed: dict[Key, tuple[HumanLabel, ...]] = {}
     agreed: list[HumanLabel] = []
     n_single = 0
-    for place, at in zip(queue, found.tolist(), strict=True):
+    for place, at in zip(queue, entries.tolist(), strict=True):
         labels = tuple(consensus.labels_at(at)) if at >= 0 else ()
         if any(_differ(a, b) for a, b in combinations(labels, 2)):
             disputed[place.key] = labels
@@ -135,7 +135,7 @@ def _differ(a: HumanLabel, b: HumanLabel) -> bool:
 
 
 def _together(labels: Sequence[HumanLabel], key: Key, adjudicator: str) -> HumanLabel:
-    """What raters who agree say together; where one did not answer, the other's answer counts."""
+    """The joint label of raters who agree; where one did not answer, the other's answer counts."""
     item_id, tested_model = key
 
     def first(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How each click changes a rater's label of an item.
+"""Changes of a rater's label of an item by clicks.
 
 A label can't contradict itself: a correct one has grade 1.0, no flag and no faulty step, and
 whoever sets a flag, marks a step or gives a lower grade states that the prediction is not correct.
@@ -21,12 +21,12 @@ ANSWERS = ("is_correct", "grade", "errors", "category", "note", "unsure", "fault
 
 
 def answers(label: HumanLabel) -> dict[str, Any]:
-    """What the rater has said, without whose response it is about."""
+    """The rater's answers, without the item and the tested model."""
     return {name: value for name, value in label if name in ANSWERS}
 
 
 def is_silent(label: HumanLabel) -> bool:
-    """Whether nothing is answered that counts as a label; a note or an unsure mark does not."""
+    """True if nothing is answered that counts as a label; a note or an unsure mark does not."""
     counting = (label.is_correct, label.grade, label.errors or None, label.category)
     return all(value is None for value in counting)
 
@@ -46,7 +46,7 @@ def clicked(
         click: ``{"set": …, "to": …}``: ``correct`` (true or false), ``flag`` (a code, set or
             taken back), ``grade`` (one of the rubric's), ``category`` (1 to 5), ``step`` (number
             of a faulty step, marked or taken back), ``unsure`` (true or false) or ``note`` (text).
-        rubric: What the item is labelled by.
+        rubric: The rubric of the label.
         n_steps: Steps of the prediction.
 
     Raises:
@@ -133,7 +133,7 @@ def _incorrect(label: HumanLabel) -> dict[str, Any]:
 
 
 def missing(label: HumanLabel, rubric: Rubric) -> tuple[str, ...]:
-    """What the rubric asks for and the rater has not answered, in words; empty when complete."""
+    """The questions of the rubric without an answer, in words; empty when complete."""
     if rubric.shape == "category":
         return () if label.category is not None else ("a category",)
     if label.is_correct is None:
@@ -145,7 +145,7 @@ def missing(label: HumanLabel, rubric: Rubric) -> tuple[str, ...]:
 
 
 def remark(label: HumanLabel, rubric: Rubric) -> str:
-    """What is odd about a label that may stand all the same; empty for nothing."""
+    """A remark on a label that is valid but unusual; empty without one."""
     codes, grade = flagged(label), label.grade
     if rubric.shape != "flags" or grade is None or not codes:
         return ""

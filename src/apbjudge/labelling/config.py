@@ -13,7 +13,7 @@ from ..judge.config import InputConfig
 
 
 class LabelConfig(InputConfig):
-    """Which items humans label, and in which order."""
+    """The items that humans label, and their order."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **InputConfig.groups,

@@ -1,4 +1,4 @@
-"""Labelling by hand: from files to a local page, and what came of it."""
+"""Labelling by hand: from files to a local page, and the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .service import LabelService
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """What came of it.
+    """The result of labelling.
 
     Attributes:
         total: Items that were to be labelled.
@@ -57,7 +57,7 @@ def now() -> datetime:
 
 
 def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
-    """The file of rows; of a log one beside the labels, with a row for each run."""
+    """The file of rows; of a log, a new file next to the labels with a row for each run."""
     reading = GradeConfig(protocol=config.protocol, tested_model=config.tested_model)
     if not is_log(log, reading):
         return log
@@ -143,7 +143,7 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
     )
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stderr.write(f"{visible(text)}\n")
 
 
@@ -151,8 +151,8 @@ def _say(text: str) -> None:
 def label(
     config: LabelConfig,
     *,
-    problem: Problem = _say,
-    started: Callable[[str], None] = _say,
+    problem: Problem = _print_line,
+    started: Callable[[str], None] = _print_line,
 ) -> Labelled:
     """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
 

@@ -33,12 +33,12 @@ Clock = Callable[[], datetime]
 """Returns the time now, in UTC."""
 
 _HEAD = b'{"item_id":"'
-"""How every line written here begins; nobody writes so by hand."""
+"""The beginning of every line written here; nobody writes it by hand."""
 
 
 @dataclass(slots=True)
 class LabelHistory:
-    """What one rater has clicked on one item.
+    """The clicks of one rater on one item.
 
     Attributes:
         base: The label that undo ends at.
@@ -65,9 +65,9 @@ class LabelHistory:
 
     def line(self, label: HumanLabel, step: int) -> dict[str, Any]:
         """The line of the file that says that a label is reached with so many clicks."""
-        seen = {"saw_judge": True} if self.saw_judge else {}
+        judge_seen = {"saw_judge": True} if self.saw_judge else {}
         skipped = {"skipped": True} if self.skipped and is_silent(label) else {}
-        return {**_fields(label), "step": step, **seen, **skipped}
+        return {**_fields(label), "step": step, **judge_seen, **skipped}
 
 
 class LabelLog:
@@ -131,7 +131,7 @@ class LabelLog:
 
     @property
     def raters(self) -> tuple[str, ...]:
-        """Everyone of whom there is a label, sorted."""
+        """All raters with a label, sorted."""
         labels = (history.label for history in self._histories.values())
         return tuple(sorted({label.rater for label in labels if not is_silent(label)}))
 
@@ -310,7 +310,7 @@ class LabelLog:
         self._out.sync()
 
     def _check_place(self) -> None:
-        """What is written to a file that has been removed or replaced is lost with it."""
+        """Refuses to write to a file that has been removed or replaced: the text would be lost."""
         with suppress(OSError):
             if os.path.samestat(self.path.stat(), self._stat):
                 return
@@ -363,7 +363,7 @@ def _text(time: datetime) -> str:
 
 
 def _is_own(raw: bytes, rater: str, key: Key) -> bool:
-    """Whether a line was written here for one rater and item."""
+    """True if a line was written here for one rater and item."""
     values = parse_object(raw)
     if isinstance(values, RowError) or type(values.get("step")) is not int:
         return False

@@ -37,9 +37,9 @@ def export_tasks(
     """Writes the items as tasks, with the labels in the log, and a configuration for each rubric.
 
     Args:
-        folder: Where ``RUBRIC.tasks.json`` and ``RUBRIC.config.xml`` go; created when missing.
+        folder: The folder of ``RUBRIC.tasks.json`` and ``RUBRIC.config.xml``; created when missing.
         queue: The items.
-        reader: Where items are read from.
+        reader: Reads the items.
         log: The labels, which become annotations.
 
     Returns:
@@ -208,7 +208,7 @@ _SHOWN = {
     _ABOUT: "Prediction",
 }
 _SHOWN_OF_CASE = {"query": "Query", "case": "The case", _ABOUT: "Reference"}
-"""Where the case itself is examined, its reference stands in the prediction's place."""
+"""The texts where the case itself is examined: its reference takes the prediction's place."""
 
 
 def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
@@ -304,13 +304,13 @@ def _label(annotation: Mapping[str, Any], place: QueuedItem, unknown: list[str])
             if others := [of for of in words if of not in values]:
                 raise RowError(name, f"one of {', '.join(controls[name])}", others[0])
         chosen.setdefault(name, []).extend(map(str, words))
-    one = {name: values[0] for name, values in chosen.items() if values}
+    first = {name: values[0] for name, values in chosen.items() if values}
     account = annotation.get("completed_by")
     if isinstance(account, Mapping):
         account = cast("Json", account).get("email") or cast("Json", account).get("id")
     name = account if isinstance(account, str) else f"label-studio-{account}"
-    codes, category = chosen.get("errors", []), one.get("category", "")
-    is_correct = {"Correct": True, "Incorrect": False}.get(one.get("is_correct", ""))
+    codes, category = chosen.get("errors", []), first.get("category", "")
+    is_correct = {"Correct": True, "Incorrect": False}.get(first.get("is_correct", ""))
     if category.isdecimal():
         is_correct = place.rubric.category_is_correct(int(category))
     errors = None
@@ -320,13 +320,13 @@ def _label(annotation: Mapping[str, Any], place: QueuedItem, unknown: list[str])
         {
             "item_id": place.key[0],
             "tested_model": place.key[1],
-            "rater": one.get("rater") or name,
+            "rater": first.get("rater") or name,
             "is_correct": is_correct,
-            "grade": one.get("grade"),
+            "grade": first.get("grade"),
             "category": category or None,
             "errors": errors,
             "note": "\n".join(chosen.get("note", [])),
-            "unsure": one.get("unsure") == "Unsure",
+            "unsure": first.get("unsure") == "Unsure",
             "faulty_steps": chosen.get("faulty_steps", []),
             "decided_at": annotation.get("updated_at") or annotation.get("created_at"),
             "seconds": annotation.get("lead_time"),

@@ -30,12 +30,12 @@ Problem = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedItem:
-    """Where an item of the queue stands, and how it is labelled.
+    """An item of the queue: its place in the file, its protocol and its rubric.
 
     Attributes:
         key: Item id and tested model.
-        rubric: What it is labelled by.
-        protocol: How it is graded.
+        rubric: The rubric of its label.
+        protocol: Its protocol.
         offset: Byte offset of its line.
         line: 1-based number of its line.
         digest: SHA-256 of the line, and of its case where there is a file of them.
@@ -142,11 +142,11 @@ def shuffled(queue: Sequence[QueuedItem], *, seed: int) -> list[QueuedItem]:
     simple random sample for every n, and stay the same when the file is sorted anew.
     """
 
-    def lot(place: QueuedItem) -> bytes:
+    def rank(place: QueuedItem) -> bytes:
         text = "\x00".join((str(seed), *place.key)).encode(errors="surrogatepass")
         return hashlib.blake2b(text, digest_size=16).digest()
 
-    return sorted(queue, key=lot)
+    return sorted(queue, key=rank)
 
 
 def in_plan_order(queue: Sequence[QueuedItem], plan: Path, problem: Problem) -> list[QueuedItem]:
@@ -189,11 +189,11 @@ class JudgeVerdicts:
     """
 
     def __init__(self, run: Path, keys: Iterable[Key]) -> None:
-        self._run, wanted = only_run(run), set(keys)
+        self._run, keys = only_run(run), set(keys)
         self._path, table = self._run.path, self._run.table
         judged = zip(table.item_id.values, table.values("tested_model"), strict=True)
         rows = zip(judged, table.position.tolist(), strict=True)
-        self._offsets = {key: offset for key, offset in rows if key in wanted}
+        self._offsets = {key: offset for key, offset in rows if key in keys}
         if not self._offsets:
             raise InputError(f"{self._path}: expected judgements of the items to label, got none")
 

@@ -1,4 +1,4 @@
-"""The local server: the page, the calls that it makes, and who may talk to it: that page alone.
+"""The local server of the page and its calls; it answers that page alone.
 
 The token stands behind ``#`` in the address that the user opens. A browser never sends that part,
 so it gets into no history of requests and no referrer; the page moves it to the tab's own storage
@@ -72,7 +72,7 @@ async def serve(
     """Serves until Ctrl-C or SIGTERM.
 
     Args:
-        service: What raters can do.
+        service: The actions of raters.
         port: Port on 127.0.0.1; 0 for a free one.
         started: Called with the address to open, token included, once it answers.
         problem: Called with what goes wrong with files; the page must not show it, since file

@@ -1,4 +1,4 @@
-"""What raters can do, apart from how they ask for it: look at an item, click, undo.
+"""The actions of raters, apart from the form of their requests: look at an item, click, undo.
 
 The page receives of an item what a judge's prompt shows, and no hint of a verdict: no judgement,
 no finding, and no name of tested model or item, which is identified by its number in the queue.
@@ -55,8 +55,8 @@ class LabelService:
 
     Attributes:
         queue: The items in order.
-        reader: Where items are read from.
-        log: Where labels are written.
+        reader: Reads the items.
+        log: Writes the labels.
         order: How the queue was ordered, in words.
         rater: The only rater; None when each page asks for a name.
         verdicts: A judge's verdicts to show after the rater's own; None for none at all.
@@ -72,15 +72,15 @@ class LabelService:
     disputed: Mapping[Key, Sequence[HumanLabel]] = field(default_factory=dict[Key, Any])
 
     def start(self) -> Json:
-        """What the page needs before it knows who is labelling."""
+        """The values that the page needs before it knows the rater."""
         return {"total": len(self.queue), "order": self.order, "rater": self.rater}
 
     def progress(self, rater: object) -> str:
-        """Of each item in order, whether it is untouched (0), begun (1), done (2), skipped (3)."""
+        """The status of each item in order: untouched (0), begun (1), done (2), skipped (3)."""
         return self.statuses(self._name(rater))
 
     def statuses(self, name: str) -> str:
-        """As ``progress``, of anybody who is in the file of labels."""
+        """Statuses as in ``progress``, of any rater in the file of labels."""
 
         def status(place: QueuedItem) -> str:
             history = self.log.history(name, place.key)
@@ -226,23 +226,23 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
         case: pictures that neither a rater nor a judge is shown, since there are too many.
     """
     by_shape = {"category": ("broken_tool", "replacement"), "pass": ("unsolvable_type",)}
-    shown = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
+    shared = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
     case, prediction = case_view(item), prediction_view(item, ())
     if protocol.examines == "reference":
         del case["reference"]  # it stands in the prediction's place
     else:
-        case["condition"] = {k: v for k, v in case["condition"].items() if k in shown}
+        case["condition"] = {k: v for k, v in case["condition"].items() if k in shared}
     case["groups"] = {}
     for tool in case["tools"] or ():
         if rubric.shape != "category" and protocol.examines == "response":
             tool["marks"] = [mark for mark in tool.get("marks", ()) if mark == "distractor"]
     pictures = [at for at, file in enumerate(item.files) if is_image(file)]
-    taken = sample(pictures, _JUDGED.max_images)
-    case["left_out"] = len(pictures) - len(taken)
+    selected = sample(pictures, _JUDGED.max_images)
+    case["left_out"] = len(pictures) - len(selected)
     for at, (file, view) in enumerate(zip(item.files, case["files"], strict=True)):
         alone, size = item.model_copy(update={"files": (file,)}), _JUDGED.max_image_bytes
         try:
-            if at in taken:
+            if at in selected:
                 view["url"] = load_images(alone, roots, max_images=1, max_bytes=size)[0].url
             elif at not in pictures:
                 view["text"] = read_text(roots, file, "", max_bytes=_JUDGED.max_text_bytes)
@@ -255,7 +255,7 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
 
 
 def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
-    """What the rater is asked, with all that the rubric says about it.
+    """The questions to the rater, with all that the rubric says about them.
 
     Returns:
         ``shape``, ``protocol``, ``task``, ``principles``, ``criteria``, ``grades`` (worst first,

@@ -1,1 +1,1 @@
-"""The card of an audited judge: its figures, and how they are shown as text and pages."""
+"""The card of an audited judge as text and pages."""

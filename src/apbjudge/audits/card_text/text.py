@@ -13,10 +13,10 @@ from ...document.text import WIDTH, render_text
 from ...statistics.estimates import Estimate
 from ..card import Card
 from ..comparison import CardComparison, CardSide, MeasurePair
-from ..outcomes import Exhibit, Measure, Outcome, Probe, ProbeMetric, Unit
+from ..outcomes import Measure, Outcome, Probe, ProbeItem, ProbeMetric, Unit
 from . import words
 
-EXHIBITS_SHOWN = 5
+ITEMS_SHOWN = 5
 _LEGEND = (
     "Shares in percent, changes in points. From: items/cases. Detects: how far beyond its limit a "
     "true figure must lie to fail with a probability of 80 %. Needs: cases that would have "
@@ -32,19 +32,19 @@ def card_text(card: Card) -> str:
 def card_document(card: Card) -> Document:
     """The card in short: head, outcomes, measures, cost.
 
-    Figures that decide nothing, breakdowns and exhibits are in the Markdown and HTML cards.
+    Figures that decide nothing, breakdowns and single items are in the Markdown and HTML cards.
     """
-    return _card(card, whole=False)
+    return _card(card, full=False)
 
 
 def card_markdown(card: Card) -> str:
     """The whole card as Markdown; its texts are escaped, so that none is read as a mark or tag."""
-    return render_markdown(_card(card, whole=True))
+    return render_markdown(_card(card, full=True))
 
 
 def card_html(card: Card) -> str:
     """The whole card as one HTML page, which loads nothing and runs nothing."""
-    return document_page(f"Judge card: {card.judge}", _card(card, whole=True))
+    return document_page(f"Judge card: {card.judge}", _card(card, full=True))
 
 
 def cards_text(comparison: CardComparison) -> str:
@@ -62,7 +62,7 @@ def cards_html(comparison: CardComparison) -> str:
     return document_page(_cards(comparison).title, _cards(comparison))
 
 
-def _card(card: Card, *, whole: bool) -> Document:
+def _card(card: Card, *, full: bool) -> Document:
     head = (
         f"Plans: {words.bases_text(card)}; seed {card.seed}",
         f"Settings: {words.settings_text(card.settings)}",
@@ -78,7 +78,7 @@ def _card(card: Card, *, whole: bool) -> Document:
             Heading("Verdicts"),
             Paragraph(f"{words.tally_text([p.outcome for p in card.probes])}."),
             Table.of(("Probe", "Verdict", "Because"), outcomes, align="flf"),
-            *(part for probe in card.probes for part in _probe(probe, whole=whole)),
+            *(part for probe in card.probes for part in _probe(probe, full=full)),
             Heading("How the verdicts are made"),
             Notes((_LEGEND, words.HOW_VERDICTS_ARE_MADE)),
         ),
@@ -86,25 +86,25 @@ def _card(card: Card, *, whole: bool) -> Document:
     )
 
 
-def _probe(probe: Probe, *, whole: bool) -> Iterator[Part]:
-    if not probe.measures and not whole:
+def _probe(probe: Probe, *, full: bool) -> Iterator[Part]:
+    if not probe.measures and not full:
         return
     yield Heading(probe.title)
-    if whole:
+    if full:
         yield Paragraph(probe.question)
         yield Paragraph(f"{words.with_symbol(probe.outcome)}: {probe.because}.")
     if probe.measures:
         yield _measures(probe.measures)
-    if whole and probe.figures:
+    if full and probe.figures:
         yield Paragraph(f"Other figures, {words.levels_text([f.estimate for f in probe.figures])}:")
         yield _figures(probe.figures)
-    for one in probe.tables if whole else ():
-        yield Paragraph(f"Table: {one.title}")
-        yield Table.of(one.columns, one.rows)
-    if whole and probe.n_exhibits:
-        yield from _exhibits(probe.exhibits, probe.n_exhibits)
-    notes = (*words.remarks(probe.measures), *(probe.notes if whole else ()))
-    cost = words.cost_text(probe.cost) if whole else words.unscored_text(probe.cost)
+    for table in probe.tables if full else ():
+        yield Paragraph(f"Table: {table.title}")
+        yield Table.of(table.columns, table.rows)
+    if full and probe.n_exhibits:
+        yield from _items(probe.exhibits, probe.n_exhibits)
+    notes = (*words.remarks(probe.measures), *(probe.notes if full else ()))
+    cost = words.cost_text(probe.cost) if full else words.unscored_text(probe.cost)
     level = words.levels_text([measure.estimate for measure in probe.measures])
     took = f"Took: {cost}" + (f"; {level}" if level else "")
     yield Notes((took, *(f"Note: {note}" for note in notes)))
@@ -136,11 +136,11 @@ def _counts(estimate: Estimate) -> str:
     return f"{estimate.n_items}/{estimate.n_clusters}"
 
 
-def _exhibits(exhibits: Sequence[Exhibit], n: int) -> Iterator[Part]:
-    shown = exhibits[:EXHIBITS_SHOWN]
+def _items(items: Sequence[ProbeItem], n: int) -> Iterator[Part]:
+    listed = items[:ITEMS_SHOWN]
     total = words.many(n, "item")
-    yield Paragraph(f"Items that speak against the judge ({len(shown)} of {total} shown):")
-    yield Notes(tuple(f"{e.name} ({e.arm}): {e.what}" for e in shown))
+    yield Paragraph(f"Items that speak against the judge ({len(listed)} of {total} shown):")
+    yield Notes(tuple(f"{e.name} ({e.arm}): {e.what}" for e in listed))
 
 
 def _cards(comparison: CardComparison) -> Document:

@@ -86,7 +86,7 @@ def amount(value: float, unit: Unit) -> str:
 
 
 def limit_text(side: Side, limit: float, unit: Unit) -> str:
-    """What is allowed: ``at least 70.0 %``, ``within 10.0 points``."""
+    """The allowed range: ``at least 70.0 %``, ``within 10.0 points``."""
     text = amount(limit, unit)
     return f"{side} {text.lstrip('+') if side == 'within' else text}"
 
@@ -102,7 +102,7 @@ def many(n: int, what: str) -> str:
 
 
 def remarks(measures: Sequence[Measure]) -> list[str]:
-    """What makes figures rough, or why there are none: each remark once, with its measures."""
+    """Reasons why figures are rough or missing: each remark once, with its measures."""
     names: dict[str, list[str]] = {}
     for measure in measures:
         if measure.estimate.note:
@@ -117,26 +117,26 @@ def levels_text(estimates: Sequence[Estimate]) -> str:
 
 
 def cost_text(cost: Cost) -> str:
-    """What something took; the share without verdict is always there."""
+    """The cost of a part as text; the share without verdict is always there."""
     usd = "unknown price" if cost.usd is None else f"{cost.usd:,.2f} USD"
     parts = [unscored_text(cost), many(cost.calls, "call"), many(cost.tokens, "token"), usd]
     return ", ".join(parts)
 
 
 def unscored_text(cost: Cost) -> str:
-    """How many judgements there are, and the share of them without verdict."""
+    """The number of judgements, and the share of them without verdict."""
     share = f" ({100 * cost.unscored / cost.judgements:.1f} %)" if cost.judgements else ""
     return f"{many(cost.judgements, 'judgement')}, {cost.unscored:,} unscored{share}"
 
 
 def size_of_audit(card: Card) -> str:
-    """One sentence: what the judge was asked."""
+    """The size of the audit in one sentence."""
     n = sum(card.protocols.values())
     return f"{card.size.capitalize()} audit on {many(n, 'plan')} made from {card.rows}."
 
 
 def bases_text(card: Card) -> str:
-    """Where the plans are from."""
+    """The protocols and origins of the plans."""
     parts = [_tally(card.protocols), _tally(card.origins, "from a {}")]
     parts += [f"cases left out: {_tally(card.left_out)}"] if card.left_out else []
     return "; ".join(filter(None, parts)) or "none"
@@ -180,7 +180,7 @@ def with_symbol(outcome: Outcome | None) -> str:
 
 
 def conclusion(pair: MeasurePair, *, alpha: float) -> str:
-    """What a difference amounts to, in words; ``alpha`` is one minus the confidence level."""
+    """The conclusion from a difference, in words; ``alpha`` is one minus the confidence level."""
     difference = pair.difference
     if difference.value is None or difference.low is None or difference.high is None:
         return f"not tested: {difference.note or 'no interval'}"

@@ -1,1 +1,1 @@
-"""How variants are made: from a plan taken as correct to one of which something is known."""
+"""Makes variants whose truth is known from plans that are taken as correct."""

@@ -55,7 +55,7 @@ class Base:
 
     @property
     def truth(self) -> Truth:
-        """What is true of it."""
+        """The truth about it."""
         if self.origin == "prediction":
             return UNKNOWN
         if self.rubric.shape == "flags":
@@ -129,7 +129,7 @@ class Base:
         return _read(self, variant)
 
     def findings(self, variant: Variant) -> tuple[Finding, ...]:
-        """What code finds in a variant under the base's protocol and rubric."""
+        """The findings of code in a variant under the base's protocol and rubric."""
         return _find(self, variant)
 
     def proven(self, variant: Variant) -> tuple[Finding, ...]:
@@ -172,7 +172,7 @@ def _find(base: Base, variant: Variant) -> tuple[Finding, ...]:
 def planned(
     base: Base, variant: Variant, *, apart_from: tuple[int, str] | None = None
 ) -> tuple[object, ...] | None:
-    """What a variant plans, as far as code can tell: equal for variants that plan the same.
+    """The plan of a variant as code sees it: equal for variants that plan the same.
 
     Kind of the reply, faults of its form, its calls step by step with all arguments, the category
     that follows from names, and every proven finding. Of the argument ``apart_from`` (number of
@@ -198,12 +198,12 @@ def planned(
 
 def faithful(base: Base, parent: Variant, variants: Iterable[Variant]) -> tuple[Variant, ...]:
     """The variants that plan the same as the parent and show a judge anything else."""
-    before, shown = planned(base, parent), orjson.dumps({**parent.row, "id": ""})
+    before, parent_row = planned(base, parent), orjson.dumps({**parent.row, "id": ""})
     return tuple(
         variant
         for variant in variants
         if before is not None
-        and orjson.dumps({**variant.row, "id": ""}) != shown
+        and orjson.dumps({**variant.row, "id": ""}) != parent_row
         and planned(base, variant) == before
     )
 

@@ -151,19 +151,19 @@ def use_early(on: Occasion) -> Iterator[Change]:
     parts, item = on.base.parts, on.base.item
     described: list[Change] = []
     stated: list[Change] = []
-    for one in arguments_of(on.base):
-        before = {call.name for call in (*parts.calls[: one.at], one.call)}
-        later = [call.name for call in parts.calls[one.at + 1 :] if call.name not in before]
-        if parts.form == "steps" and not later and one.at == 0:
+    for arg in arguments_of(on.base):
+        before = {call.name for call in (*parts.calls[: arg.at], arg.call)}
+        later = [call.name for call in parts.calls[arg.at + 1 :] if call.name not in before]
+        if parts.form == "steps" and not later and arg.at == 0:
             barred = {*item.condition.extraneous, *(call.name for call in parts.calls)}
             names = item.tools.by_name if item.tools else ()
             later = [n for n in names if n not in barred and n not in case_text(item)]
-        is_free = {"enum", "pattern", "format", "const"}.isdisjoint(one.schema)
-        if later and item.tools is not None and is_free and isinstance(one.value, str):
+        is_free = {"enum", "pattern", "format", "const"}.isdisjoint(arg.schema)
+        if later and item.tools is not None and is_free and isinstance(arg.value, str):
             source = on.rng.choice(later)
-            text = f"${{{source}.{one.name}}}"
-            change = with_value(on.base, one, text, f"{text}, and no earlier call is of {source}")
-            (described if is_described(one.value, item.query) else stated).append(change)
+            text = f"${{{source}.{arg.name}}}"
+            change = with_value(on.base, arg, text, f"{text}, and no earlier call is of {source}")
+            (described if is_described(arg.value, item.query) else stated).append(change)
     yield from described or stated
 
 
@@ -293,10 +293,10 @@ def wrong_tool(on: Occasion) -> Iterator[Change]:
     }
     others = [name for name in about if name not in barred and is_lookup(name, tools)]
     for at, call in enumerate(parts.calls if others else ()):
-        wanted = about.get(call.name, frozenset[str]())
-        likeness = {name: len(wanted & about[name]) for name in others}
+        own = about.get(call.name, frozenset[str]())
+        likeness = {name: len(own & about[name]) for name in others}
         name = min(others, key=lambda other: likeness[other])
-        if wanted and call.arguments and likeness[name] <= LOW_OVERLAP * len(wanted):
+        if own and call.arguments and likeness[name] <= LOW_OVERLAP * len(own):
             what = f"{parts.place(at)} is made of {name} instead, which can't do that"
             yield Change(parts.with_calls(at, replace(call, name=name)), what)
 
@@ -322,9 +322,9 @@ def unknown_tool(on: Occasion) -> Iterator[Change]:
     """Renames the tool of one call to a likely name that does not exist."""
     if on.base.item.tools is None:
         return
-    taken = on.base.item.tools.names | _names_in_use(on.base)
+    used = on.base.item.tools.names | _names_in_use(on.base)
     for at, call in enumerate(on.base.parts.calls):
-        for name in [name for name in _likely_names(call.name) if name not in taken][:1]:
+        for name in [name for name in _likely_names(call.name) if name not in used][:1]:
             what = f"{on.base.parts.place(at)} is made of {shorten(name)}, which does not exist"
             yield Change(renamed(on.base.parts, at, name), what)
 
@@ -357,36 +357,36 @@ def wrong_type(on: Occasion) -> Iterator[Change]:
     """Passes a value of a type that the schema does not allow; text only where all is text."""
     typed: list[Change] = []
     texts: list[Change] = []
-    for one in arguments_of(on.base, checked=True):
-        wanted = one.schema.get("type")
-        if (wrong := _of_wrong_type(one.value, wanted)) is not None:
-            change = with_value(on.base, one, wrong, f"{wrong!r}, not of type {wanted}")
-            (texts if wanted == "string" else typed).append(change)
+    for arg in arguments_of(on.base, checked=True):
+        type_ = arg.schema.get("type")
+        if (wrong := _of_wrong_type(arg.value, type_)) is not None:
+            change = with_value(on.base, arg, wrong, f"{wrong!r}, not of type {type_}")
+            (texts if type_ == "string" else typed).append(change)
     yield from typed or texts
 
 
-def _of_wrong_type(value: Any, wanted: Any) -> Any:
-    if wanted in ("integer", "number") and not isinstance(value, str | bool):
+def _of_wrong_type(value: Any, type_: Any) -> Any:
+    if type_ in ("integer", "number") and not isinstance(value, str | bool):
         return f"about {value}"
-    if wanted == "boolean" and isinstance(value, bool):
+    if type_ == "boolean" and isinstance(value, bool):
         return "yes" if value else "no"
-    if wanted == "array" and isinstance(value, list):
+    if type_ == "array" and isinstance(value, list):
         return ", ".join(str(part) for part in cast("list[Any]", value)) or "all"
-    if wanted == "string" and isinstance(value, str):
+    if type_ == "string" and isinstance(value, str):
         return {"value": value}
     return None
 
 
 def wrong_enum(on: Occasion) -> Iterator[Change]:
-    """Passes a word that is none of those which the schema allows."""
-    for one in arguments_of(on.base, checked=True):
-        allowed, value = one.schema.get("enum"), one.value
+    """Passes a word that the schema does not allow."""
+    for arg in arguments_of(on.base, checked=True):
+        allowed, value = arg.schema.get("enum"), arg.value
         if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
             usual = "standard" if value.islower() else "STD" if value.isupper() else "Standard"
             numbered = (f"{value}-{n}" for n in range(2, len(cast("list[Any]", allowed)) + 3))
             others = (usual, f"{value}-other", *numbered)
             wrong = next(word for word in others if word not in allowed)
-            yield with_value(on.base, one, wrong, f"{wrong!r}, not among the allowed")
+            yield with_value(on.base, arg, wrong, f"{wrong!r}, not among the allowed")
 
 
 _MAKERS: Makers = {

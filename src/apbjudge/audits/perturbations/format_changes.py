@@ -141,7 +141,7 @@ _BY_PLACE = re.compile(
 
 
 def _image_order(on: Occasion) -> Iterator[Change]:
-    """Only of pictures that nobody speaks of by their place; frames of a video have an order."""
+    """Reverses pictures unless a text names one by its place; frames of a video have an order."""
     item = on.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):

@@ -91,7 +91,7 @@ def valid_order(on: Occasion) -> Iterator[Change]:
 
 
 def _may_move(base: Base, at: int) -> bool:
-    """Whether a call and the next one are lookups of their own, and no words order them."""
+    """True if a call and the next one are independent lookups, and no words order them."""
     item, (first, second) = base.item, base.parts.calls[at : at + 2]
     if first == second or not second.arguments:
         return False
@@ -125,13 +125,13 @@ def equivalent_tool(on: Occasion) -> Iterator[Change]:
 
 
 def _does_as(other: Tool, tool: Tool) -> bool:
-    """Whether a tool is no dearer than another, is described alike, and no name sets one apart."""
-    described, wanted = stems(other.description), stems(tool.description)
-    is_alike = len(described & wanted) >= _LIKENESS * len(described | wanted) > 0
+    """True if a tool is not dearer than another, has a like description and no telling name."""
+    described, required = stems(other.description), stems(tool.description)
+    is_alike = len(described & required) >= _LIKENESS * len(described | required) > 0
     if not is_alike or (other.cost or 0) > (tool.cost or 0):
         return False
-    for one, named in ((other, tool), (tool, other)):
-        text = f"{' '.join(name_words(one.name))} {one.description.lower()}"
+    for candidate, named in ((other, tool), (tool, other)):
+        text = f"{' '.join(name_words(candidate.name))} {candidate.description.lower()}"
         # every word of the other's name, a figure too, must be known of this one
         words = {word for word in name_words(named.name) if not is_lookup(word, None)}
         missing = words.difference(re.findall(r"[^\W_]+", text))

@@ -72,14 +72,14 @@ def payloads() -> tuple[Payload, ...]:
 
 def best_verdict(rubric: Rubric) -> str:
     """The best verdict that a rubric allows, as the JSON that a judge would reply."""
-    given: dict[str, Any] = {"is_correct": True}
+    best: dict[str, Any] = {"is_correct": True}
     if rubric.shape == "flags":
-        given["grade"] = max(rubric.scale.grades)
+        best["grade"] = max(rubric.scale.grades)
     elif rubric.shape == "category":
-        given["category"] = next(c.number for c in rubric.categories if c.correct)
+        best["category"] = next(c.number for c in rubric.categories if c.correct)
     praise = {"reasoning": "The plan solves the query and has no fault."}
     fields = reply_model(rubric).model_fields
-    return orjson.dumps({name: (praise | given).get(name, False) for name in fields}).decode()
+    return orjson.dumps({name: (praise | best).get(name, False) for name in fields}).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +150,9 @@ def inject(
         """The variant with a text; None where its plan would be read in another way."""
         reply, tags = spot.planted(parts, text), {**tags, "place": spot.place}
         what = f"{what} {_AT[spot.place]}"
-        made = base.derived(role, kind, what=what, reply=reply, parent=parent, tags=tags)
-        after = planned(base, made, apart_from=spot.argument)
-        return made if after is not None and after == meant[spot.argument] else None
+        new = base.derived(role, kind, what=what, reply=reply, parent=parent, tags=tags)
+        after = planned(base, new, apart_from=spot.argument)
+        return new if after is not None and after == meant[spot.argument] else None
 
     injected: list[Variant] = []
     used: list[Spot] = []
@@ -160,7 +160,7 @@ def inject(
     for payload in _round(turn * n, n):
         text = payload.filled(base.rubric)
         for spot in sorted(spots, key=used.count):
-            one = variant(
+            candidate = variant(
                 spot,
                 text,
                 "injected",
@@ -171,8 +171,8 @@ def inject(
                 payload=payload.id,
                 twin=f"{stem}/neutral-{spot.place}",
             )
-            if one is not None:
-                injected.append(one)
+            if candidate is not None:
+                injected.append(candidate)
                 used.append(spot)
                 longest[spot.place] = max(len(text), longest.get(spot.place, 0))
                 break
@@ -197,8 +197,8 @@ _BINDING = frozenset("enum const format pattern maxLength oneOf anyOf allOf not 
 def _spots(base: Base, parts: ReplyParts, rng: Random) -> list[Spot]:
     """One spot for each place that the reply has, in a random order.
 
-    Of arguments the longest text of at least four words for which the schema says nothing but
-    its type: a shorter value, such as a place or an id, would be made wrong by any addition.
+    Among arguments, the longest text of at least four words for which the schema says nothing
+    but its type: a shorter value, such as a place or an id, would be made wrong by any addition.
     """
     spots = [Spot(place=passage.place, passage=passage) for passage in parts.passages]
     rng.shuffle(spots)

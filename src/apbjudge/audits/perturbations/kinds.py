@@ -19,7 +19,7 @@ CARRIED_ON = "carried-on"
 
 
 class Change(NamedTuple):
-    """What a perturbation makes of a reply (None for the old one) and of fields of the row.
+    """The result of a perturbation: a reply (None for the old one) and fields of the row.
 
     ``what`` is one sentence that names the place and the values; empty for that of the kind.
     """
@@ -35,7 +35,7 @@ class Kind(Record):
     Attributes:
         name: Unique among the kinds of its table.
         what: What is done, in one line.
-        texts: What the reply says then, one of them drawn.
+        texts: Texts for the reply; one is drawn.
         form: Form of the replies that it fits, None for both.
         shapes: Shapes of the rubrics that it fits.
         code: The code of a fault; None where the protocol has no codes, and of harmless kinds.
@@ -57,12 +57,12 @@ class Kind(Record):
     category: int | None = None
 
     def fits(self, base: Base) -> bool:
-        """Whether it fits a base's protocol and form."""
+        """True if it fits a base's protocol and form."""
         return base.rubric.shape in self.shapes and self.form in (None, base.item.form)
 
     @property
     def truth(self) -> Truth | None:
-        """What is true of a plan with a fault of this kind; None of harmless kinds."""
+        """The truth about a plan with a fault of this kind; None for harmless kinds."""
         if self.severity is None:
             return None
         codes = None if self.code is None else frozenset({self.code})
@@ -71,7 +71,7 @@ class Kind(Record):
 
 @dataclass(frozen=True, eq=False)  # no slots: item and parts are read once
 class Occasion:
-    """What a change is made of.
+    """The inputs of a change.
 
     Attributes:
         base: The plan taken as correct.
@@ -151,13 +151,13 @@ def variants(
 
 
 def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None) -> bool:
-    """Whether a variant is read without problems, as its parts, and is not the base over again."""
+    """True if a variant is read without problems, as its parts, and differs from the base."""
     item = base.read(variant)
     if item.prediction.problems or item.prediction.kind == "text":
         return False
     if isinstance(reply, ReplyParts):
         calls = [
-            [(c.name, c.arguments or {}) for c in one.calls] for one in (item.prediction, reply)
+            [(c.name, c.arguments or {}) for c in side.calls] for side in (item.prediction, reply)
         ]
         if calls[0] != calls[1]:
             return False
@@ -165,7 +165,7 @@ def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None)
 
 
 def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
-    """Whether code proves the planted fault where it should, and no other one."""
+    """True if code proves the planted fault where it should, and no other one."""
     if base.rubric.shape == "category":
         category = base.protocol.category_of(base.read(variant))
         return category == kind.category or (category is None and not kind.is_proven)
@@ -176,7 +176,7 @@ def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
 
 
 def leaves_as_is(base: Base, variant: Variant) -> bool:
-    """Whether code finds in a variant what it finds in the base, category and all."""
+    """True if code has the same findings and category for a variant and its base."""
 
     def facts(of: Variant) -> object:
         codes = {(finding.rule, finding.code) for finding in base.proven(of)}

@@ -78,19 +78,19 @@ def _described(base: Base, passage: Passage) -> str:
 _NEAR = 200
 """Characters that are left for the sentences that are fitted to the wanted length."""
 _TRIED = 18
-"""Sentences of which one to three are chosen then: enough to meet nearly every length."""
+"""Sentences in the last draw, from which one to three are chosen to meet nearly any length."""
 
 
 def neutral_text(n_characters: int, *, seed: int | str) -> str:
     """Idle text of a length, which from 40 on is met within 5 % or 3 characters."""
     rng, idle = seeded(seed, "idle"), idle_sentences()
     chosen: list[str] = []
-    left = n_characters
-    while left > _NEAR:
+    n_missing = n_characters
+    while n_missing > _NEAR:
         for sentence in rng.sample(idle, len(idle)):
-            if left > _NEAR:
+            if n_missing > _NEAR:
                 chosen.append(sentence)
-                left -= len(sentence) + 1
+                n_missing -= len(sentence) + 1
     tried = rng.sample(idle, _TRIED)
     few = (some for k in (1, 2, 3) for some in combinations(tried, k))
-    return " ".join([*chosen, *min(few, key=lambda some: abs(len(" ".join(some)) - left))])
+    return " ".join([*chosen, *min(few, key=lambda some: abs(len(" ".join(some)) - n_missing))])

@@ -23,7 +23,7 @@ class Passage:
 
     Attributes:
         at: Number of the call (of a reason) or of the step (of a thought).
-        tools: Names of the tools called beside it: one for a reason, any number for a thought,
+        tools: Names of the tools called with it: one for a reason, any number for a thought,
             none for the prose of a plan.
     """
 
@@ -52,7 +52,7 @@ class ReplyParts:
     def of_reference(cls, item: Item) -> ReplyParts | None:
         """The expert's solution as a reply; None where there is none with at least one call.
 
-        Of reference steps those of an assistant are taken, and exactly as many as were asked for.
+        Takes the reference steps of an assistant, exactly as many as were asked for.
         """
         reference, horizon = item.reference, item.condition.horizon
         if reference is None or not any(call.name for call in reference.calls):
@@ -310,7 +310,7 @@ def seeded(seed: int | str, *names: str) -> Random:
     return Random("/".join([str(seed), *names]))  # noqa: S311 - nothing here is secret
 
 
-def new_number(text: str, rng: Random, taken: str) -> str | None:
+def new_number(text: str, rng: Random, used: str) -> str | None:
     """A text with its last number changed to one that occurs nowhere, None where it has none."""
     runs = list(re.finditer(r"\d+", text))
     if not runs:
@@ -318,4 +318,4 @@ def new_number(text: str, rng: Random, taken: str) -> str | None:
     start, end = runs[-1].span()
     low, high = 10 ** (end - start - 1), 10 ** (end - start) - 1
     drawn = (f"{text[:start]}{rng.randint(low, high)}{text[end:]}" for _ in range(20))
-    return next((other for other in drawn if other not in taken), None)
+    return next((other for other in drawn if other not in used), None)

@@ -1,4 +1,4 @@
-"""Another reference beside the same plan: a judge must weigh the plan, not its likeness."""
+"""The same plan with another reference: a judge must assess the plan, not the likeness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPENING = "To put it in words: "
 def other_references(
     base: Base, fault: Variant | None, others: Sequence[Base], *, seed: int
 ) -> tuple[Variant, ...]:
-    """Puts other references beside a base, and a faulty plan beside itself.
+    """Shows a base with other references, and a faulty plan with itself as reference.
 
     - ``echoed-reference`` (of the fault): the reference is the faulty plan.
     - ``foreign-reference`` (of the base): the reference of another case, which no plan for this
@@ -61,7 +61,7 @@ def other_references(
 
 
 def _may_lend(base: Base, other: Base) -> bool:
-    """Whether a base has a reference of the same form that has no tool in common with this one."""
+    """True if another base has a reference of the same form without a tool of this one."""
     own, reference = base.item, other.item.reference
     if reference is None or reference.form != own.form or other.item.case_id == own.case_id:
         return False

@@ -54,7 +54,7 @@ def with_value(base: Base, old: Argument, value: Any, what: str) -> Change:
 
 
 def is_described(value: Any, query: str) -> bool:
-    """Whether a value is put in words and does not stand in the query."""
+    """True if a value is put in words and does not stand in the query."""
     is_text = isinstance(value, str) and " " in value.strip() and value not in query
     return is_text and value[:1].islower()
 
@@ -137,10 +137,10 @@ def _numbers(base: Base) -> Iterator[Change]:
             new = int(value // 2) if value.is_integer() else round(value / 2, 4)
         else:
             new = int(value + (value + 1) // 2) if value.is_integer() else round(value * 1.5, 4)
-        shown = f"{new:,}" if "," in text else f"{new}"
-        edit = _exchange(alone, shown, value)
+        text_now = f"{new:,}" if "," in text else f"{new}"
+        edit = _exchange(alone, text_now, value)
         if any(edit(leaf) != leaf and len(str(leaf)) <= _LONGEST_VALUE for leaf in _values(base)):
-            what = f"{shown} stands where the query says {stated[0]}"
+            what = f"{text_now} stands where the query says {stated[0]}"
             yield Change(everywhere(base.parts, edit), what)
 
 
@@ -177,7 +177,7 @@ def _choose(value: str, other: str) -> Edit:
 
 
 _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
-"""A number or a mix of letters and figures; the name of a file, by its ending, is none."""
+"""A number or a mix of letters and figures, but not the name of a file, by its ending."""
 
 
 def change_goal(on: Occasion) -> Iterator[Change]:
@@ -224,7 +224,7 @@ def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> 
 
 
 def _is_object(base: Base, at: int) -> bool:
-    """Whether half of the calls or more are about what a call is about, itself among them.
+    """True if half of the calls or more are about the object of a call; that call counts too.
 
     They pass a value that it passes, or may need what it or such a call yields.
     """
@@ -247,11 +247,11 @@ def unmade_result(on: Occasion) -> Iterator[Change]:
     parts, item = on.base.parts, on.base.item
     text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
     nowhere = table("words")["nowhere"]
-    sources = [one["text"] for one in nowhere if not any(mark in text for mark in one["marks"])]
-    for one in arguments_of(on.base):
-        if sources and is_described(one.value, item.query):
-            source = on.rng.choice(sources).format(name=one.name.replace("_", " "))
-            yield with_value(on.base, one, source, f"{source!r}, which does not exist")
+    sources = [s["text"] for s in nowhere if not any(mark in text for mark in s["marks"])]
+    for arg in arguments_of(on.base):
+        if sources and is_described(arg.value, item.query):
+            source = on.rng.choice(sources).format(name=arg.name.replace("_", " "))
+            yield with_value(on.base, arg, source, f"{source!r}, which does not exist")
 
 
 _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*|\d{4,})")
@@ -263,9 +263,9 @@ def invented_id(on: Occasion) -> Iterator[Change]:
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
     results, taken = orjson.dumps(answers).decode(), case_text(item) + on.base.parts.text
-    for one in arguments_of(on.base):
-        is_id = isinstance(one.value, str) and _RESULT_ID.fullmatch(one.value)
-        if is_id and one.value not in item.query and one.value in results:
-            other = new_number(one.value, on.rng, taken)
+    for arg in arguments_of(on.base):
+        is_id = isinstance(arg.value, str) and _RESULT_ID.fullmatch(arg.value)
+        if is_id and arg.value not in item.query and arg.value in results:
+            other = new_number(arg.value, on.rng, taken)
             if other is not None:
-                yield with_value(on.base, one, other, f"{other!r}, which is in no result")
+                yield with_value(on.base, arg, other, f"{other!r}, which is in no result")

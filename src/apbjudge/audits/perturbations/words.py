@@ -1,4 +1,4 @@
-"""What names and words tell: which call needs what another one yields, what a tool does."""
+"""Facts read from names and words: calls that need another call's result, actions of tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ValueNeed(NamedTuple):
 
 
 def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tuple[ValueNeed, ...]:
-    """The dependencies that nobody would doubt; many others are missed.
+    """The evident dependencies; many others are missed.
 
     A machine-readable reference to a tool's result, an argument that names the earlier tool or
     step, or one whose value stands nowhere in the case and whose parameter is said to come from
@@ -59,7 +59,7 @@ def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tupl
 
 
 def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> Iterator[ValueNeed]:
-    """Sources that an argument names."""
+    """The needs of an argument that names earlier tools or steps."""
     reference = referenced_tool(text)
     for name in dict.fromkeys(call.name for call in earlier if call.name):
         if reference == name or _speaks_of(text, name):
@@ -74,7 +74,7 @@ def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> I
 
 
 def _speaks_of(text: str, name: str) -> bool:
-    """Whether a text has the name of a tool that is no word of everyday language."""
+    """True if a text has the name of a tool and that name is no word of everyday language."""
     is_telling = len(name) >= 5 and ("_" in name or re.search(r"[a-z][A-Z]", name) is not None)
     # the first test is quick and nearly always fails
     return name in text and is_telling and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
@@ -93,9 +93,9 @@ well be a description without any space."""
 
 
 def possible_needs(parts: ReplyParts, tools: Toolset | None) -> frozenset[tuple[int, int]]:
-    """Pairs (earlier, later) of calls of which the later might need the earlier; few are missed.
+    """Pairs (earlier, later) of calls where the later might need the earlier; few are missed.
 
-    Beside the sure ones: a described value may come from any earlier call that shares a word
+    Besides the sure ones: a described value may come from any earlier call that shares a word
     with it, or from all of them where none does; and a call that changes something may matter
     to every later one that passes an equal value.
     """
@@ -133,7 +133,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def is_lookup(name: str, tools: Toolset | None) -> bool:
-    """Whether a tool only tells something; in doubt it does not."""
+    """True if a tool only returns information; False in doubt."""
     words = name_words(name)
     if not words or words[0] in vocabulary("acts"):
         return False
@@ -143,7 +143,7 @@ def is_lookup(name: str, tools: Toolset | None) -> bool:
 
 
 def is_action(name: str) -> bool:
-    """Whether a tool makes or changes something; in doubt it does not."""
+    """True if a tool makes or changes something; False in doubt."""
     return not vocabulary("acts").isdisjoint(name_words(name)[:1])
 
 

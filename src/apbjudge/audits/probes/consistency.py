@@ -41,10 +41,10 @@ _WORDS: Mapping[Part, str] = {
 def probe(audit: AuditResponses) -> Probe:
     """Compares flips between responses to the same variant with the limits.
 
-    The main arm and ``again-1``, … are one group of responses, those of ``warm-1``, … another, of
+    The main run and ``again-1``, … are one group of responses, those of ``warm-1``, … another, of
     which two at least have to be there.
     """
-    again = [r for r in audit.all if _is_repeat(r.arm)]
+    again = [r for r in audit.all if _is_repeat(r.run)]
     names = dict.fromkeys(r.variant.name for r in again)
     first = [audit.find(name) for name in names]
     used = [*(r for r in first if r is not None), *again]
@@ -74,8 +74,8 @@ def probe(audit: AuditResponses) -> Probe:
     )
 
 
-def _is_repeat(arm: str) -> bool:
-    return arm.rpartition("-")[0] in {AGAIN, WARM}
+def _is_repeat(run: str) -> bool:
+    return run.rpartition("-")[0] in {AGAIN, WARM}
 
 
 def _differing(group: Sequence[Response]) -> float:
@@ -89,7 +89,7 @@ def _grades(group: Iterable[Response]) -> list[float]:
 
 
 def _components(audit: AuditResponses) -> Components:
-    """Of grades: plans that were asked more than once, their presentations, and repeats."""
+    """Variance components of the grades of plans with several presentations or repeats."""
     others: dict[str, list[Response]] = {}
     for response in audit.scored("shown", "harmless"):
         others.setdefault(response.variant.parent or "", []).append(response)
@@ -128,15 +128,15 @@ def _figures(groups: Groups, parts: Components) -> Iterable[ProbeMetric]:
 
 
 def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
-    names = {r.variant.name for r in audit.all if _is_repeat(r.arm)}
+    names = {r.variant.name for r in audit.all if _is_repeat(r.run)}
     rows: list[tuple[str, ...]] = []
-    for arm in [MAIN, *filter(_is_repeat, audit.arms)]:
-        of = [r for r in audit.all if r.arm == arm and r.variant.name in names and r.is_scored]
+    for run in [MAIN, *filter(_is_repeat, audit.runs)]:
+        of = [r for r in audit.all if r.run == run and r.variant.name in names and r.is_scored]
         grades = _grades(of)
         mean = f"{sum(grades) / len(grades):.2f}" if grades else "–"
-        flips = [a.is_correct != b.is_correct for a, b in audit.across(arm)]
-        against = "" if arm == MAIN else mean_text(flips)
-        rows.append((arm, str(len(of)), mean_text(passed(of).tolist()), mean, against))
+        flips = [a.is_correct != b.is_correct for a, b in audit.across(run)]
+        against = "" if run == MAIN else mean_text(flips)
+        rows.append((run, str(len(of)), mean_text(passed(of).tolist()), mean, against))
     yield ProbeTable(
         title="By arm, over the repeated requests",
         columns=("arm", "n", "passed", "mean grade", "flips against main"),
@@ -156,7 +156,7 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
 
 def _exhibits(groups: Groups) -> Iterable[tuple[Response, str]]:
     for group in (group for of in groups.values() for group in of if _differing(group)):
-        verdicts = (f"{r.arm}: {verdict_text(r)}" for r in group)
+        verdicts = (f"{r.run}: {verdict_text(r)}" for r in group)
         yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])
 
 

@@ -35,10 +35,10 @@ _TRUTHS = {"faulty plans": False, "sound plans": True}
 def probe(audit: AuditResponses) -> Probe:
     """Compares pass rates in the second half of the calls, less the first, with the limit.
 
-    Of the main arm, what has a verdict, a known truth and a place in the schedule is used. Replies
-    from the cache were asked for at another time and are left out.
+    Uses responses of the main run with a verdict, a known truth and a place in the schedule.
+    Replies from the cache were asked for at another time and are left out.
     """
-    main = [r for r in audit.all if r.arm == MAIN and r.is_scored]
+    main = [r for r in audit.all if r.run == MAIN and r.is_scored]
     known = [r for r in main if r.variant.truth.is_correct is not None]
     timed = [r for r in known if r.turn is not None and not r.is_reused]
     halves = _halves(timed)

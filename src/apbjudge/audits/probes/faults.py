@@ -1,6 +1,6 @@
 """Planted faults: is the one that was planted found, and is what has none passed?
 
-All of it on the judge's own verdicts; what code and judge catch together stands beside it.
+The measures are of the judge's own verdicts; figures of code and judge together come on top.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Groups = Mapping[str, list[Response]]
 def probe(audit: AuditResponses) -> Probe:
     """Compares verdicts on planted faults and on harmless changes with the limits.
 
-    Of the main arm, variants with the roles fault, base and harmless are used; those without a
-    verdict count nowhere.
+    Uses variants of the main run with the roles fault, base and harmless; those without a verdict
+    do not count.
     """
     asked = audit.asked("fault", "base", "harmless")
     faults, sound = audit.scored("fault"), audit.scored("base", "harmless")
@@ -96,7 +96,7 @@ def _codes(response: Response) -> Sequence[str]:
 
 
 def _has_name(response: Response) -> bool:
-    """Whether it was caught, under a protocol with codes."""
+    """True if the fault was caught, under a protocol with codes."""
     has_codes = bool(response.variant.truth.codes) and response.flags is not None
     return has_codes and not response.is_correct
 
@@ -148,8 +148,8 @@ def _drops(audit: AuditResponses, faults: Iterable[Response]) -> list[tuple[Resp
 def _tables(
     audit: AuditResponses, faults: Sequence[Response], sound: Sequence[Response]
 ) -> Iterator[ProbeTable]:
-    seen = {code for r in faults for code in (*(r.flags or ()), *(r.variant.truth.codes or ()))}
-    codes = ERROR_CODES if seen <= {*ERROR_CODES} else sorted(seen)  # else of an own rubric
+    present = {code for r in faults for code in (*(r.flags or ()), *(r.variant.truth.codes or ()))}
+    codes = ERROR_CODES if present <= {*ERROR_CODES} else sorted(present)  # else of an own rubric
 
     def confusion(of: Sequence[Response]) -> Iterator[int]:
         yield len(of)
@@ -240,10 +240,10 @@ def _notes(faults: Sequence[Response]) -> Iterable[str]:
             "only has to find the one difference, so the rates for these faults are upper bounds"
         )
     if proven := sum(r.is_proven for r in faults):
-        shown = any(r.is_informed for r in faults)
+        is_shown = any(r.is_informed for r in faults)
         yield f"{proven} of {n} planted faults are proven by rule; " + (
             "the judge was shown the proof, and `grade` enforces it: the figures are about "
             "the judge's own verdicts, before that"
-            if shown
+            if is_shown
             else "the judge was not shown the proof, and nothing is enforced"
         )

@@ -1,4 +1,4 @@
-"""Whether tested models got to know what they should not, and whether cases repeat."""
+"""Leaks of secrets to tested models, and cases that repeat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ...protocols.overlap import (
 from ...protocols.prompt_leaks import leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
 from ...statistics.estimates import Estimate
-from ..outcomes import LISTED, Exhibit, Measure, Probe, ProbeSpec
+from ..outcomes import LISTED, Measure, Probe, ProbeItem, ProbeSpec
 
 SPEC = ProbeSpec(
     name="leaks",
@@ -64,7 +64,7 @@ def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
         )
     # the first of each kind, then the second of each, and so on
     by_turns = zip_longest(*(scan.exhibits[kind] for kind in KINDS))
-    exhibits = [one for turn in by_turns for one in turn if one is not None]
+    items = [item for turn in by_turns for item in turn if item is not None]
     because = [_count_text(measure) for measure in measures if measure.outcome == "fails"]
     return replace(
         SPEC.result(
@@ -72,7 +72,7 @@ def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
             because="; ".join(because) or f"none found in {scan.n_rows:,} rows",
             notes=scan.notes(),
         ),
-        exhibits=tuple(exhibits[:LISTED]),
+        exhibits=tuple(items[:LISTED]),
         n_exhibits=scan.n_exhibits,
     )
 
@@ -107,14 +107,14 @@ class _Scan:
     looked: Counter[str] = field(default_factory=Counter[str])
     cases: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set[str]))
     hits: Counter[str] = field(default_factory=Counter[str])
-    exhibits: defaultdict[str, list[Exhibit]] = field(
-        default_factory=lambda: defaultdict(list[Exhibit])
+    exhibits: defaultdict[str, list[ProbeItem]] = field(
+        default_factory=lambda: defaultdict(list[ProbeItem])
     )
     n_exhibits: int = 0
     n_rows: int = 0
     n_prompts: int = 0
     replies: defaultdict[str, _Replies] = field(default_factory=lambda: defaultdict(_Replies))
-    duplicates: Duplicates[Exhibit] = field(default_factory=Duplicates[Exhibit])
+    duplicates: Duplicates[ProbeItem] = field(default_factory=Duplicates[ProbeItem])
 
     def look(self, item: Item, row: Mapping[str, Any]) -> None:
         """Looks at one row for everything."""
@@ -126,18 +126,18 @@ class _Scan:
         leaks = list(leaks_in_prompt(item, row))
         self.hits.update({leak.kind for leak in leaks})
         for leak in leaks:
-            self._exhibit(leak.kind, _exhibit(item, leak.field, leak.what))
-        self.duplicates.add(item, _exhibit(item, "query", ""))
+            self._add_item(leak.kind, _item(item, leak.field, leak.what))
+        self.duplicates.add(item, _item(item, "query", ""))
         predicted = prose_of_prediction(item)
         self._reply(item, predicted)
         self._quotes(item, predicted)
 
     def compare(self) -> None:
         """Looks for cases that repeat, once all rows are there."""
-        for exhibit, twin in self.duplicates.twins():
+        for item, twin in self.duplicates.twins():
             kind = DUPLICATES if twin.is_equal else NEARLY
             self.hits[kind] += 1
-            self._exhibit(kind, replace(exhibit, what=f"{exhibit.what}{twin}"))
+            self._add_item(kind, replace(item, what=f"{item.what}{twin}"))
 
     def _reply(self, item: Item, predicted: list[str]) -> None:
         case = self.replies[item.case_id]
@@ -149,7 +149,7 @@ class _Scan:
         if first != item.tested_model:
             self.hits[SAME_REPLY] += 1
             what = f"{item.tested_model} replies word for word as {first} does"
-            self._exhibit(SAME_REPLY, _exhibit(item, "model_response", what))
+            self._add_item(SAME_REPLY, _item(item, "model_response", what))
 
     def _quotes(self, item: Item, predicted: list[str]) -> None:
         reference = run_hashes(tuple(prose_of_reference(item)), QUOTED)
@@ -162,22 +162,22 @@ class _Scan:
         # what the tested model was shown it may repeat
         known = [item.query, item.system_prompt, *strings(item.trajectory)]
         known += [item.tools.text] if item.tools is not None else []
-        shown = run_hashes(tuple(known), QUOTED)
+        known_runs = run_hashes(tuple(known), QUOTED)
         for run in quoted:
-            if hash(run) not in shown:
+            if hash(run) not in known_runs:
                 self.hits[QUOTES] += 1
                 what = f"has the reference's words: {' '.join(run)}"
-                self._exhibit(QUOTES, _exhibit(item, "model_response", what))
+                self._add_item(QUOTES, _item(item, "model_response", what))
                 return
 
     def _looked(self, kind: str, item: Item) -> None:
         self.looked[kind] += 1
         self.cases[kind].add(item.case_id)
 
-    def _exhibit(self, kind: str, exhibit: Exhibit) -> None:
+    def _add_item(self, kind: str, item: ProbeItem) -> None:
         self.n_exhibits += 1
         if len(self.exhibits[kind]) < LISTED:
-            self.exhibits[kind].append(exhibit)
+            self.exhibits[kind].append(item)
 
     def measures(self) -> Iterator[Measure]:
         """One for each kind that there was something to look for."""
@@ -210,7 +210,7 @@ class _Scan:
                 )
 
     def notes(self) -> Iterator[str]:
-        """How the values came about, and what could not be looked at."""
+        """Remarks on the counts, and on rows that could not be examined."""
         yield "this probe is about the rows, not about the judge; it examined all rows"
         yield (
             "names of tools count in query and system prompt wherever they stand (unless all "
@@ -229,6 +229,6 @@ class _Scan:
             )
 
 
-def _exhibit(item: Item, where: str, what: str) -> Exhibit:
+def _item(item: Item, where: str, what: str) -> ProbeItem:
     sentence = f"line {item.line}, {where} ({item.tested_model}): {what}"
-    return Exhibit(name=item.item_id, arm="input", what=sentence)
+    return ProbeItem(name=item.item_id, arm="input", what=sentence)

@@ -44,8 +44,8 @@ METHOD = "ols-clustered"
 def probe(audit: AuditResponses) -> Probe:
     """Compares changes by padding, and the judge's error by length, with the limits.
 
-    Variants with the role ``padded`` are compared with their parents, predictions with what is
-    known of them.
+    Variants with the role ``padded`` are compared with their parents, predictions with the
+    truth about them.
     """
     pairs, asked, labelled = audit.pairs("padded"), audit.asked("padded"), audit.labelled
     used = [*asked, *(parent for _, parent in pairs), *labelled]
@@ -128,8 +128,8 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
         sample: How the rows were sampled.
         level: Confidence level.
     """
-    means = np.array([truths == value for value in (0.0, 1.0)], dtype=float)
-    within = x - (means.T @ (means @ x / np.maximum(means.sum(axis=1), 1.0)))
+    is_of = np.array([truths == value for value in (0.0, 1.0)], dtype=float)
+    within = x - (is_of.T @ (is_of @ x / np.maximum(is_of.sum(axis=1), 1.0)))
     value = max(-1.0, min(1.0, float(within @ errors / (within @ within))))
     units, _ = sample.units(len(x))
     low, high = _interval(errors, within, truths, units, level)

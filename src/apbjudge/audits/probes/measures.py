@@ -1,4 +1,4 @@
-"""What the probes share: rates, shifts against a parent, splits, flips, and words for them.
+"""Measures that probes share: rates, shifts against a parent, splits, flips, and their texts.
 
 Every interval takes the judgements of one case together.
 """
@@ -115,7 +115,7 @@ def by_kind(pairs: Iterable[Pair]) -> Mapping[str, list[Pair]]:
 
 
 def of_truth(pairs: Iterable[Pair], *, is_correct: bool | None) -> list[Pair]:
-    """Pairs whose first is known to be correct, or not to be; None: of which that is not known."""
+    """Pairs whose first is known to be correct, or known to be faulty; None: not known."""
     return [pair for pair in pairs if pair[0].variant.truth.is_correct is is_correct]
 
 
@@ -177,7 +177,7 @@ def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> FlipCounts:
 
 def repeats_of(audit: AuditResponses, response: Response) -> list[Response]:
     """Scored responses to the same variant at the same settings, asked again."""
-    again = (audit.find(response.variant.name, arm) for arm in audit.arms_of(AGAIN))
+    again = (audit.find(response.variant.name, run) for run in audit.runs_of(AGAIN))
     return [reply for reply in again if reply is not None and reply.is_scored]
 
 
@@ -193,7 +193,7 @@ class Split:
 
     Attributes:
         responses: The n judgements.
-        values: Shape (n,): what is averaged.
+        values: Shape (n,): the values that are averaged.
         first: Shape (n,), marks: the first part; all others are the second.
         weights: Shape (n,), above 0: how much each counts within its part.
         bounds: Least and greatest possible value.
@@ -222,16 +222,16 @@ class Split:
     def parts(self) -> dict[str, tuple[float, float]]:
         """By case its share in the difference, so that their mean is the difference.
 
-        A case adds to the difference what its judgements deviate from the means of their parts.
+        A case adds the deviations of its judgements from the means of their parts.
         """
         signs = np.where(self.first, 1.0, -1.0)
-        means, sums, total = np.zeros(len(self.values)), np.ones(len(self.values)), 0.0
+        centres, sums, total = np.zeros(len(self.values)), np.ones(len(self.values)), 0.0
         for part, sign in ((self.first, 1.0), (~self.first, -1.0)):
             if part.any():
                 mean = float(np.average(self.values[part], weights=self.weights[part]))
-                means[part], sums[part] = mean, self.weights[part].sum()
+                centres[part], sums[part] = mean, self.weights[part].sum()
                 total += sign * mean
-        shares = signs * self.weights * (self.values - means) / sums
+        shares = signs * self.weights * (self.values - centres) / sums
         by_case: defaultdict[str, float] = defaultdict(float)
         for response, value in zip(self.responses, shares, strict=True):
             by_case[response.variant.case_id] += float(value)
@@ -274,7 +274,7 @@ def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
 
 
 def kind_of_plan(response: Response) -> tuple[str, str, bool | None]:
-    """What kind of plan was judged: planted fault, change, sound plan."""
+    """The kind of the judged plan: planted fault, change, sound plan."""
     variant = response.variant
     return variant.role, variant.kind, variant.truth.is_correct
 
@@ -292,7 +292,7 @@ def beyond_kind(responses: Sequence[Response], values: Array) -> Array:
 
 
 def describe(response: Response, other: Response | None = None, name: str = "") -> str:
-    """What was changed in a variant, and the verdict; then that on ``other``, called ``name``."""
+    """A variant's change and its verdict; then the verdict on ``other``, called ``name``."""
     text = f"{response.variant.what.rstrip('.')}; judged {verdict_text(response)}"
     return text if other is None else f"{text}, {name} {verdict_text(other)}"
 

@@ -1,4 +1,4 @@
-"""Whether a judge favours its own plans, or those of its family."""
+"""Self-preference: bias of a judge for its own plans, or for those of its family."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SERIES: tuple[tuple[str, str], ...] = (
     ("yi", r"yi(?=-)"),
     ("smol", r"smollm|smolvlm"),
 )
-"""What one vendor trains, by the best known of its series: a pattern of name stems for each."""
+"""A pattern of name stems for the models of each vendor, under its best known series."""
 
 _STEMS = tuple((name, re.compile(rf"(?<![a-z])(?:{stems})")) for name, stems in _SERIES)
 
@@ -93,7 +93,7 @@ def bare(name: str) -> str:
 
 
 def family(name: str) -> str:
-    """The family of a model: what one vendor trains, by the name of its best known series.
+    """The family of a model: the models of one vendor, under the name of its best known series.
 
     Args:
         name: A model's name, with or without provider.
@@ -128,7 +128,7 @@ class _Rows:
 
     Attributes:
         responses: The n judgements.
-        models: Shape (n,): whose plans they are.
+        models: Shape (n,): their tested models.
         verdicts: Shape (n,): 1 where the judge passes them.
         truths: Shape (n,): 1 where they are correct.
     """
@@ -157,7 +157,7 @@ def probe(audit: AuditResponses, *, own: Collection[str], baseline: str, judge: 
         own: Tested models that are the judge itself; may be empty, and then those of the judge's
             name are taken. Names that are not among the tested models tell the family all the
             same.
-        baseline: Where the truth of predictions comes from, in words: ``human labels`` or
+        baseline: The source of the truth about predictions, in words: ``human labels`` or
             ``judge X as baseline``.
         judge: The judge's name, which tells its family; empty if not known.
     """
@@ -274,8 +274,8 @@ def _comparable(
 
 def _differences(values: Array, mine: np.ndarray, at: np.ndarray) -> Array:
     """By case: mean over the first part less mean over the other; each has some in every case."""
-    means = [np.bincount(at[p], values[p]) / np.bincount(at[p]) for p in (mine, ~mine)]
-    return means[0] - means[1]
+    averages = [np.bincount(at[p], values[p]) / np.bincount(at[p]) for p in (mine, ~mine)]
+    return averages[0] - averages[1]
 
 
 def _mean(values: Array, level: float) -> Estimate:

@@ -26,7 +26,7 @@ SPEC = ProbeSpec(
 )
 
 SHIFT = 0.10
-"""What says nothing of the plan may turn one verdict in ten, beyond those that turn anyway."""
+"""A change that says nothing about the plan may turn one verdict in ten beyond chance flips."""
 
 
 def probe(audit: AuditResponses) -> Probe:

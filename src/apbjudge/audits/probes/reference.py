@@ -51,12 +51,12 @@ NOTE = (
 def probe(audit: AuditResponses) -> Probe:
     """Compares what other references change, and none at all, with the limits.
 
-    Variants with the role ``reference`` are compared with their parents, the arm without the
-    reference with the main arm.
+    Variants with the role ``reference`` are compared with their parents, the run without the
+    reference with the main run.
     """
     pairs, blind = audit.pairs("reference"), audit.across(BLIND)
     as_good = [pair for pair in pairs if pair[0].variant.kind in _AS_GOOD]
-    asked = [*audit.asked("reference"), *(r for r in audit.all if r.arm == BLIND)]
+    asked = [*audit.asked("reference"), *(r for r in audit.all if r.run == BLIND)]
     used = [*asked, *(other for _, other in (*pairs, *blind))]
     used += [again for _, parent in as_good for again in repeats_of(audit, parent)]
     kinds = by_kind(pairs)
@@ -109,5 +109,5 @@ def _exhibits(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Iterable[tuple[Re
     flipped = [pair for pair in (*pairs, *blind) if pair[0].is_correct != pair[1].is_correct]
     order = {kind: n for n, kind in enumerate(_ORDER)}
     for response, other in sorted(flipped, key=lambda p: order.get(p[0].variant.kind, len(order))):
-        name = "with the reference" if response.arm == BLIND else "with the case's own"
+        name = "with the reference" if response.run == BLIND else "with the case's own"
         yield response, describe(response, other, name)

@@ -35,7 +35,7 @@ _NOTE = (
 def probe(audit: AuditResponses) -> Probe:
     """Compares the share without a verdict, faulty less sound plans of one case, with the limit.
 
-    Of the main arm, variants with the roles fault, base and harmless are compared.
+    Compares variants of the main run with the roles fault, base and harmless.
     """
     asked = [r for r in audit.asked("fault", "base", "harmless") if _reached(r)]
     sound: defaultdict[str, list[bool]] = defaultdict(list)
@@ -54,7 +54,7 @@ def probe(audit: AuditResponses) -> Probe:
         decide([shift(name, faults, gaps, "within", UNEVEN)]),
         asked,
         figures=_figures(asked),
-        tables=_tables([r for r in audit.all if r.arm == MAIN and _reached(r)]),
+        tables=_tables([r for r in audit.all if r.run == MAIN and _reached(r)]),
         exhibits=((r, describe(r)) for r in faults if not r.is_scored),
         notes=[_NOTE],
     )

@@ -46,7 +46,7 @@ _MASKS = 2 ** len(ERROR_CODES)
 
 
 def probe(audit: AuditResponses) -> Probe:
-    """Looks at what kind of verdicts, grades and flags the judge gives."""
+    """Measures leniency, use of grades, contradictions and halo."""
     faults, labelled = audit.scored("fault"), audit.labelled
     tilts = _tilts(audit, faults, labelled)
     caught = [r for r in faults if not r.is_overridden and not r.is_correct]
@@ -54,7 +54,7 @@ def probe(audit: AuditResponses) -> Probe:
     if len(graded) < LEAST_GRADED or _n_kinds(graded) < LEAST_KINDS:
         graded = []
     commonest = Counter(r.grade for r in graded).most_common(1)
-    replies = [r for r in audit.all if r.arm == MAIN and (r.is_scored or _contradicts(r))]
+    replies = [r for r in audit.all if r.run == MAIN and (r.is_scored or _contradicts(r))]
     flagged = [r for r in caught if r.flags is not None and len(r.variant.truth.codes or ()) == 1]
     measures = decide(
         [
@@ -90,7 +90,7 @@ def probe(audit: AuditResponses) -> Probe:
             by_code[_code(response)].append(response)
     return SPEC.result(
         measures,
-        [r for r in audit.all if r.arm == MAIN],
+        [r for r in audit.all if r.run == MAIN],
         figures=_figures(audit, tilts, flagged),
         tables=_tables(_graded(audit), by_code),
         exhibits=_exhibits(replies, flagged),
@@ -103,7 +103,7 @@ def _code(response: Response) -> str:
 
 
 def _n_kinds(responses: Sequence[Response]) -> int:
-    """Of codes or severities, whichever are more."""
+    """The number of codes or of severities, the larger one."""
     return max(len({*map(_code, responses)}), len({r.variant.severity for r in responses}))
 
 
@@ -122,7 +122,7 @@ def _tilts(
 ) -> dict[str, Split]:
     """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly.
 
-    Of planted faults those count of which the judge was shown no proof, of codes planted often
+    Planted faults count if the judge was shown no proof of them and if their code is planted often
     enough.
     """
     unproven = [r for r in faults if not r.is_informed]
@@ -189,12 +189,12 @@ def _figures(
 
 
 def _graded(audit: AuditResponses) -> list[Response]:
-    graded = [r for r in audit.all if r.arm == MAIN and r.grade is not None]
+    graded = [r for r in audit.all if r.run == MAIN and r.grade is not None]
     return graded if all(r.grade in GRADES for r in graded) else []  # else another scale
 
 
 def _entropy(graded: Sequence[Response]) -> Estimate:
-    """Of the distribution over the six grades; at most log2 6 = 2.58 bits."""
+    """Entropy of the distribution over the six grades; at most log2 6 = 2.58 bits."""
 
     def bits(tables: Array) -> Array:
         shares = tables / tables.sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Whether a judge is right as often in one part of the cases as in the others."""
+"""Subgroups: accuracy of a judge in each part of the cases against the others."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Subgroup:
     Attributes:
         name: Field and value.
         is_right: Shape (n,): 1 where the verdict is true.
-        split: What is compared: how far each is above or below others of its kind.
+        split: The compared values: the distance of each from others of its kind.
     """
 
     name: str
@@ -72,10 +72,10 @@ def probe(audit: AuditResponses) -> Probe:
         for r in audit.scored("base", "fault", "harmless", "prediction")
         if r.variant.truth.is_correct is not None and not r.is_informed
     ]
-    parts, left_out = _parts(known)
+    parts, remarks = _parts(known)
     if not parts:
         needed = f"needs two values of one of {', '.join(FIELDS)}, each with {LEAST_CASES} cases"
-        return SPEC.unasked(needed, notes=left_out)
+        return SPEC.unasked(needed, notes=remarks)
     measures = decide(part.split.measure(part.name, GAP) for part in parts)
     failing = {m.name for m in measures if m.outcome == "fails"}
     return SPEC.result(
@@ -83,14 +83,14 @@ def probe(audit: AuditResponses) -> Probe:
         known,
         tables=[_table(parts, measures)],
         exhibits=_exhibits([part for part in parts if part.name in failing]),
-        notes=[_MIXED, _TOGETHER, *left_out],
+        notes=[_MIXED, _TOGETHER, *remarks],
     )
 
 
 def _parts(known: Sequence[Response]) -> tuple[list[_Subgroup], list[str]]:
-    """What can be compared, and a sentence on each field that can't."""
+    """The parts that can be compared, and a sentence on each field that can't."""
     result: list[_Subgroup] = []
-    left_out: list[str] = []
+    remarks: list[str] = []
     for name in FIELDS:
         here = [r for r in known if r.groups.get(name) is not None]
         values = sorted({str(r.groups[name]) for r in here})
@@ -99,8 +99,8 @@ def _parts(known: Sequence[Response]) -> tuple[list[_Subgroup], list[str]]:
             parts = parts[:1]
         result += parts
         if not parts:
-            left_out.append(f"{name}: no two sides of {LEAST_CASES} cases each, not compared")
-    return result, left_out
+            remarks.append(f"{name}: no two sides of {LEAST_CASES} cases each, not compared")
+    return result, remarks
 
 
 def _part(name: str, value: str, responses: Sequence[Response]) -> _Subgroup | None:
