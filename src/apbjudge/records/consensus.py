@@ -1,4 +1,4 @@
-"""What several raters say of an item together: an adjudicator's word, or most of theirs."""
+"""Consensus of several raters on an item: the adjudicator's label, or the majority of theirs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Answers = tuple[Vector, Vector]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consensus:
-    """What the raters of one item say together.
+    """The consensus of the raters of one item.
 
     Attributes:
         item_id: The item.
@@ -84,7 +84,7 @@ class ConsensusTable(Scores):
         return ("is_correct", *self.error_codes, "category")
 
     def rater(self, name: str) -> Scores:
-        """What one rater says of each entry."""
+        """The scores of one rater for each entry."""
         rows, at = self.by_rater[name], np.full(len(self), -1)
         at[self.entry[rows]] = rows
         return self.labels.scores_at(at)
@@ -111,7 +111,7 @@ class ConsensusTable(Scores):
         return int(self.find(item, key, answers)[0])
 
     def has_bare(self, item: Vector) -> Vector:
-        """Whether there is a label of each item that names no tested model."""
+        """True where an item has a label that names no tested model."""
         return self._at(item) >= 0
 
     def _at(self, keys: Vector) -> Vector:
@@ -265,7 +265,7 @@ def _by_rater(table: LabelTable, rows: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
-    """What ``resolve`` says of ``is_correct``; items on which nothing is decided are left out."""
+    """``is_correct`` as ``resolve`` decides it; items without a decision are left out."""
     found = resolve(labels)
     decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
     return {found.key_at(at): bool(found.correct[at]) for at in decided}

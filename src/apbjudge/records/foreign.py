@@ -48,7 +48,7 @@ SCALES = "yes/no, a range (1..5, 0..1), levels in order (bad<ok<good) or classes
 
 @dataclass(frozen=True)
 class ForeignScale:
-    """What a judge and humans could choose from.
+    """The values that a judge and humans could choose from.
 
     Attributes:
         kind: ``ordinal`` has levels in order, ``classes`` names without one.
@@ -110,7 +110,7 @@ class ForeignScale:
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """What levels or classes are called."""
+        """Names of the levels or classes."""
         if self.names:
             return tuple(name[0] for name in self.names)
         return tuple(f"{self.low + level * (self.high - self.low):g}" for level in self.levels)
@@ -164,7 +164,7 @@ def _word(value: object) -> str:
 
 
 def is_score(value: object) -> bool:
-    """Whether a value is a number, a truth value or a word for one."""
+    """True if a value is a number, a truth value or a word for one."""
     return _number(value) is not None or _word(value).lower() in _TRUTHS
 
 
@@ -248,7 +248,7 @@ _NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ForeignRows:
-    """Which column of a file is read as what.
+    """A file with the role of each column that is read.
 
     Attributes:
         path: The file.
@@ -261,7 +261,7 @@ class ForeignRows:
     roles: Mapping[str, str]
 
     def describe(self, what: str, scale: ForeignScale) -> str:
-        """What was read as what, in a sentence."""
+        """The columns read and their roles, in a sentence."""
 
         def said(role: str, column: str) -> str:
             scales = {scale.role: scale.text, "preference": scale.text, "verdict": "yes/no"}
@@ -345,7 +345,7 @@ def usable(rows: Rows, path: Path, problems: list[str]) -> Iterator[tuple[int, R
 
 
 def has_foreign_rows(path: Path) -> bool:
-    """Whether a file is a table, or has rows without the fields of our judgements and labels."""
+    """True if a file is a table, or has rows without the fields of our judgements and labels."""
     if path.is_dir():
         return False
     if path.suffix.lower() in {*TABLES, ".json", ".eval"}:

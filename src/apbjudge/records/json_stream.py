@@ -56,7 +56,7 @@ class Element(NamedTuple):
 
 
 def layout_of(path: Path) -> Layout:
-    """What the file is, by its beginning: JSON lines, or one array or object.
+    """The layout of a file, by its beginning: JSON lines, or one array or object.
 
     An array or an object that is the only line is taken for the latter.
 
@@ -372,7 +372,7 @@ def _fault_of_start(token: _Token, mark: str) -> Element | None:
 
 
 def _after(tokens: Iterator[_Token], number: int) -> Iterator[Element]:
-    """What is wrong with the end of the file."""
+    """The fault at the end of the file, if there is one."""
     token = next(tokens, None)
     if token is not None and (token.mark or token.text != b""):
         yield _fault(number + 1, token, "nothing after the end of the JSON value")

@@ -20,7 +20,7 @@ _COMPONENTS = re.compile("#/(?:components/schemas/)?")
 
 
 def is_openapi(document: object) -> bool:
-    """Whether this is a description of an API."""
+    """True if a JSON value is a description of an API."""
     return {"openapi", "swagger"} & {*(as_object(document) or {})} != set()
 
 

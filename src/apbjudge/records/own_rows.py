@@ -49,7 +49,7 @@ NumberedRow = tuple[int, dict[str, Any] | RowError]
 
 @dataclass(frozen=True, slots=True)
 class RowReading:
-    """How rows are read that are not in our own format; empty for those that are.
+    """The way to read rows that are not in our own format; empty for those that are.
 
     Attributes:
         origins: The files as they were named, by those that are read in their place.
@@ -81,7 +81,7 @@ class RowReading:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """The settings that must be equal for two sessions to be the same run."""
         return {"columns": dict(self.columns)} if self.columns else {}
 
     def of_run(self, out: Path | None, cases: RowReading | None = None) -> RowReading:
@@ -210,7 +210,7 @@ def _copy(*_: Any) -> TemporaryFile:
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:
-    """What changes when a file or one in a folder does."""
+    """A stamp that changes when a file or one in a folder does."""
     if path == STDIN:
         return (sys.stdin,)
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -303,7 +303,7 @@ def _member_of(path: Path) -> str:
 
 
 def is_dataset(path: Path) -> bool:
-    """Whether a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
+    """True if a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
     if path == STDIN or not path.is_dir():
         return False
     return bool(_splits(path))

@@ -33,7 +33,7 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_own(manifest: Mapping[str, Any]) -> bool:
-    """Whether a run of this user wrote the manifest, and nobody changed it since."""
+    """True if a run of this user wrote the manifest, and nobody changed it since."""
     stated = manifest.get(SEAL)
     try:
         return isinstance(stated, str) and hmac.compare_digest(

@@ -1,4 +1,4 @@
-"""How refined responses came about, as files of refined predictions state it.
+"""The origin of refined responses, as files of refined predictions state it.
 
 Such a file is one of predictions whose rows say more: ``mode`` (who criticised: ``self``,
 ``critic``, ``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``,
@@ -30,7 +30,7 @@ _MOST = 1e15
 
 
 class Way(NamedTuple):
-    """How a response was refined, None for what the row does not state.
+    """The way a response was refined, None for what the row does not state.
 
     ``served`` is the name that the endpoint of the last review reported for its model.
     """
@@ -47,7 +47,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refinements:
-    """How n responses came about; each vector has shape (n,).
+    """The origin of n refined responses; each vector has shape (n,).
 
     Attributes:
         key: uint64, of item and tested model, as ``JudgementTable.key``.

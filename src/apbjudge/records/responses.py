@@ -94,7 +94,7 @@ def _each_once(predictions: list[Prediction]) -> list[Prediction]:
 
 
 def words_beside(text: str) -> str:
-    """What a reply says around its JSON values, marks of fences and tags apart."""
+    """The words of a reply around its JSON values, marks of fences and tags apart."""
     words: list[str] = []
     for _ in json_values(text, words):
         pass
@@ -110,7 +110,7 @@ def _alone(value: object, form: Form, horizon: int | None) -> Prediction | None:
 
 
 def _together(parts: Sequence[Prediction]) -> Prediction:
-    """What several plans or steps make as one."""
+    """Several plans or steps joined into one."""
     steps: list[Step] = []
     for step in (step for part in parts for step in part.steps):
         place = f"[{len(steps)}]"
@@ -266,12 +266,12 @@ def _readable(where: str, message: str) -> FormProblem:
 
 
 def _is_alternative(spec: Mapping[str, Any]) -> bool:
-    """Whether this is the ``{"thought", "action", "tool", "arguments"}`` form of a step."""
+    """True for the ``{"thought", "action", "tool", "arguments"}`` form of a step."""
     return "tool" in spec or "action" in spec or "tool_name" in spec
 
 
 def _has_speaker(spec: Mapping[str, Any]) -> bool:
-    """Whether a name is that of who speaks.
+    """True if ``name`` is the name of the speaker.
 
     It is in a message with a role that names its tool elsewhere, or that has no arguments.
     """

@@ -30,7 +30,7 @@ SUPERSEDED = "superseded.jsonl"
 DAMAGED = "damaged.txt"
 """Lines of JUDGEMENTS that are no judgements."""
 FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
-"""What else a run writes into its folder; it can be computed again."""
+"""Other files that a run writes into its folder; they can be computed again."""
 
 _UNFINISHED = ("running", "interrupted", "paused")
 """States of a manifest; a killed run is left as running."""
@@ -48,7 +48,7 @@ class MissingCase(Record):
 
 
 class MissingOfModel(Record):
-    """How many cases one tested model has no prediction of, and the first MOST_NAMED of them.
+    """The number of cases that one tested model has no prediction of, and the first MOST_NAMED.
 
     ``samples`` is how many predictions it has of another case: where missing cases count, each
     stands for as many.
@@ -116,7 +116,7 @@ class MissingPredictions(Record):
 
     @classmethod
     def stated(cls, manifest: Mapping[str, Any]) -> MissingPredictions | None:
-        """What a manifest says of them; None where it says nothing."""
+        """The missing predictions that a manifest states; None where it states none."""
         try:
             return cls.model_validate(manifest.get("missing_predictions"))
         except ValidationError:
@@ -292,7 +292,7 @@ class RunFolder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said beside every figure."""
+        """Notes that belong to every figure."""
         note = self.manifest.get("note")
         notes = (note,) if isinstance(note, str) and note else ()
         missing = self.missing_predictions
@@ -381,7 +381,7 @@ class RunFolder:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes two runs those of one judge: its settings, and the user's own rubric."""
+        """The settings of the judge and the user's own rubric: equal for two runs of one judge."""
         identity = mapping(self.manifest.get("identity"))
         judge = orjson.dumps(identity.get("judge"), option=orjson.OPT_SORT_KEYS).decode()
         rubric = identity.get("rubric")

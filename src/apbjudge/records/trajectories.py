@@ -39,7 +39,7 @@ class FoundTool:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What the environment says of a search for tools (PlanBench-XL, arXiv:2606.22388).
+    """The environment's record of a search for tools (PlanBench-XL, arXiv:2606.22388).
 
     Attributes:
         by_inputs: Whether the request names inputs.
@@ -58,7 +58,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What the environment says of a tool call (PlanBench-XL).
+    """The environment's record of a tool call (PlanBench-XL).
 
     Attributes:
         was_executed: Whether the call passed all checks.
@@ -115,7 +115,7 @@ class TrajectoryStep:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run ended, as its environment or a second file says; never guessed from text.
+    """The end of the run, as its environment or a second file says; never guessed from text.
 
     Attributes:
         reward: As stated, None where only success is.
@@ -127,7 +127,7 @@ class Outcome:
 
     @property
     def is_success(self) -> bool | None:
-        """Whether the run succeeded; None where that is not known, as of a reward off 0 to 1."""
+        """True if the run succeeded; None where that is not known, as of a reward off 0 to 1."""
         if self.success is not None or self.reward is None or abs(self.reward - 0.5) > 0.5 + 1e-6:
             return self.success
         return abs(self.reward - 1) < 1e-6
@@ -135,7 +135,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where a trajectory was read: ``line`` is 1-based, or counts the entries of a JSON list."""
+    """The place of a trajectory: ``line`` is 1-based, or counts the entries of a JSON list."""
 
     format: str
     version: str = ""
@@ -212,7 +212,7 @@ REMARKS: Mapping[str, str] = {
     "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
 }
-"""What readers report, and what became of it."""
+"""Remarks of readers, each with what became of the content."""
 
 LOSSES = ("unread content", "unread calls", "unread results")
 """Those remarks of a run of which there is an account for the whole log."""

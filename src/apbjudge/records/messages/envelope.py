@@ -1,4 +1,4 @@
-"""What stands around messages: the request that holds them, and the response to it."""
+"""The envelope of messages: the request that holds them, and the response to it."""
 
 from __future__ import annotations
 

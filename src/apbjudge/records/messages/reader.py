@@ -217,7 +217,7 @@ class _Reader:
         self._turn = draft
 
     def _more_of_agent(self, message: dict[str, Any], draft: MessageDraft) -> None:
-        """What an agent's message has beside content and calls."""
+        """Adds the parts of an agent's message besides content and calls."""
         for name in ("reasoning_content", "reasoning", "thinking"):
             if (thought := message.get(name)) is not None:
                 if isinstance(thought, str):
