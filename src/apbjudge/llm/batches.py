@@ -61,7 +61,7 @@ _KEY_OF = {**KEYS, "litellm_proxy": "LITELLM_PROXY_API_KEY"}
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Where a batch stands.
+    """The state of a batch.
 
     Attributes:
         state: As OpenAI names them: ``validating``, ``in_progress``, ``finalizing``,
@@ -82,7 +82,7 @@ class BatchState:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come."""
+        """True if nothing more will come."""
         return self.state in ENDED
 
 
@@ -129,7 +129,7 @@ class BatchApi:
 
     @property
     def lists(self) -> bool:
-        """Whether ``find`` can list batches."""
+        """True if ``find`` can list batches."""
         return self.provider in LISTING_PROVIDERS
 
     async def upload(self, path: Path) -> str:

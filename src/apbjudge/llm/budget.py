@@ -1,4 +1,4 @@
-"""What a run may cost: money, calls, tokens, time. A budget stops a run; it never tears one."""
+"""Limits of a run: money, calls, tokens, time. A budget stops a run; it never tears one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tokens_of(usage: Usage) -> int:
 
 @dataclass(slots=True)
 class Measured:
-    """What the calls of one model took so far, and what its next one may take.
+    """Usage of one model's calls so far, for an estimate of the next one.
 
     Attributes:
         prices: Of the model.
@@ -104,7 +104,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Spent:
-    """What the limits count.
+    """The amounts that the limits count.
 
     Attributes:
         cost_usd: Prices, and estimates where none is stated.
@@ -204,7 +204,7 @@ class Budget:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
     def _has_room(self, call: BudgetedCall) -> bool:
-        """Whether a call may be made now; raises BudgetError where waiting would not help."""
+        """True if a call may be made now; raises BudgetError where waiting would not help."""
         limits, model, spent = self._limits, call.model, self.spent
         is_first = model.longest_reply is None
         if is_first and any(each.model is model for each in self._in_flight):

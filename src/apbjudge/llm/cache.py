@@ -49,7 +49,7 @@ _SETTINGS: dict[str, Any] = {
     "sqlite_trusted_schema": 0,
 }
 _COUNTS = ("count", "size", "hits", "misses")
-"""What diskcache keeps among its settings and changes by itself."""
+"""Settings of diskcache that it changes by itself."""
 
 
 def default_cache_folder() -> Path:
@@ -203,7 +203,7 @@ class ReplyCache:
 
     @property
     def _is_resting(self) -> bool:
-        """Whether another process held the database a moment ago: each try may take 5 s."""
+        """True if another process held the database a moment ago: each try may take 5 s."""
         return monotonic() < self._rests_until
 
     @contextmanager

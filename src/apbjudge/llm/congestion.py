@@ -1,4 +1,4 @@
-"""How many calls an endpoint takes at once, learnt from the calls that it refuses with 429.
+"""The number of calls an endpoint takes at once, learnt from the calls that it refuses with 429.
 
 Load is added little by little while calls are served, and cut by a factor once some are refused.
 But a refusal may say nothing about load: some endpoints and gateways refuse a share of all calls,
@@ -50,7 +50,7 @@ class LoadSample:
 
     @property
     def is_full(self) -> bool:
-        """Whether it was the window that limited the load, and not how many calls there were."""
+        """True if the window limited the load, and not the number of calls there were."""
         return 2 * self.delayed >= self.started
 
     @property
@@ -68,13 +68,13 @@ class LoadSample:
         return self.started / max(1e-9, latency_s, self.last_at - self.first_at)
 
     def exceeds(self, share: float, deviations: float) -> bool:
-        """Whether more was refused than a share explains with so many standard deviations."""
+        """True if more was refused than a share explains with so many standard deviations."""
         return self.share > share + deviations * math.sqrt(share * (1 - share) / self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What a trial is compared with: the window, calls per second and the share refused."""
+    """The state before a trial: the window, calls per second and the share refused."""
 
     size: float
     rate: float
@@ -108,7 +108,7 @@ class CongestionWindow:
 
     @property
     def heeds_pauses(self) -> bool:
-        """Whether a pause that a refusal asks for holds for all calls, not for the refused alone.
+        """True if a pause that a refusal asks for holds for all calls, not for the refused alone.
 
         Not where refusals have nothing to do with the load, nor while a lower load tests that.
         """
@@ -194,7 +194,7 @@ class CongestionWindow:
             self.size = min(self._most, self.size * GROWTH)
 
     def _is_independent(self, sample: LoadSample, before: _Before) -> bool:
-        """Whether the share refused in a trial is the one before, and not what a limit explains."""
+        """True if the share refused in a trial is the one before, and not what a limit explains."""
         fell_to = min(1.0, sample.rate(self._latency_s) / before.rate)
         limited = max(0.0, 1 - (1 - before.share) / fell_to)
         return (

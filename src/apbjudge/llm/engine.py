@@ -250,7 +250,7 @@ class _Tally:
 
 
 def is_cacheable(completion: Completion) -> bool:
-    """Whether the reply is finished; after a filter or an empty reply the next may differ."""
+    """True if the reply is finished; after a filter or an empty reply the next may differ."""
     has_content = completion.text or completion.tool_calls or completion.reasoning
     return bool(has_content) and completion.finish_reason in ("stop", "length", "tool_calls")
 

@@ -22,7 +22,7 @@ from .rate_limit_headers import used_up_for
 _OPENAI = ("openai", "text-completion-openai", "aiohttp_openai")
 """Providers that are OpenAI."""
 _UNREAD = "Invalid response object"
-"""What litellm says of an answer that its own types don't take, such as content in parts."""
+"""litellm's message for an answer that its own types don't take, such as content in parts."""
 
 
 class LitellmClient:
@@ -87,7 +87,7 @@ def load_litellm() -> Any:
 
 @lru_cache(maxsize=256)
 def _is_priced(model: str) -> bool:
-    """Whether litellm's table has a price of a model.
+    """True if litellm's table has a price of a model.
 
     Others are registered at no price: a failed search of the table for each call would take a
     third of its processor time.

@@ -60,7 +60,7 @@ _AT_OTHER_ADDRESS = re.compile(
     r"|[\w-]+(?:\.[\w-]+)+/|$)",
     re.IGNORECASE,
 )
-"""What looks like an address after a name, and not like a version or a part of the name."""
+"""A text that looks like an address after a name, and not like a version or a part of the name."""
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(

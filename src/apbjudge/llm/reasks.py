@@ -75,7 +75,7 @@ _ANSWER = SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", message
 
 
 class _Reply(BaseModel):
-    """What instructor validates: that something came of a reply."""
+    """The value that instructor validates: that something came of a reply."""
 
     result: Any
 

@@ -31,7 +31,7 @@ REPLIES = "replies"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a session has at hand, beside a model's own settings.
+    """The resources of a session, besides a model's own settings.
 
     Attributes:
         client: Answers in place of the network; None for the real thing.
@@ -259,7 +259,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
 
 
 def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
-    """Whether a model takes pictures.
+    """True if a model takes pictures.
 
     Args:
         spec: The model.
