@@ -161,7 +161,7 @@ def _ratio(above: Array, below: Array) -> Array:
 
 
 def coincidences(codes: Ids, k: int) -> Array:
-    """What each item adds to the coincidence matrix.
+    """Contribution of each item to the coincidence matrix.
 
     An item with m >= 2 ratings adds each ordered pair of them with the weight 1 / (m - 1)
     (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C).

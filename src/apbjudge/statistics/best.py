@@ -1,4 +1,4 @@
-"""Which rows of a table may be the best: a set that holds the truly best one."""
+"""Rows of a table that may be the best: a set that holds the truly best one."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _is_better(
     bounds: Bounds | None,
     level: float,
 ) -> bool:
-    """Whether one is shown to be better than the other."""
+    """True if the first is shown to be better than the second."""
     fewest = min(one.n_cases, other.n_cases)
     if fewest < _TOO_FEW:
         return False

@@ -39,7 +39,7 @@ _CHEAPER = 8  # an index costs about an eighth of a binomial draw
 
 
 def held(method: str, n_cases: int) -> str:
-    """What ``benchmarks/coverage_bootstrap.py`` measured of intervals from about so many cases.
+    """Coverage of intervals from about so many cases, by ``benchmarks/coverage_bootstrap.py``.
 
     Empty with more than 200 cases, where they hold the true value as often as they claim.
     """

@@ -133,7 +133,7 @@ def confusion(counts: Array, names: tuple[str, ...]) -> Confusion | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nominal:
-    """How far a judge names the classes that humans name.
+    """Agreement of a judge with humans on classes.
 
     Attributes:
         scored: Share of the labelled items for which the judge named a class.

@@ -26,7 +26,7 @@ from .sample import Sample, ratio_moments
 
 POWER = 0.8
 Correction = Literal["holm", "bh", "by"]
-"""How p-values are adjusted; see ``adjust``."""
+"""Adjustment of p-values; see ``adjust``."""
 
 
 def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[float | None]:
@@ -82,7 +82,7 @@ class McNemar:
 
 
 def mcnemar(b: int, c: int) -> McNemar:
-    """Whether two rates differ, from the independent items on which the two disagree.
+    """Tests that two rates differ, from the independent items on which the two disagree.
 
     Source: Fagerland, Lydersen & Laake 2013 (doi:10.1186/1471-2288-13-91).
 
@@ -370,7 +370,7 @@ def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: f
 
 
 def _reach(estimate: Estimate) -> tuple[float, float]:
-    """How far the interval reaches down and up from its value; of rates, Wilson's own."""
+    """Distances from the value down and up to the ends of its interval; of rates, Wilson's own."""
     value, low, high = estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0
     if estimate.method == "wilson-modified":
         n = estimate.n_items

@@ -152,7 +152,7 @@ def _placements(above: Array, below: Array) -> tuple[float, Array, Array]:
 
 
 def _shares_below(values: Array, others: Array) -> Array:
-    """Which share of the others each value is above; ties count half."""
+    """Share of the others that each value is above; ties count half."""
     others = np.sort(others)
     lower: Ids = np.searchsorted(others, values, side="left")
     not_higher: Ids = np.searchsorted(others, values, side="right")
@@ -200,7 +200,7 @@ def slope_within(
     positions: Array | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
-    """How much the rate of wrong choices rises with the score, between choices of one plan.
+    """Rise of the rate of wrong choices with the score, between choices of one plan.
 
     A linear probability model with an effect of each plan; its variance is robust to whatever is
     alike within plans (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13), its t has the effective
@@ -347,7 +347,7 @@ def first_wrong(
     clusters: Ids | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> FirstWrong:
-    """How early a search by score comes to the first wrong choice of a plan.
+    """Position of the first wrong choice of a plan in a search by score.
 
     Args:
         scores: Shape (n,).

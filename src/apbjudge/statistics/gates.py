@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from .metric import Metric, MetricKind
 
 At = Literal["point", "low"]
-"""Where a condition is checked: at the value, or at the end of its interval that is harder."""
+"""Place where a condition is checked: the value, or the end of its interval that is harder."""
 Outcome = Literal["passed", "failed", "missing"]
 Group = Mapping[str, str | None]
-"""What a figure is of, by field: protocol, tested model, judge, a field of a breakdown."""
+"""Group of a figure, by field: protocol, tested model, judge, a field of a breakdown."""
 
 _CONDITION = re.compile(
     r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
@@ -66,7 +66,7 @@ class GateResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it holds."""
+        """True if the condition holds."""
         return self.outcome == "passed"
 
     @property

@@ -1,4 +1,4 @@
-"""What metrics mean: of tested models, of judges against humans, of raters against each other."""
+"""Meanings of metrics: of tested models, of judges against humans, of raters against each other."""
 
 from __future__ import annotations
 

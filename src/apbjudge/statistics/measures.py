@@ -69,7 +69,7 @@ from .sample import BY_FORMULA, IntervalSettings, Sample
 
 E = TypeVar("E", bound=Estimate)
 Policy = Literal["exclude", "wrong", "bounds"]
-"""What unscored items count as; see ``calibrate``."""
+"""Treatment of unscored items; see ``calibrate``."""
 PAPER = (AGREEMENT, PRECISION, RECALL, F1, GRADE_MAE, ERR_TYPE)
 """The measures of APB Table 7, in its order."""
 _NONE_COMPARED = "no item with a verdict and a human label"
@@ -83,7 +83,7 @@ of them take minutes and gigabytes; the jackknife stands in."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """How far a judge agrees with humans on the same items.
+    """Agreement of a judge with humans on the same items.
 
     Attributes:
         n_items: Items with a human label of any kind.
@@ -418,7 +418,7 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
     "grade MAE": ("best", "worst"),
     "judge rate": ("highest", "lowest"),
 }
-"""How unscored items are filled for the least and the greatest value; else worst and best."""
+"""Fills of unscored items for the least and the greatest value; else worst and best."""
 
 
 def _within_bounds(comparison: _Comparison) -> Calibration:
@@ -466,7 +466,7 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
 
 
 def either_way(low: E, high: E) -> E:
-    """What holds whatever unscored items are: from the low end of the one to the high of the other.
+    """Joins two estimates: the interval goes from the low end of one to the high end of the other.
 
     Args:
         low: The figure if all of them were wrong.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollars", "count", "p"]
-"""How a number is written.
+"""Notation of a number.
 
 ``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
 ``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
@@ -29,7 +29,7 @@ SIGNED: Bounds = (-1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric means, whatever its value.
+    """Meaning of a metric, whatever its value.
 
     Attributes:
         name: In summaries, gates, JSON and frames.

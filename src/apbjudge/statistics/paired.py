@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """How many items two runs found correct: both, one alone, or neither.
+    """Numbers of items that two runs found correct: both, one alone, or neither.
 
     ``test``: McNemar's; None where items share clusters or have weights, which it ignores.
     """

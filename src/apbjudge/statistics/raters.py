@@ -69,7 +69,7 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetweenRaters:
-    """How far humans agree.
+    """Agreement between humans.
 
     Attributes:
         n_items: Items with two raters or more.

@@ -1,4 +1,4 @@
-"""How many labels are needed, and what the present number can tell apart."""
+"""Numbers of labels that are needed, and differences that the present number can tell apart."""
 
 from __future__ import annotations
 

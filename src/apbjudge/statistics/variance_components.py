@@ -1,4 +1,4 @@
-"""How much of a spread comes from items, from prompts within them, and from repeats."""
+"""Components of a spread: from items, from prompts within them, and from repeats."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def nested_components(
 
 
 def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> Array:
-    """What each cluster adds to the sums that the components follow from, shape (n_clusters, 10).
+    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 10).
 
     Columns: values, items, prompts, the sum of values, the sums of squares within prompts, between
     prompts and around 0 between items, squared prompt sizes over item sizes, squared prompt
@@ -152,7 +152,7 @@ FEW_CLUSTERS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSpread:
-    """How much repeats of one item differ, and how much items do.
+    """Spread between repeats of one item, and between items.
 
     Attributes:
         within: Standard deviation between repeats of one item, in the values' unit.
@@ -230,7 +230,7 @@ def _rooted(variance: Estimate) -> Estimate:
 
 
 def _repeat_sums(values: Array, items: Ids, clusters: Ids) -> Array:
-    """What each cluster adds to the sums that the components follow from, shape (n_clusters, 6).
+    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 6).
 
     Columns: values, items, the sum of values, the sums of squares within items and around 0
     between items, squared sizes of items. Values are taken from their mean.
