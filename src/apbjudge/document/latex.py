@@ -283,7 +283,7 @@ _JOINED = re.compile(r"(?<=([-',]))(?=\1)")
 """Between two marks that TeX would make one of."""
 _ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 _PLAIN = frozenset("ßæÆœŒøØłŁ–—‘’“”…·×±→•§°µ€")
-"""What every LaTeX of 2018 or later sets as it is, beside ASCII and letters with an accent."""
+"""Characters that every LaTeX of 2018 or later sets, besides ASCII and letters with an accent."""
 
 
 def tex(text: str) -> str:

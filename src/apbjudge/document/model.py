@@ -1,4 +1,4 @@
-"""What every report is before it is text, Markdown, HTML or LaTeX.
+"""Reports before they are text, Markdown, HTML or LaTeX.
 
 A document is a list of parts. Texts are plain: renderers escape them, so that none is read as a
 mark, a tag or a command, and none moves a terminal's cursor.
@@ -23,7 +23,7 @@ Align = Literal["left", "right", "value"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """How HTML draws an interval: the ends of its axis, and from where to where it may lie."""
+    """An interval as HTML draws it: the ends of its axis, and from where to where it may lie."""
 
     axis: tuple[float, float]
     allowed: tuple[float, float]
@@ -198,7 +198,7 @@ def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
 
 
 def resampled(estimates: Iterable[Estimate]) -> list[str]:
-    """Which bootstrap made intervals, and its measured coverage where it is low; else nothing."""
+    """The bootstrap of the intervals, and its measured coverage where it is low; else nothing."""
     made = [of for of in estimates if of.method in {"percentile", "bca"}]
     if not made:
         return []
@@ -209,7 +209,7 @@ def resampled(estimates: Iterable[Estimate]) -> list[str]:
 
 
 def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
-    """How intervals in tables were resampled, if they were (``resampled``).
+    """Notes on the resampling of intervals in tables, if they were resampled (``resampled``).
 
     And why named figures have no value (or no interval), as ``reasons``.
     """
