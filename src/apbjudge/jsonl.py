@@ -263,8 +263,8 @@ def _lost_number(value: object, field: str) -> RowError | None:
     elif isinstance(value, list | tuple):
         inner = enumerate(cast("list[object]", value))
     names = ((visible(str(name))[:60], each) for name, each in inner)
-    found = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
-    return next(filter(None, found), None)
+    errors = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
+    return next(filter(None, errors), None)
 
 
 def object_of(raw: bytes) -> dict[str, Any]:

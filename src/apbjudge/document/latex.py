@@ -293,10 +293,10 @@ def tex(text: str) -> str:
     their number, such as ``U+4F60``.
     """
     parts = _JOINED.split(visible(text))[::2]
-    return "{}".join("".join(map(_one, part)) for part in parts)
+    return "{}".join("".join(map(_escaped, part)) for part in parts)
 
 
-def _one(character: str) -> str:
+def _escaped(character: str) -> str:
     if not (character.isascii() or character in _PLAIN or character in _ESCAPED):
         letter, *accents = unicodedata.normalize("NFD", character)
         is_latin = letter.isascii() and letter.isalpha() and ord(character) < 0x180

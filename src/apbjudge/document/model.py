@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from ..statistics.bootstrap import held
+from ..statistics.bootstrap import coverage_note
 from ..statistics.estimates import Estimate
 from ..statistics.metric import Metric, Unit
 from ..statistics.proportions import wilson
@@ -184,27 +184,28 @@ class Document:
 
 
 def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
-    """Items with their sizes, in order, in lots that have room; a lot has one item at least."""
-    lot: list[T] = []
+    """Items with their sizes, in order, in groups that have room; a group has one item at least."""
+    group: list[T] = []
     used = 0.0
     for item, size in items:
-        if lot and used + size > room:
-            yield lot
-            lot, used = [], 0.0
-        lot.append(item)
+        if group and used + size > room:
+            yield group
+            group, used = [], 0.0
+        group.append(item)
         used += size
-    if lot:
-        yield lot
+    if group:
+        yield group
 
 
 def resampled(estimates: Iterable[Estimate]) -> list[str]:
     """The bootstrap of the intervals, and its measured coverage where it is low; else nothing."""
-    made = [of for of in estimates if of.method in {"percentile", "bca"}]
-    if not made:
+    bootstrapped = [of for of in estimates if of.method in {"percentile", "bca"}]
+    if not bootstrapped:
         return []
-    of, fewest = made[0], min(of.n_clusters for of in made)
+    of = bootstrapped[0]
+    note = coverage_note(of.method, min(of.n_clusters for of in bootstrapped))
     how = f"{count(of.n_resamples)} resamples, seed {of.seed}"
-    lines = [f"intervals: {of.method} bootstrap over cases, {how}", held(of.method, fewest)]
+    lines = (f"intervals: {of.method} bootstrap over cases, {how}", note)
     return [*filter(None, lines)]
 
 

@@ -76,7 +76,7 @@ class Answer:
     is_plain: bool = False
 
     @property
-    def kept(self) -> Completion | None:
+    def cacheable(self) -> Completion | None:
         """The reply that is fit for the reply cache."""
         if self.is_plain and isinstance(self.error, RefusalError):
             return Completion(text="", finish_reason="content_filter", refusal=str(self.error))

@@ -124,8 +124,8 @@ class BatchApi:
                 f"--batch: litellm creates no batches at {self.provider} "
                 f"(only at {', '.join(PROVIDERS)})"
             )
-        given = () if self.api_base is None else (self.api_base,)
-        self.api_base = ModelSpec(model=self.model, api_base=given).addresses[0]
+        addresses = () if self.api_base is None else (self.api_base,)
+        self.api_base = ModelSpec(model=self.model, api_base=addresses).addresses[0]
 
     @property
     def lists(self) -> bool:

@@ -93,13 +93,13 @@ class Measured:
             return self.dearest_usd, prompt + reply
         return (prompt * prices.input + reply * prices.output) / 1e6, prompt + reply
 
-    def means(self) -> dict[str, float]:
-        """Means, under their names in the endpoint cache; none before the first answer."""
-        means = {"latency_s": self.seconds / self.calls} if self.calls else {}
+    def averages(self) -> dict[str, float]:
+        """Averages, under their names in the endpoint cache; none before the first answer."""
+        averages = {"latency_s": self.seconds / self.calls} if self.calls else {}
         if self.characters:
-            means["tokens_per_character"] = self.prompt_tokens / self.characters
-            means["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
-        return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
+            averages["tokens_per_character"] = self.prompt_tokens / self.characters
+            averages["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
+        return {name: float(f"{mean:.4g}") for name, mean in averages.items() if mean > 0}
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class Budget:
             has_room &= used[at] + reserved + call.most[at] <= limit
         return has_room or not self._in_flight
 
-    def settle(
+    def record(
         self, call: BudgetedCall, completion: Completion | None, *, lost: bool = False
     ) -> None:
         """Counts how a call ended.

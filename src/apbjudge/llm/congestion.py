@@ -100,7 +100,7 @@ class CongestionWindow:
         self._is_opening = True
         self._latency_s = UNKNOWN_LATENCY_S
         self._latencies = 0
-        self._next_at = self._held_until = float("-inf")
+        self._next_at = self._constant_until = float("-inf")
         self._is_paced = False
         self._before: _Before | None = None  # while the sample is a trial
         self._until_trial, self._between_trials = 0, CALLS_BETWEEN_TRIALS[0]
@@ -117,8 +117,8 @@ class CongestionWindow:
     @property
     def limit(self) -> int:
         """Calls in flight at most; a whole number, at least 1."""
-        whole = int(self.size) if self._is_opening else math.ceil(self.size - 1e-9)
-        return max(1, min(self._most, whole))
+        size = int(self.size) if self._is_opening else math.ceil(self.size - 1e-9)
+        return max(1, min(self._most, size))
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may start, 0 when it may start now."""
@@ -190,7 +190,7 @@ class CongestionWindow:
         is_due = self.refused_share > 0 and self._until_trial <= 0
         if is_due or sample.exceeds(self.refused_share, 2.5):
             self._cut(sample, now)
-        elif not self._is_opening and sample.is_full and now > self._held_until:
+        elif not self._is_opening and sample.is_full and now > self._constant_until:
             self.size = min(self._most, self.size * GROWTH)
 
     def _is_independent(self, sample: LoadSample, before: _Before) -> bool:
@@ -212,4 +212,4 @@ class CongestionWindow:
             self.size = min(self.size, max(1.0, rate * self._latency_s))
         self.size *= max(0.25, min(0.8, 0.9 * (1 - sample.share)))
         self.size = max(self.size, self._latency_s / SLOWEST_S)
-        self._held_until = now + HOLD_ROUND_TRIPS * self._latency_s
+        self._constant_until = now + HOLD_ROUND_TRIPS * self._latency_s

@@ -96,7 +96,7 @@ class Target:
         client: The transport, without retries.
         spec: The model; its sampling settings are sent, as they may be what is refused.
         address: Address of the endpoint, or None for the provider's own.
-        network: Whether there is one beside the client, for lists of models.
+        network: Whether there is one besides the client, for lists of models.
         clock: Measures time.
     """
 

@@ -210,7 +210,7 @@ class Engine:
             return completion
         finally:
             tally.lost += completion is None and lost
-            self.budget.settle(call, completion, lost=lost)
+            self.budget.record(call, completion, lost=lost)
 
     async def close(self) -> None:
         """Closes the transports and writes what the cache still buffers."""
@@ -226,7 +226,7 @@ class Engine:
                 "are unknown; limits count them by estimate"
             )
         for endpoint in self.endpoints:
-            properties = {"format": endpoint.format, **measured.means()}
+            properties = {"format": endpoint.format, **measured.averages()}
             self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 

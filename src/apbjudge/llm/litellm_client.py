@@ -176,8 +176,8 @@ def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
         sent = {name: value for name, value in settings.items() if name != without}
         return body_of(spec.model, {"messages": [{"role": "user", "content": "x"}], **sent})
 
-    whole = body()
-    return None if whole is None else tuple(name for name in settings if body(name) == whole)
+    full = body()
+    return None if full is None else tuple(name for name in settings if body(name) == full)
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

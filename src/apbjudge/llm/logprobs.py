@@ -110,12 +110,12 @@ def number_shares(
             elif text != path:
                 unclear += reach * variants[text] / mass
         if len(leads[path]) == 1:
-            return _whole(shares) if unclear < NEGLIGIBLE else None
+            return _normalized(shares) if unclear < NEGLIGIBLE else None
         reach *= variants[path] / mass
     return None
 
 
-def _whole(shares: dict[float, float]) -> dict[float, float] | None:
+def _normalized(shares: dict[float, float]) -> dict[float, float] | None:
     total = fsum(shares.values())
     return {level: share / total for level, share in shares.items()} if total > 0 else None
 

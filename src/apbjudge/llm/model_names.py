@@ -13,13 +13,13 @@ One or two digits tell one model from another: gpt-4.1 is not gpt-4.
 
 def is_same_model(asked: str, served: str) -> bool:
     """True if a reported name may be that of the model asked: provider and version aside."""
-    name, given = (each.lower().rpartition("/")[2] for each in (asked, served))
+    name, reported = (each.lower().rpartition("/")[2] for each in (asked, served))
     names = (name, name.removesuffix("-latest"))
-    return given in names or any(
-        given.startswith(each) and _VERSION.fullmatch(given[len(each) :]) for each in names
+    return reported in names or any(
+        reported.startswith(each) and _VERSION.fullmatch(reported[len(each) :]) for each in names
     )
 
 
-def may_be_one_model(one: str, other: str) -> bool:
+def may_be_one_model(name: str, other: str) -> bool:
     """True if two names may be of one model, whichever of them has the version."""
-    return is_same_model(one, other) or is_same_model(other, one)
+    return is_same_model(name, other) or is_same_model(other, name)

@@ -192,8 +192,8 @@ class ModelSpec(Config):
         if not isinstance(settings.get("model"), str):
             return cast("Any", values)
         name, *own = _AT_ADDRESS.split(settings["model"])
-        if odd := _AT_OTHER_ADDRESS.search(name):
-            name = name[: odd.start()]
+        if match := _AT_OTHER_ADDRESS.search(name):
+            name = name[: match.start()]
             raise ValueError(
                 f"expected an address with its scheme, {shorten(name)[1:-1]}@http://HOST:PORT/v1, "
                 "got another text after the @"
@@ -229,8 +229,8 @@ class ModelSpec(Config):
             text = orjson.dumps(params).decode()
         except orjson.JSONEncodeError as error:
             raise ValueError(f"expected JSON values: {error}") from None
-        if found := _SECRET_WITHIN.search(text):
-            raise ValueError(f"{found[1]}: set the provider's environment variable instead")
+        if secret := _SECRET_WITHIN.search(text):
+            raise ValueError(f"{secret[1]}: set the provider's environment variable instead")
         return params
 
     @classmethod
@@ -247,7 +247,7 @@ class ModelSpec(Config):
         return cls(**{**cast("dict[str, Any]", stated), **settings})
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def stated_addresses(self) -> tuple[str, ...]:
         """The addresses that are set; else the one in the variable of a server of one's own.
 
         Raises:
@@ -270,8 +270,8 @@ class ModelSpec(Config):
             OptionError: If it is a server of one's own, whose address nobody gave.
         """
         provider = self.model.partition("/")[0]
-        if self.given or provider not in SERVERS:
-            return self.given or (None,)
+        if self.stated_addresses or provider not in SERVERS:
+            return self.stated_addresses or (None,)
         variable, usual = SERVERS[provider]
         raise OptionError(
             f"--api-base: expected the address of your {provider} server, such as {usual}, with "

@@ -42,7 +42,7 @@ class Resources:
             else some are written at once.
         clock: Measures time and waits.
         rng: Source of jitter.
-        warn: Called with each problem beside the requests themselves.
+        warn: Called with each problem besides the requests themselves.
     """
 
     client: Client | None = None
@@ -120,7 +120,7 @@ def check_access(
 
 def addresses_of(spec: ModelSpec, client: Client | None) -> tuple[str | None, ...]:
     """The addresses of a model; a client of the caller's own needs none."""
-    return spec.addresses if client is None else spec.given or (None,)
+    return spec.addresses if client is None else spec.stated_addresses or (None,)
 
 
 def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
@@ -161,13 +161,13 @@ def transport_of(spec: ModelSpec) -> str:
         return "scripted"
     provider = spec.model.partition("/")[0]
     if spec.transport == "direct":
-        if not spec.given or provider not in KEYS:
+        if not spec.stated_addresses or provider not in KEYS:
             known = ", ".join(KEYS)
             raise OptionError(
                 f"--transport direct: expected --api-base and a model of {known}, got {spec.model}"
             )
         return "direct"
-    exact = serves_exactly(spec.model, api_base=bool(spec.given), params=spec.sampling())
+    exact = serves_exactly(spec.model, api_base=bool(spec.stated_addresses), params=spec.sampling())
     # litellm prices the models of its table
     if spec.transport == "auto" and exact and not model_prices(spec.model).are_known:
         return "direct"

@@ -36,8 +36,8 @@ def place_of(addresses: Sequence[str | None], served: Served) -> str:
 
 def served_before(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
     """The model that each address served when it was last asked."""
-    found = {address: known.get(model, address).get(SERVED) for address in addresses}
-    return {address: of for address, of in found.items() if isinstance(of, dict)}
+    facts = {address: known.get(model, address).get(SERVED) for address in addresses}
+    return {address: of for address, of in facts.items() if isinstance(of, dict)}
 
 
 async def learn_served(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
@@ -61,8 +61,8 @@ async def learn_served(model: str, addresses: Sequence[str | None], known: Endpo
     served = {address: of for address, of in served.items() if of}
     roots = {visible(str(of.get("root"))): address for address, of in served.items()}
     if len(roots) > 1:
-        told = " and ".join(f"{root} at {address}" for root, address in roots.items())
-        raise AccessError(f"--api-base: expected replicas of one model, got {told}")
+        models = " and ".join(f"{root} at {address}" for root, address in roots.items())
+        raise AccessError(f"--api-base: expected replicas of one model, got {models}")
     return served
 
 

@@ -266,9 +266,9 @@ def _by_rater(table: LabelTable, rows: Vector) -> tuple[Vector, Vector, Vector]:
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
     """``is_correct`` as ``resolve`` decides it; items without a decision are left out."""
-    found = resolve(labels)
-    decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
-    return {found.key_at(at): bool(found.correct[at]) for at in decided}
+    consensus = resolve(labels)
+    decided: list[int] = np.flatnonzero(consensus.correct >= 0).tolist()
+    return {consensus.key_at(at): bool(consensus.correct[at]) for at in decided}
 
 
 def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Scores, Vector]:
@@ -298,22 +298,22 @@ def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Sc
         return np.where(decided, best, -1)
 
     ties = np.zeros(n, dtype=BITS)
-    found = replace(no_scores(n), error_codes=votes.error_codes)
-    found.correct[:] = most(0, votes.correct >= 0, votes.correct, 2)
+    scores = replace(no_scores(n), error_codes=votes.error_codes)
+    scores.correct[:] = most(0, votes.correct >= 0, votes.correct, 2)
     n_codes = len(votes.error_codes)
     for i in range(n_codes):
         value = most(i + 1, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
-        found.known[:] |= (value >= 0).astype(BITS) << BITS(i)
-        found.flags[:] |= (value == 1).astype(BITS) << BITS(i)
+        scores.known[:] |= (value >= 0).astype(BITS) << BITS(i)
+        scores.flags[:] |= (value == 1).astype(BITS) << BITS(i)
     n_categories = int(votes.category.max(initial=0)) + 1
     category = most(n_codes + 1, votes.category > 0, votes.category, n_categories)
-    found.category[:] = np.maximum(category, 0)
+    scores.category[:] = np.maximum(category, 0)
     graded = np.flatnonzero(counted(~np.isnan(votes.grade)))
     graded = graded[np.lexsort((votes.grade[graded], entry[graded]))]
     size = np.bincount(entry[graded], minlength=n)
     start = np.cumsum(size) - size
     has = np.flatnonzero(size)
     ordered = votes.grade[graded]
-    low, high = (ordered[(start + (size - odd) // 2)[has]] for odd in (1, 0))
-    found.grade[has] = np.where(low == high, low, (low + high) / 2)
-    return found, ties
+    low, high = (ordered[(start + (size - shift) // 2)[has]] for shift in (1, 0))
+    scores.grade[has] = np.where(low == high, low, (low + high) / 2)
+    return scores, ties

@@ -81,8 +81,8 @@ class ForeignScale:
             low, high = map(float, match.groups())
             if not low < high:
                 raise OptionError(f"--scale: expected a range from low to high, got {text!r}")
-            whole = "." not in "".join(match.groups()) and 1 < high - low < MAX_LEVELS
-            return cls("ordinal" if whole else "numeric", text.strip(), (), low, high)
+            is_integer = "." not in "".join(match.groups()) and 1 < high - low < MAX_LEVELS
+            return cls("ordinal" if is_integer else "numeric", text.strip(), (), low, high)
         for mark, kind in (("<", "ordinal"), (",", "classes")):
             if mark in text:
                 names = tuple(
@@ -133,9 +133,9 @@ class ForeignScale:
                 raise RowError(column, f"one of {', '.join(self.level_names)}", value)
             return float(index) if self.kind == "classes" else index / self.high
         number = _number(value)
-        whole = self.kind == "ordinal"
-        what = "a whole number" if whole else "a number"
-        if number is None or not self.low <= number <= self.high or (whole and number % 1):
+        is_integer = self.kind == "ordinal"
+        what = "a whole number" if is_integer else "a number"
+        if number is None or not self.low <= number <= self.high or (is_integer and number % 1):
             raise RowError(column, f"{what} from {self.low:g} to {self.high:g}", value)
         return (number - self.low) / (self.high - self.low)
 
@@ -263,12 +263,12 @@ class ForeignRows:
     def describe(self, what: str, scale: ForeignScale) -> str:
         """The columns read and their roles, in a sentence."""
 
-        def said(role: str, column: str) -> str:
+        def described(role: str, column: str) -> str:
             scales = {scale.role: scale.text, "preference": scale.text, "verdict": "yes/no"}
             on = f" ({scales[role]})" if role in scales else ""
             return f"{column} as {role.replace('_', ' ')}{on}"
 
-        listed = ", ".join(said(role, column) for role, column in self.roles.items())
+        listed = ", ".join(described(role, column) for role, column in self.roles.items())
         return f"Read in {what}: {listed}."
 
 
@@ -293,7 +293,8 @@ def column_of(
     by_name = {name.lower(): name for name in columns}
     if stated is not None:
         if stated.lower() not in by_name:
-            raise InputError(f"{path}: {option}: expected {_one_of(columns)}, got {stated!r}")
+            expected = f"one of the columns {', '.join(columns)}"
+            raise InputError(f"{path}: {option}: expected {expected}, got {stated!r}")
         return by_name[stated.lower()]
     known = _NAMES[role].split()
     fits = [by_name[name] for name in known if name in by_name]
@@ -312,10 +313,6 @@ def no_column(path: Path, columns: Sequence[str], role: str, option: str) -> Inp
         f"{path}: expected a column for the {role.replace('_', ' ')}, named with {option}; "
         f"the columns are {', '.join(columns)}"
     )
-
-
-def _one_of(columns: Sequence[str]) -> str:
-    return f"one of the columns {', '.join(columns)}"
 
 
 def text_of(row: Row, column: str) -> str:

@@ -212,10 +212,10 @@ def read_objects(path: Path) -> Iterator[Element]:
         if (token.depth > 0) if token.mark else not (text or is_long):
             continue
         number += 1
-        whole = bytes(text)
-        value = RowError("object", _LIMIT, "a longer one") if is_long else parse_object(whole)
-        digest = hashlib.sha256(whole).digest()
-        yield Element(number, token.offset, digest, value, text=whole)
+        raw = bytes(text)
+        value = RowError("object", _LIMIT, "a longer one") if is_long else parse_object(raw)
+        digest = hashlib.sha256(raw).digest()
+        yield Element(number, token.offset, digest, value, text=raw)
         text.clear()
         is_long = False
 

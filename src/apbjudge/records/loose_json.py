@@ -148,10 +148,10 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 
 def _once(faults: list[str], pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a key that stands twice with different values is a fault."""
-    whole = dict(pairs)
-    twice = (key for key, value in pairs if whole[key] is not value and whole[key] != value)
+    result = dict(pairs)
+    twice = (key for key, value in pairs if result[key] is not value and result[key] != value)
     faults += [f"{key!r} stands twice, with different values" for key in islice(twice, 1)]
-    return whole
+    return result
 
 
 _TOKEN = re.compile(

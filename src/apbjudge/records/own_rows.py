@@ -152,17 +152,17 @@ def _in_memory(
     wanted: Set[str],
     tested_model: str,
 ) -> OwnRows:
-    whole: Iterable[Any] = rows
+    all_rows: Iterable[Any] = rows
     if not isinstance(rows, Sequence):
         source = iter(rows)
         rows = list(islice(source, LOOKED_AT))
-        whole = chain(rows, source)
+        all_rows = chain(rows, source)
     match = _checked("row", _sample(enumerate(rows, 1), columns), columns, wanted)
     if match.is_own and not tested_model:
-        return OwnRows(whole)
-    renamed = (row for _, row in _renamed(enumerate(whole, 1), match, "rows", tested_model))
+        return OwnRows(all_rows)
+    renamed = (row for _, row in _renamed(enumerate(all_rows, 1), match, "rows", tested_model))
     reading = _reading(match, "row number", tested_model or "rows", {})
-    return OwnRows(list(renamed) if whole is rows else renamed, reading)
+    return OwnRows(list(renamed) if all_rows is rows else renamed, reading)
 
 
 def _reading(

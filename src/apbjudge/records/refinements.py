@@ -61,7 +61,7 @@ class Refinements:
         n_rounds: Critiques, NaN where not known.
         way: Index into ``ways``.
         ways: The different ways.
-        why: Why nothing is known of rows of which nothing is.
+        why: Reason why nothing is known of some rows.
     """
 
     key: Vector

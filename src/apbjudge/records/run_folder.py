@@ -168,8 +168,8 @@ def cases_of(predictions: Path) -> Path | None:
     if not isinstance(stated, str):
         return None
     inputs = mapping(manifest.get("inputs"))
-    whole = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
-    for path in (stated, whole):
+    path_of_input = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
+    for path in (stated, path_of_input):
         named = named_path(predictions.parent, manifest, path, "--cases")
         if named is not None and named.is_file():
             return named
@@ -229,12 +229,12 @@ def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
             raise InputError(f"{file}:{line.number}: {complaint}") from None
 
 
-def read_run(path: Path, given: Iterable[Path | None] = ()) -> RunFolder:
+def read_run(path: Path, command_paths: Iterable[Path | None] = ()) -> RunFolder:
     """Reads a run.
 
     Args:
         path: Its folder, or its file of judgements.
-        given: Paths that came with the command; what the manifest names may be there.
+        command_paths: Paths that came with the command; what the manifest names may be there.
 
     Raises:
         InputError: See ``judgement_reader.read_table``.
@@ -242,7 +242,7 @@ def read_run(path: Path, given: Iterable[Path | None] = ()) -> RunFolder:
     file, problems = judgements_path(path), Problems()
     table, manifest = read_table(file, problems), read_manifest(file.parent)
     weights = {c: w for c, w in mapping(manifest.get("weights")).items() if type(w) is float}
-    places = tuple(place for place in given if place is not None)
+    places = tuple(place for place in command_paths if place is not None)
     return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems), places)
 
 
@@ -255,14 +255,14 @@ class RunFolder:
         manifest: Its manifest; empty where there is none.
         table: Its judgements.
         problems: A line for each row that was left out.
-        given: Paths that came with the command; see ``own_runs.named_path``.
+        command_paths: Paths that came with the command; see ``own_runs.named_path``.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     table: JudgementTable
     problems: tuple[str, ...] = ()
-    given: tuple[Path, ...] = ()
+    command_paths: tuple[Path, ...] = ()
 
     @property
     def judge(self) -> str:
@@ -315,7 +315,7 @@ class RunFolder:
         return MissingPredictions.stated(self.manifest)
 
     def _named(self, stated: object, option: str) -> Path | None:
-        return named_path(self.path.parent, self.manifest, stated, option, self.given)
+        return named_path(self.path.parent, self.manifest, stated, option, self.command_paths)
 
     @property
     def predictions(self) -> Path | None:
@@ -330,8 +330,8 @@ class RunFolder:
         named = None if stated == "row" else self._named(stated, "--predictions")
         if named is None or named.exists():
             return named
-        whole = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
-        return self._named(whole, "--predictions") or named
+        path_of_input = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
+        return self._named(path_of_input, "--predictions") or named
 
     @property
     def cases(self) -> Path | None:

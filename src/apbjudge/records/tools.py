@@ -209,10 +209,10 @@ _NAME = re.compile(r"[^\s(){}\[\],;=\"'`]*[^\s(){}\[\],;=\"'`:.!?]")
 
 def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
     """The tools under ``tools`` and the like; None where the object is no such wrapper."""
-    held = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
+    wrapped = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
     is_tool = any(spec.get(key) is not None for key in _PARAMETER_KEYS) and _names_of(spec)
-    keys = [key for key, value in held.items() if isinstance(value, list) or _is_mapping(value)]
-    if held and not keys and not any(spec.values()):
+    keys = [key for key, value in wrapped.items() if isinstance(value, list) or _is_mapping(value)]
+    if wrapped and not keys and not any(spec.values()):
         raise RowError(field, "a list of tool definitions, or definitions by name", spec)
     if is_tool or not keys:
         return None
@@ -220,7 +220,7 @@ def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
         if name not in (*keys, *_NO_TOOLS) and _takes_parameters(as_object(value) or {}):
             expected = f"either {keys[0]!r} or definitions by name, not both"
             raise RowError(f"{field}.{name[:80]}", expected, value)
-    return tuple(tool for key in keys for tool in read_tools(held[key], f"{field}.{key}"))
+    return tuple(tool for key in keys for tool in read_tools(wrapped[key], f"{field}.{key}"))
 
 
 def _is_mapping(value: object) -> bool:

@@ -27,7 +27,7 @@ Id = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTool:
+class RetrievedTool:
     """A tool that a retrieval returned, by its typed interface."""
 
     name: str
@@ -53,7 +53,7 @@ class Retrieval:
     by_output: bool = False
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    tools: tuple[FoundTool, ...] | None = None
+    tools: tuple[RetrievedTool, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Trajectory:
         termination: Why it ended, in the log's own word; empty without.
         infrastructure_error: What broke that was not the tested model's; empty otherwise.
         outcome: None where the log states none.
-        scores: What the log states of the run beside its outcome, by name: numbers, truth values,
+        scores: What the log states of the run besides its outcome, by name: numbers, truth values,
             or the words of a scale.
         task: What the log says of the task that no message does, as it says it: instructions of a
             simulated user, expected calls. The agent has not seen it, and no judge is shown it.
@@ -226,15 +226,15 @@ def _adapter() -> TypeAdapter[Trajectory]:
     return TypeAdapter(Trajectory)
 
 
-def trajectory_row(trajectory: Trajectory, *, is_whole: bool = False) -> dict[str, Any]:
-    """The trajectory as a row of our own format; unless it is to be whole, without defaults.
+def trajectory_row(trajectory: Trajectory, *, with_defaults: bool = False) -> dict[str, Any]:
+    """The trajectory as a row of our own format, without defaults unless they are wanted.
 
     Raises:
         ValueError: If a value is nested too deeply to be written.
     """
     adapter = _adapter()
     row = adapter.dump_python(
-        trajectory, mode="json", exclude_defaults=not is_whole, warnings="error"
+        trajectory, mode="json", exclude_defaults=not with_defaults, warnings="error"
     )
     return {"format": FORMAT, **row}
 

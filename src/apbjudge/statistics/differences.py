@@ -315,23 +315,23 @@ def part_difference(
             return paired_test(values[part], here, bounds=bounds, level=level).estimate
         return bounded(values[part], here, bounds=bounds, level=level)
 
-    one, other = interval(first), interval(second)
-    if one.value is None or other.value is None:
+    left, right = interval(first), interval(second)
+    if left.value is None or right.value is None:
         return Contrast(estimate=nothing(level, note="one side has no items"))
     rows = first | second
-    here, n_items = sample.take(rows), one.n_items + other.n_items
+    here, n_items = sample.take(rows), left.n_items + right.n_items
     n_units = len(here.units(int(np.count_nonzero(rows)))[1])
     estimate = Estimate(
-        value=one.value - other.value,
+        value=left.value - right.value,
         level=level,
         n_items=n_items,
         n_clusters=n_units,
         note=cluster_note(n_items, n_units),
     )
-    if one.low is None or other.low is None:
-        note = f"one side has no interval: {(one if one.low is None else other).note}"
+    if left.low is None or right.low is None:
+        note = f"one side has no interval: {(left if left.low is None else right).note}"
         return Contrast(estimate=replace(estimate, note=note))
-    contrast = _mover(estimate, one, other, _correlation(values[rows], first[rows], here))
+    contrast = _mover(estimate, left, right, _correlation(values[rows], first[rows], here))
     columns = np.stack([values * first, first, values * second, second], axis=1)[rows]
     return replace(
         contrast, estimate=resampled(contrast.estimate, columns, here, difference_of_ratios)
@@ -356,12 +356,12 @@ def _correlation(values: Array, first: Ids, sample: Sample) -> float:
 def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: float) -> Contrast:
     """The interval of a difference from two that have one."""
 
-    def across(one: float, other: float) -> float:
-        return sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+    def across(a: float, b: float) -> float:
+        return sqrt(max(0.0, a * a - 2 * correlation * a * b + b * b))
 
-    one, other = _reach(first), _reach(second)
+    a, b = _reach(first), _reach(second)
     value = estimate.value or 0.0
-    low, high = value - across(one[0], other[1]), value + across(one[1], other[0])
+    low, high = value - across(a[0], b[1]), value + across(a[1], b[0])
     error = (high - low) / 2 / NormalDist().inv_cdf(0.5 + estimate.level / 2)
     return Contrast(
         estimate=replace(estimate, low=low, high=high, method="mover"),

@@ -308,14 +308,14 @@ def binned(
     if len(edges) == 1:
         edges = np.repeat(edges, 2)
     of = np.searchsorted(edges[1:-1], values, side="right")
-    found: list[Bin] = []
+    result: list[Bin] = []
     for i, (low, high) in enumerate(pairwise(edges.tolist())):
         rows = of == i
         sample = Sample(clusters=None if clusters is None else clusters[rows])
         some = is_wrong[rows]
         rate = share_of(some, sample, level=level)
-        found.append(Bin(low, high, len(some), int(some.sum()), rate))
-    return tuple(found)
+        result.append(Bin(low, high, len(some), int(some.sum()), rate))
+    return tuple(result)
 
 
 # Where the first wrong choice is ------------------------------------------------------------------
@@ -362,7 +362,7 @@ def first_wrong(
         Means over the plans that have a wrong choice.
     """
     values, wrong = np.asarray(scores, float), np.asarray(wrong, dtype=bool)
-    found: list[tuple[float, float, float]] = []
+    by_plan: list[tuple[float, float, float]] = []
     of: list[Any] = []
     for rows in _groups(plans):
         if not wrong[rows].any():
@@ -372,10 +372,10 @@ def first_wrong(
         earlier = float((own > own[first]).sum())
         ties = float((own == own[first]).sum())
         position = float((place < place[first]).sum()) + 1
-        found.append((earlier + (ties + 1) / 2, position, (len(rows) + 1) / 2))
+        by_plan.append((earlier + (ties + 1) / 2, position, (len(rows) + 1) / 2))
         of.append(None if clusters is None else clusters[rows[0]])
     sample = Sample(clusters=None if clusters is None else np.array(of))
-    columns = np.array(found).reshape(-1, 3)
+    columns = np.array(by_plan).reshape(-1, 3)
 
     def mean(ranks: Array) -> Estimate:
         if not len(ranks):

@@ -279,7 +279,7 @@ class _Comparison:
         measures = {
             **self.paper(),
             **self.rates(self.correct, _OF_CORRECT),
-            **self.grade_means(),
+            **self.mean_grades(),
             **by_name([self._error_type(ERR_TYPE_ALL)]),
             **self._coefficients(self.correct),
             **self.rates(self.correct, [_PABAK]),
@@ -327,7 +327,7 @@ class _Comparison:
     def _width(self) -> float:
         return float(self.levels[-1] - self.levels[0])
 
-    def grade_means(self) -> Metrics:
+    def mean_grades(self) -> Metrics:
         """Signed bias and both mean grades, over what both graded."""
         values, k = np.asarray(self.levels), len(self.levels)
         scored, ends = np.repeat([1.0, 0.0], [k * k, k]), (float(values[0]), float(values[-1]))
@@ -445,13 +445,13 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
         end = with_filling(how)
         ends[how] = replace(
             bare,
-            measures={**end.rates(end.correct, [_JUDGE]), **end.grade_means()},
+            measures={**end.rates(end.correct, [_JUDGE]), **end.mean_grades()},
             codes={code: end.rates(of, [_CODE_RATE]) for code, of in end.codes.items()},
         )
 
     def between(name: str, of: Callable[[Calibration], Metrics]) -> Metric:
         low, high = _EXTREMES.get(name, ("worst", "best"))
-        return either_way(of(ends[low])[name], of(ends[high])[name])
+        return joined_bounds(of(ends[low])[name], of(ends[high])[name])
 
     worst = ends["worst"]
     return replace(
@@ -465,7 +465,7 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
     )
 
 
-def either_way(low: E, high: E) -> E:
+def joined_bounds(low: E, high: E) -> E:
     """Joins two estimates: the interval goes from the low end of one to the high end of the other.
 
     Args:

@@ -76,7 +76,7 @@ def bad(name: str, meaning: str = "", title: str = "") -> MetricKind:
     return MetricKind(name, "percent", "lower", RATE, meaning, title)
 
 
-def either(name: str, meaning: str = "", title: str = "") -> MetricKind:
+def neutral(name: str, meaning: str = "", title: str = "") -> MetricKind:
     """The share of something that is neither better nor worse."""
     return MetricKind(name, "percent", None, RATE, meaning, title)
 

@@ -473,8 +473,8 @@ def _within_strata(
             by_cluster = by_cluster + design.by_cluster @ slopes
         second, fourth = (np.array([(by_cluster**k).sum()]).astype(float) for k in (2, 4))
         together: _Powers = (np.array([n_units]), second, fourth)
-        if (whole := _sum_of(together)) > variance:
-            variance, own = whole, effective_df(*together)
+        if (clustered := _sum_of(together)) > variance:
+            variance, own = clustered, effective_df(*together)
     df = max(0, n_units - n_strata)
     return Spread(variance=variance, n_clusters=n_units, df=df, effective_df=own)
 

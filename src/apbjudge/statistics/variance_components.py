@@ -111,18 +111,18 @@ def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> 
     cluster = np.unique(clusters, return_inverse=True)[1]
     home = np.zeros(len(n_item), dtype=np.int64)
     home[item] = cluster
-    every = np.arange(len(n_item))
+    item_index = np.arange(len(n_item))
     columns = (
         (np.ones(len(values)), item),
-        (np.ones(len(n_item)), every),
+        (np.ones(len(n_item)), item_index),
         (np.ones(len(cell)), of_cell),
         (centred, item),
         ((centred - m_cell[prompt]) ** 2, item),
         (n_cell * (m_cell - m_item[of_cell]) ** 2, of_cell),
-        (n_item * m_item**2, every),
+        (n_item * m_item**2, item_index),
         (n_cell**2 / n_item[of_cell], of_cell),
         ((n_cell**2).astype(float), of_cell),
-        ((n_item**2).astype(float), every),
+        ((n_item**2).astype(float), item_index),
     )
     size = int(cluster.max()) + 1
     by_cluster = [np.bincount(home[of], weights, size).astype(float) for weights, of in columns]

@@ -26,7 +26,7 @@ _HOLDERS = ("request", "response", "toolConfig")
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Messages with what stands beside them.
+    """Messages with their system prompt, tools and model.
 
     Attributes:
         field: Name of the list of messages.
@@ -34,7 +34,7 @@ class Chat:
         system: Instructions beside the messages; empty without.
         tools: Definitions of the tools; None where nothing is said of them.
         model: As stated; empty without.
-        n_others: Answers beside the first, which are left out.
+        n_others: Answers besides the first, which are left out.
         read: Names of the fields that were read.
     """
 
