@@ -153,7 +153,7 @@ class Config(BaseModel):
         return cls(**{n: v for n, v in values.items() if n in cls.model_fields} | more)
 
     def changed(self, names: Iterable[str]) -> dict[str, Any]:
-        """Those of some settings that differ from their defaults: a run's identity.
+        """The settings among some that differ from their defaults: a run's identity.
 
         A setting that an earlier run did not know then counts as its default. Who changes a
         default raises a version that is part of the identity.

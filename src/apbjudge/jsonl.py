@@ -22,7 +22,7 @@ from .errors import InputError, OptionError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
-"""Of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
+"""Limit of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -450,7 +450,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_small(path: Path) -> bytes:
-    """All of a file that is read as a whole.
+    """Reads a file as a whole.
 
     Raises:
         InputError: If it can't be read or has more than MAX_WHOLE_BYTES.

@@ -53,7 +53,7 @@ def takes(
 
 
 class _Binding:
-    """From what a caller gives to what the function takes.
+    """Binds the arguments of a caller to those of the function.
 
     Attributes:
         own: The function's own parameters.

@@ -143,7 +143,7 @@ def _sections(
 
 
 def _height(rows: Sequence[tuple[Cell, ...]], leads: int) -> float:
-    """In lines; a name too long for one goes on in others, which are less full."""
+    """The height in lines; a name too long for one goes on in others, which are less full."""
     widths = (text_width(str(cell)) for row in rows for cell in row[:leads])
     return len(rows) + sum(width // (0.7 * _NAME_WIDTH) for width in widths if width > _NAME_WIDTH)
 
@@ -233,7 +233,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _width(table: Table, at: int, *, intervals: bool) -> float:
-    """Of a column: its title, figures with denominators, or intervals below them."""
+    """The width of a column: its title, figures with denominators, or intervals below them."""
     widest = text_width(table.columns[at].title)
     for row in table.rows:
         cell = row[at]

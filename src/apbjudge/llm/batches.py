@@ -46,7 +46,7 @@ PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_a
 """Providers that litellm creates batches at."""
 
 LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
-"""Those of them whose batches it lists."""
+"""Providers whose batches litellm lists."""
 
 TAG = "apbjudge"
 """Name under which a batch carries its tag."""

@@ -136,7 +136,7 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
 
 
 NO_CHOICES = "no choices"
-"""In place of a reason to finish, where the endpoint answered without any choice."""
+"""Finish reason where the endpoint answered without any choice."""
 
 
 def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -204,7 +204,7 @@ class CongestionWindow:
         )
 
     def _cut(self, sample: LoadSample, now: float) -> None:
-        """Less load, in what is then a trial."""
+        """Lowers the load, which starts a trial."""
         rate = sample.rate(self._latency_s)
         self._before = _Before(self.size, rate, sample.share)
         self._is_opening, self.refused_share = False, 0.0

@@ -233,7 +233,7 @@ class Router:
             self._set_alarm(now + min(pauses))
 
     def _set_alarm(self, at: float) -> None:
-        """One task waits for all: many timers for one place would be mostly in vain."""
+        """Sets one timer for all waiting tasks: many timers for one place are mostly in vain."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = at

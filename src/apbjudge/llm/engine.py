@@ -232,7 +232,7 @@ class Engine:
 
 @dataclass(slots=True)
 class _EndpointPlace:
-    """By what replies are kept, once it is known."""
+    """The place by which replies are kept, once it is known."""
 
     name: str | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

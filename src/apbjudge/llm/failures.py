@@ -177,7 +177,7 @@ _ADVICE: Mapping[Meaning, Mapping[str, str]] = {
         ),
     },
 }
-"""By kind of a failure and a part of its text, what happened and what to try; the first counts."""
+"""Cause and advice by kind of a failure and a part of its text; the first match counts."""
 
 
 def explained(error: JudgeError, spec: ModelSpec, address: str | None) -> JudgeError:
@@ -307,7 +307,7 @@ def _error_message(body: str) -> str:
 
 
 def _unless_money(meaning: Meaning, text: str) -> Meaning:
-    """Some providers call an empty account too many requests: waiting does not fill it."""
+    """AccessError for an empty account, which some providers call too many requests."""
     return AccessError if meaning is RateLimitedError and _ABOUT_MONEY.search(text) else meaning
 
 

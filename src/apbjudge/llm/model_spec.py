@@ -206,7 +206,7 @@ class ModelSpec(Config):
     @field_validator("api_base", mode="before")
     @classmethod
     def _addresses(cls, value: Any, info: ValidationInfo) -> list[str]:
-        """One or several, also as one text with commas."""
+        """Reads one address or several, also as one text with commas."""
         addresses = [part.strip() for each in _listed(value) for part in str(each).split(",")]
         for address in addresses:
             check_address(address, info.data.get("model", ""))
@@ -310,7 +310,7 @@ class AsksModels(Config):
 
     @classmethod
     def option_fields(cls) -> Mapping[str, FieldInfo]:
-        """Its fields and those of a model."""
+        """The configuration's fields and those of a model."""
         of_models = {n: field for n, field in cls.spec.model_fields.items() if n != "model"}
         return {**cls.model_fields, **of_models, **cls.model_fields}
 

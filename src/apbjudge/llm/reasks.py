@@ -94,7 +94,7 @@ class _Reply(BaseModel):
 
 @cache
 def _instructor() -> tuple[Any, Any, Any]:
-    """Its loop, its mode and, made once, the model of a reply."""
+    """The loop and mode of instructor and, made once, the model of a reply."""
     from instructor import Mode, patch, response_schema
 
     return patch, Mode.JSON_SCHEMA, response_schema(_Reply)

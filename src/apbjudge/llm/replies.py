@@ -156,7 +156,7 @@ def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) ->
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TRUTHS = {word: truth for word, truth in TRUTHS.items() if word[0] not in "yn"}
-"""Those that are JSON; yes and no are words, which may belong to a sentence."""
+"""Truth values in JSON; yes and no are words, which may belong to a sentence."""
 
 
 def _as(kind: Any, value: object) -> object:

@@ -1,4 +1,4 @@
-"""From a model's settings to something that answers: transport, endpoints, prices, cache."""
+"""Makes a client of a model's settings: transport, endpoints, prices, cache."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def known_format(spec: ModelSpec, address: str | None, cache: Path | None) -> Fo
 
 
 def known_place(spec: ModelSpec, cache: Path | None) -> str:
-    """By what the replies of a model are kept, as far as earlier runs know; see ``served``."""
+    """The place under which a model's replies are, as far as earlier runs know; see ``served``."""
     of = (spec.model, spec.addresses, EndpointCache(cache))
     return place_of(spec.addresses, served_before(*of))
 

@@ -25,7 +25,7 @@ _FACTS = ("id", "root", "parent", "revision", "max_model_len")
 
 
 Served = dict[str | None, Any]
-"""By address, what it serves, as far as it says so."""
+"""The model that each address serves, as far as it says so."""
 
 
 def place_of(addresses: Sequence[str | None], served: Served) -> str:

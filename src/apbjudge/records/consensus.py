@@ -105,7 +105,7 @@ class ConsensusTable(Scores):
         return np.where((exact < 0) & alone, self._at(item), exact)
 
     def entry_of(self, item_id: str, tested_model: str | None, answers: Answers) -> int:
-        """The same for one row."""
+        """Like ``find``, for one row."""
         item = np.array([short_key(item_id)], dtype=np.uint64)
         key = item ^ np.uint64(model_key(tested_model))
         return int(self.find(item, key, answers)[0])
@@ -181,7 +181,7 @@ class ConsensusTable(Scores):
 
 
 def answers_of(item: Vector, key: Vector) -> Answers:
-    """By item, how many tested models answered it.
+    """The number of tested models that answered each item.
 
     Args:
         item: Shape (n,), keys of the items of judged rows.

@@ -24,7 +24,7 @@ STDIN = Path("-")
 """Standard input, in place of a file."""
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj")
-"""Of the files of a folder that are read, also followed by one of ``PACKED``."""
+"""Suffixes of the files of a folder that are read, also followed by one of ``PACKED``."""
 PACKED = (".gz", ".zst")
 
 _CUT = b'\n"the packed file breaks off here"\n'  # a line that is no run

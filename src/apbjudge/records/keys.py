@@ -57,7 +57,7 @@ class KeyMap:
         self._added[1].append(value)
 
     def sort(self) -> None:
-        """Ends the filling."""
+        """Sorts the keys that were added."""
         keys, values = (np.asarray(each, dtype=np.uint64) for each in self._added)
         order = np.argsort(keys, kind="stable")
         self.keys, self._values = keys[order], values[order]

@@ -27,7 +27,7 @@ TABLE_SUFFIXES = (".csv", ".tsv")
 
 
 class HumanLabel(Record):
-    """One rater's word on one item; what they did not say is None.
+    """One rater's label of one item; fields without an answer are None.
 
     Attributes:
         item_id: The item.

@@ -85,7 +85,7 @@ class RowReading:
         return {"columns": dict(self.columns)} if self.columns else {}
 
     def of_run(self, out: Path | None, cases: RowReading | None = None) -> RowReading:
-        """That of the rows of a run, together with that of their cases."""
+        """The reading of a run's rows together with that of their cases."""
         cases = cases or RowReading()
         of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
         text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))

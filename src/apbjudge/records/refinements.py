@@ -79,11 +79,11 @@ class Refinements:
 
     @classmethod
     def unknown(cls, why: str) -> Refinements:
-        """Of no row, for a reason."""
+        """Values for no row, with the reason."""
         return replace(_RefinementReader().refinements(), why=why)
 
     def at(self, keys: Vector) -> Self:
-        """Those of rows with these keys; rows that are not there have nothing known."""
+        """The values of rows with these keys; rows that are not there have nothing known."""
         order = np.argsort(self.key, kind="stable")  # of equal keys the first row counts
         place = np.searchsorted(self.key[order], keys)
         is_there = place < len(order)
@@ -99,7 +99,7 @@ class Refinements:
         )
 
     def with_critics(self, name: Callable[[str], str]) -> Self:
-        """The same with other names of critics."""
+        """A copy with other names of critics."""
         ways = (way._replace(critic=way.critic and name(way.critic)) for way in self.ways)
         return replace(self, ways=tuple(ways))
 
@@ -207,7 +207,7 @@ class _RefinementReader:
         }
 
     def refinements(self) -> Refinements:
-        """Those of all rows that were taken in."""
+        """The values of all rows that were taken in."""
         return Refinements(**self._rows.columns(), ways=tuple(self._ways.names))
 
 

@@ -91,7 +91,7 @@ class MissingPredictions(Record):
 
     @classmethod
     def joined(cls, parts: Sequence[MissingPredictions]) -> MissingPredictions:
-        """Those of all parts of a run together; of each, what counts is the same."""
+        """The missing predictions of all parts of a run together; all parts count them alike."""
         of: dict[str, list[MissingOfModel]] = {}
         for each in (each for part in parts for each in part.by_model):
             of.setdefault(each.tested_model, []).append(each)

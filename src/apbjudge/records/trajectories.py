@@ -215,7 +215,7 @@ REMARKS: Mapping[str, str] = {
 """Remarks of readers, each with what became of the content."""
 
 LOSSES = ("unread content", "unread calls", "unread results")
-"""Those remarks of a run of which there is an account for the whole log."""
+"""Remarks that have an account for the whole log."""
 
 
 # Rows ---------------------------------------------------------------------------------------------

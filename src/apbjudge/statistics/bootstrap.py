@@ -237,7 +237,7 @@ def point(
 def point_of(
     strata: Sequence[Kinds], measure: Measure, n_items: int, level: float
 ) -> tuple[Estimate, bool]:
-    """The same of the units of strata."""
+    """``point`` for the units of strata."""
     n_units = sum(kinds.n_units for kinds in strata)
     return point(observed(strata), measure, n_items=n_items, n_units=n_units, level=level)
 

@@ -339,7 +339,7 @@ def part_difference(
 
 
 def _correlation(values: Array, first: Ids, sample: Sample) -> float:
-    """Of the means of two parts, by what each unit adds to them; 0 where one shows no spread."""
+    """Correlation of the means of two parts, by each unit's share; 0 where one shows no spread."""
     weights = np.ones(len(values)) if sample.weights is None else sample.weights
     unit, strata = sample.units(len(values))
     sums: list[Array] = []

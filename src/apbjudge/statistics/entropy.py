@@ -323,7 +323,7 @@ def binned(
 
 @dataclass(frozen=True, slots=True)
 class FirstWrong:
-    """At which place of a search the first wrong choice of a plan comes, 1 for the first.
+    """Place of a search at which the first wrong choice of a plan comes, 1 for the first.
 
     Attributes:
         by_score: Mean over plans in the order of falling scores; ties have their mean place.

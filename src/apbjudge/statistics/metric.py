@@ -57,12 +57,12 @@ class MetricKind:
         return Metric(kind=self, **values_of(estimate))
 
     def renamed(self, name: str, **changes: Any) -> MetricKind:
-        """The same under another name, without its title; perhaps with other fields."""
+        """A copy under another name, without its title; perhaps with other fields."""
         return replace(self, **{"name": name, "title": "", **changes})
 
 
 def kinds_among(values: Iterable[object]) -> dict[str, MetricKind]:
-    """Those of some values, such as a module's names, that are kinds of metrics, by name."""
+    """The kinds of metrics among some values, such as a module's names, by name."""
     return {each.name: each for each in values if isinstance(each, MetricKind)}
 
 
@@ -93,7 +93,7 @@ class Metric(Estimate):
         return self.kind.name
 
     def renamed(self, name: str, **changes: Any) -> Metric:
-        """The same under another name, perhaps with other fields of its kind."""
+        """A copy under another name, perhaps with other fields of its kind."""
         return replace(self, kind=self.kind.renamed(name, **changes))
 
 

@@ -146,7 +146,7 @@ def compare_means(
 def _rate_difference(
     kind: MetricKind, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:
-    """Of two columns of 0 and 1."""
+    """The difference of two columns of 0 and 1."""
     mean = _mean_difference(kind, pair, rows, sample, level)
     first, second = (share_of(of[rows] == 1, sample.take(rows), level=level) for of in pair)
     return replace(mean, first=first, second=second)
@@ -343,7 +343,7 @@ def _with_halves_more(joint: CodedItems) -> CodedItems:
 
 
 def _joint_ratio(above: tuple[int, ...], below: tuple[int, ...], judge: Literal[0, 1]) -> Measure:
-    """Of one of the two judges, as a function of the joint cells (first, second, human)."""
+    """The ratio of one of the two judges, by the joint cells (first, second, human)."""
     joint = np.arange(_N_JOINT)
     cell = (joint // 6 if judge == 0 else joint % 6 // 2) * 2 + joint % 2
     up, down = (np.bincount(cells, minlength=6).astype(float)[cell] for cells in (above, below))

@@ -480,11 +480,11 @@ def _within_strata(
 
 
 _Powers = tuple[Ids, Array, Array]
-"""By stratum: its units, and sums of second and fourth powers of the distance from its mean."""
+"""Units of each stratum, and sums of second and fourth powers of the distance from its mean."""
 
 
 def _powers(contributions: Array) -> _Powers:
-    """Of one stratum."""
+    """Units and powers of one stratum."""
     n = len(contributions)
     mean = contributions.sum() / n if n > 1 else 0.0
     squares = (contributions - mean) ** 2

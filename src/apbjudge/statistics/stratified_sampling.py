@@ -151,7 +151,7 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
 
 
 def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
-    """One of each stratum first, then evenly spread."""
+    """Rows in the order to label them: one of each stratum first, then evenly spread."""
     if not pools:
         return np.empty(0, dtype=np.int64)
     permuted = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]
