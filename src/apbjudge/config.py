@@ -44,12 +44,12 @@ PROJECT = "apbjudge.toml"
 STATIC = "static"
 """The judge that is code alone, as a setting and in files."""
 Grounding = Literal["paper", "released", "answer-only"]
-"""Which right answers of a run count, see ``trajectories.planbench``."""
+"""The right answers of a run that count, see ``trajectories.planbench``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a setting is written on the command line, where its name and type do not say it.
+    """The form of a setting on the command line, where its name and type do not say it.
 
     Attributes:
         name: The option, such as ``--self``; ``--no-x`` is a flag that sets the field to false.
@@ -153,7 +153,7 @@ class Config(BaseModel):
         return cls(**{n: v for n, v in values.items() if n in cls.model_fields} | more)
 
     def changed(self, names: Iterable[str]) -> dict[str, Any]:
-        """Those of some settings that differ from their defaults: a run's identity.
+        """The settings among some that differ from their defaults: a run's identity.
 
         A setting that an earlier run did not know then counts as its default. Who changes a
         default raises a version that is part of the identity.
@@ -168,7 +168,7 @@ def _pairs(value: Any) -> Any:
 
 
 class RowsConfig(Config):
-    """How rows of people's own are read."""
+    """Settings for reading rows of people's own."""
 
     groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split"}
 
@@ -198,7 +198,7 @@ class RowsConfig(Config):
 
 
 _SCHEME = re.compile(r"(?:[^=:/]*=)?([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])", re.IGNORECASE)
-"""How an address begins, perhaps after ``NAME=``; a ``Path`` has one slash of the two."""
+"""The beginning of an address, perhaps after ``NAME=``; a ``Path`` has one slash of the two."""
 
 
 def check_local(option: str, value: Any, *, is_path: bool = True) -> None:
@@ -243,7 +243,7 @@ def _with_paths(value: Any, name: str, field: FieldInfo | None) -> Any:
 
 
 def _as_paths(value: Any, name: str) -> Any:
-    """What stands for a file or folder, such as a ``Run``, as its path; alone or among others.
+    """The path of a value that stands for a file or folder, such as a ``Run``; alone or in a list.
 
     Rows in memory are written to a file under the name, where that is not empty.
     """
@@ -264,7 +264,7 @@ def unknown_name(expected: str, name: str, known: Iterable[str]) -> OptionError:
 
 
 def option_of(field: FieldInfo) -> Option:
-    """What the field says of its option."""
+    """The option that the field states."""
     return next((data for data in field.metadata if isinstance(data, Option)), Option())
 
 
@@ -280,12 +280,12 @@ def option_name(name: str, field: FieldInfo) -> str:
 
 
 def is_negated(name: str, field: FieldInfo) -> bool:
-    """Whether the option is a flag that sets the field to false, as ``--no-cache`` does."""
+    """True if the option is a flag that sets the field to false, as ``--no-cache`` does."""
     return option_name(name, field).startswith("--no-") and not name.startswith("no_")
 
 
 def is_switch(field: FieldInfo) -> bool:
-    """Whether the field is true or false, and its option a flag."""
+    """True if the field is true or false, and its option a flag."""
     option = option_of(field)
     return option.name.startswith("--no-") or (kinds(field) == (bool,) and option.is_flag)
 
@@ -299,7 +299,7 @@ def kinds(field: FieldInfo) -> tuple[Any, ...]:
 
 
 def expected(field: FieldInfo) -> str:
-    """What a field takes, in words: ``a whole number of at least 1``."""
+    """The values that a field takes, in words: ``a whole number of at least 1``."""
     kind = kinds(field)[0]
     part = get_args(kind)[0] if get_origin(kind) is tuple else kind
     if get_origin(part) is Literal:

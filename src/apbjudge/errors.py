@@ -282,7 +282,7 @@ def plugin_names(group: str) -> list[str]:
 
 
 def load_plugin(group: str, name: str, kind: type[T], option: str) -> T | None:
-    """What an installed package adds under a name to a group of entry points; None if none does.
+    """The object that an installed package adds under a name to a group of entry points, or None.
 
     Args:
         group: The group, such as ``apbjudge.protocols``.

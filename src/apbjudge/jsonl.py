@@ -22,7 +22,7 @@ from .errors import InputError, OptionError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
-"""Of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
+"""Limit of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -127,7 +127,7 @@ _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
 
 
 def other_encoding(head: bytes) -> str:
-    """What a file is that can't be UTF-8 text, by its first bytes; empty when it may be."""
+    """The kind of a file that can't be UTF-8 text, by its first bytes; empty when it may be."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
             return name
@@ -138,7 +138,7 @@ def other_encoding(head: bytes) -> str:
 
 
 def other_format(head: bytes) -> str:
-    """What a file is that is evidently no JSONL, by its first bytes; empty when it may be.
+    """The kind of a file that is evidently no JSONL, by its first bytes; empty when it may be.
 
     Bad lines alone are none, since they cost no other: a file with a JSON object on any line of
     its beginning is JSONL, unless its first line begins an object that the next one goes on with.
@@ -161,7 +161,7 @@ def other_format(head: bytes) -> str:
 
 
 def _other_text(first: bytes, *, is_alone: bool) -> str:
-    """What a text without any JSON object on a line is, by its first line."""
+    """The kind of a text without any JSON object on a line, by its first line."""
     if re.match(rb"\[\s*\{", first):
         return ARRAY
     runs_on = first.endswith(_OPEN) and not is_alone
@@ -263,8 +263,8 @@ def _lost_number(value: object, field: str) -> RowError | None:
     elif isinstance(value, list | tuple):
         inner = enumerate(cast("list[object]", value))
     names = ((visible(str(name))[:60], each) for name, each in inner)
-    found = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
-    return next(filter(None, found), None)
+    errors = (_lost_number(each, f"{field}.{name}".lstrip(".")) for name, each in names)
+    return next(filter(None, errors), None)
 
 
 def object_of(raw: bytes) -> dict[str, Any]:
@@ -450,7 +450,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_small(path: Path) -> bytes:
-    """All of a file that is read as a whole.
+    """Reads a file as a whole.
 
     Raises:
         InputError: If it can't be read or has more than MAX_WHOLE_BYTES.
@@ -466,7 +466,7 @@ def read_small(path: Path) -> bytes:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether a new file may take a path's place: a plain file stands there, or nothing.
+    """True if a new file may take a path's place: a plain file stands there, or nothing.
 
     Not so a link, even to a plain file: such is ``/dev/stdout``.
     """

@@ -53,7 +53,7 @@ def takes(
 
 
 class _Binding:
-    """From what a caller gives to what the function takes.
+    """Binds the arguments of a caller to those of the function.
 
     Attributes:
         own: The function's own parameters.
@@ -70,8 +70,8 @@ class _Binding:
         self.name, self.configs = function.__name__, configs
         self.own = dict(signature(function).parameters)
         self.chooses = self.own.pop("options", None) is not None
-        every = chain.from_iterable(of.option_fields().items() for of in configs.values())
-        self.fields = {name: field for name, field in every if name not in omit}
+        fields = chain.from_iterable(of.option_fields().items() for of in configs.values())
+        self.fields = {name: field for name, field in fields if name not in omit}
         kind = Parameter.POSITIONAL_OR_KEYWORD
         arguments = [name for name, field in self.fields.items() if option_of(field).is_argument]
         own = [name for name, p in self.own.items() if p.kind is kind and name != "config"]
@@ -106,8 +106,8 @@ class _Binding:
                 raise unknown_name(f"{self.name}: expected ", name, sorted(self.fields))
         if self.chooses:
             return {**arguments, "options": options}
-        made = {name: self._config(name, bases.get(name), options) for name in self.configs}
-        return arguments | made
+        configs = {name: self._config(name, bases.get(name), options) for name in self.configs}
+        return arguments | configs
 
     def _config(self, name: str, base: Any, options: Mapping[str, Any]) -> Config:
         """A configuration of options, upon one that the caller has, or a model's name."""

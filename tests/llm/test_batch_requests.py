@@ -66,7 +66,7 @@ def test_a_failed_line_means_what_the_same_failure_of_a_call_means(line: Any, ki
     answer = read_answer(line)
     assert answer.completion is None
     assert type(answer.error) is kind
-    assert answer.kept is None
+    assert answer.cacheable is None
 
 
 ANY = json_values()

@@ -60,7 +60,7 @@ class Calls:
         await asyncio.sleep(0)
         self._flying -= 1
         done = None if ending is None else self.model.add(ending, call)
-        self.budget.settle(call, done, lost=lost)
+        self.budget.record(call, done, lost=lost)
         return None
 
     def make(

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from apbjudge.records.judgements import Diagnosis
 from apbjudge.records.trajectories import (
     Execution,
-    FoundTool,
     LogPlace,
     Outcome,
     Retrieval,
+    RetrievedTool,
     ToolCall,
     ToolResult,
     Trajectory,
@@ -108,7 +108,7 @@ def test_a_diagnosis_that_can_not_be_read_marks_nothing(tmp_path: Path, damaged:
 def run_of(text: str) -> tuple[Trajectory, Diagnosis]:
     """A run with the same text in every place that takes one."""
     of_calls = dict.fromkeys(("rejection", "output_datatype", "output_value", "tool_type"), text)
-    found = (FoundTool(text, (text,), text, text),)
+    found = (RetrievedTool(text, (text,), text, text),)
     step = TrajectoryStep(
         "agent",
         "call",

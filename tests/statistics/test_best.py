@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apbjudge.statistics.best import Contender, best_set
+from apbjudge.statistics.best import RowValues, best_set
 
-Draw = Callable[[np.random.Generator], list[Contender]]
+Draw = Callable[[np.random.Generator], list[RowValues]]
 REPETITIONS = 400
 
 
-def row(values: Any, items: Any = None, cases: Any = None) -> Contender:
+def row(values: Any, items: Any = None, cases: Any = None) -> RowValues:
     """A row of items that are cases of their own, unless said otherwise."""
     result = np.asarray(values, dtype=float)
     at = np.arange(len(result)) if items is None else np.asarray(items)
-    return Contender(values=result, items=at, cases=at if cases is None else np.asarray(cases))
+    return RowValues(values=result, items=at, cases=at if cases is None else np.asarray(cases))
 
 
-def share(k: int, n: int = 100, first: int = 0) -> Contender:
+def share(k: int, n: int = 100, first: int = 0) -> RowValues:
     """k of n items are right; items from the first on."""
     return row(np.arange(n) < k, np.arange(first, first + n))
 
@@ -33,7 +33,7 @@ MEANS = (0.7, 0.7, 0.65, 0.5)
 N, PER_CASE = 60, 2
 
 
-def answers(rng: np.random.Generator, *, apart: int) -> list[Contender]:
+def answers(rng: np.random.Generator, *, apart: int) -> list[RowValues]:
     """0 or 1 an item, more often 1 in easy cases; each row has items of its own if apart."""
     cases = np.arange(N) // PER_CASE
     ease = rng.uniform(-0.3, 0.3, N // PER_CASE)[cases]
@@ -41,7 +41,7 @@ def answers(rng: np.random.Generator, *, apart: int) -> list[Contender]:
     return [row(rng.random(N) < of, np.arange(N) + i * apart, cases) for i, of in enumerate(rates)]
 
 
-def grades(rng: np.random.Generator) -> list[Contender]:
+def grades(rng: np.random.Generator) -> list[RowValues]:
     """Two equal means: one row is a little wrong often, the other seldom, but then all wrong."""
     return [row(1 - 0.2 * (rng.random(20) < 0.5)), row(rng.random(20) < 0.9)]
 
@@ -59,7 +59,7 @@ def test_a_truly_best_row_is_kept_as_often_as_the_level_says(draw: Draw) -> None
 # what is left out and what is not ----------------------------------------------------------------
 
 
-def in_cases(values: Sequence[int], per_case: int = 10) -> Contender:
+def in_cases(values: Sequence[int], per_case: int = 10) -> RowValues:
     """A value a case, of several items each that all come out alike."""
     whole = np.repeat(values, per_case)
     return row(whole, cases=np.repeat(np.arange(len(values)), per_case))
@@ -68,7 +68,7 @@ def in_cases(values: Sequence[int], per_case: int = 10) -> Contender:
 BASE = np.random.default_rng(5).gamma(2.0, 5.0, 80)
 DEARER = BASE + 1 + np.random.default_rng(6).random(80)
 ELSEWHERE = np.arange(80) + 500
-SETS: dict[str, tuple[list[Contender], list[bool]]] = {
+SETS: dict[str, tuple[list[RowValues], list[bool]]] = {
     "a clearly worse row is out": ([share(90), share(88), share(50)], [True, True, False]),
     "pairs tell": ([share(60), share(50)], [True, False]),
     "what rows of other items do not": ([share(60), share(50, first=1000)], [True, True]),

@@ -11,7 +11,7 @@ from apbjudge.judge.metrics import code_kind, stated_kind, stated_kinds
 from apbjudge.statistics.estimates import Estimate, nothing
 from apbjudge.statistics.gates import GateResult, check
 from apbjudge.statistics.kinds import GRADE_MAE, KAPPA
-from apbjudge.statistics.metric import MetricKind, Metrics, either
+from apbjudge.statistics.metric import MetricKind, Metrics, neutral
 
 ALDER = {"protocol": "holistic", "form": "holistic", "tested_model": "alder"}
 BIRCH = {**ALDER, "tested_model": "birch:7b"}
@@ -38,12 +38,12 @@ ESTIMATES = {
 
 KINDS = {
     **stated_kinds(),
-    **{kind.name: kind for kind in (code_kind("Q1", "holistic"), GRADE_MAE, either("most"))},
+    **{kind.name: kind for kind in (code_kind("Q1", "holistic"), GRADE_MAE, neutral("most"))},
 }
 
 
 def metrics(estimates: dict[str, Estimate]) -> Metrics:
-    return {name: KINDS.get(name, either(name)).of(of) for name, of in estimates.items()}
+    return {name: KINDS.get(name, neutral(name)).of(of) for name, of in estimates.items()}
 
 
 FIGURES = metrics(ESTIMATES)

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score, precision_score
 from apbjudge.statistics.differences import mcnemar
 from apbjudge.statistics.estimates import nothing
 from apbjudge.statistics.measures import PAPER, calibrate
-from apbjudge.statistics.metric import either
+from apbjudge.statistics.metric import neutral
 from apbjudge.statistics.paired import (
     Difference,
     compare_reliability,
@@ -171,7 +171,7 @@ def test_tests_of_clustered_items_keep_their_size_where_plain_ones_do_not() -> N
 
 def with_p(name: str, p_value: float | None) -> Difference:
     sides = dict.fromkeys(("first", "second", "difference"), nothing())
-    return Difference(kind=either(name), **sides, p_value=p_value, detectable=None)
+    return Difference(kind=neutral(name), **sides, p_value=p_value, detectable=None)
 
 
 def test_holm_over_the_primary_and_bh_over_the_rest() -> None:

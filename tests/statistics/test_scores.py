@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
-from apbjudge.statistics.scores import score_coefficients, score_means
+from apbjudge.statistics.scores import mean_scores, score_coefficients
 from tests.statistics.builders import ends, width
 
 
@@ -46,12 +46,12 @@ def test_icc_by_analysis_of_variance() -> None:
 
 def test_missing_scores_do_not_count_and_none_at_all_has_a_reason() -> None:
     judge, human = np.array([0.5, np.nan, 1.0, 0.2]), np.array([0.4, 0.1, np.nan, 0.3])
-    means = score_means(judge, human, Sample(), level=0.95)
+    means = mean_scores(judge, human, Sample(), level=0.95)
     assert means["score MAE"].n_items == 2
     assert means["score MAE"].value == pytest.approx(0.1)
     assert means["score agreement"].value == 0
     assert means["score bias"].value == pytest.approx(0.0)
-    right = score_means(np.zeros(30), np.zeros(30), Sample(), level=0.95)
+    right = mean_scores(np.zeros(30), np.zeros(30), Sample(), level=0.95)
     least, most = ends(right["score bias"])
     assert (-least, most) == pytest.approx((ends(right["score MAE"])[1],) * 2)
     empty = score_coefficients(judge[1:2], human[1:2], Sample())

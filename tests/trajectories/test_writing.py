@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from apbjudge.errors import RowError
 from apbjudge.records.trajectories import (
     Execution,
-    FoundTool,
     LogPlace,
     Outcome,
     Retrieval,
+    RetrievedTool,
     ToolCall,
     ToolResult,
     Trajectory,
@@ -47,7 +47,7 @@ results = st.builds(ToolResult, values, ids | st.just(""), texts, st.none() | st
 retrievals = st.builds(
     Retrieval,
     st.booleans(),
-    tools=st.none() | st.tuples() | st.tuples(st.builds(FoundTool, texts, st.tuples(texts))),
+    tools=st.none() | st.tuples() | st.tuples(st.builds(RetrievedTool, texts, st.tuples(texts))),
 )
 executions = st.builds(Execution, st.booleans(), output_value=values)
 steps = st.builds(

@@ -50,7 +50,7 @@ from ..statistics.raters import (
 )
 from ..statistics.ratings import Ratings
 from ..statistics.sample import IntervalSettings, Sample
-from ..statistics.scores import score_coefficients, score_means, spearman
+from ..statistics.scores import mean_scores, score_coefficients, spearman
 from .judged_run import Foreign, ratings
 
 _OF_SCORE = {
@@ -149,7 +149,7 @@ class Scaled:
         if self.policy == "wrong":  # as far off as can be
             unscored = (judge.correct < 0) & ~np.isnan(human.grade)
             grades = np.where(unscored, (human.grade < 0.5).astype(float), grades)
-        measures = score_means(grades, human.grade, sample, level=settings.level)
+        measures = mean_scores(grades, human.grade, sample, level=settings.level)
         if scale.kind == "numeric":
             measures |= score_coefficients(judge.grade, human.grade, sample, settings)
         else:

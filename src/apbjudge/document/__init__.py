@@ -1,1 +1,1 @@
-"""What is printed: headings, notes, tables and figures, and how they become text or pages."""
+"""Printed results: headings, notes, tables and figures, and their text and pages."""

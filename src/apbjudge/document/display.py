@@ -21,7 +21,7 @@ class Shown(ABC):
 
     @abstractmethod
     def _printed(self) -> Document | str:
-        """What is printed of it."""
+        """The printed form of the result."""
 
     @property
     def text(self) -> str:

@@ -143,7 +143,7 @@ def _sections(
 
 
 def _height(rows: Sequence[tuple[Cell, ...]], leads: int) -> float:
-    """In lines; a name too long for one goes on in others, which are less full."""
+    """The height in lines; a name too long for one goes on in others, which are less full."""
     widths = (text_width(str(cell)) for row in rows for cell in row[:leads])
     return len(rows) + sum(width // (0.7 * _NAME_WIDTH) for width in widths if width > _NAME_WIDTH)
 
@@ -233,7 +233,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _width(table: Table, at: int, *, intervals: bool) -> float:
-    """Of a column: its title, figures with denominators, or intervals below them."""
+    """The width of a column: its title, figures with denominators, or intervals below them."""
     widest = text_width(table.columns[at].title)
     for row in table.rows:
         cell = row[at]
@@ -283,7 +283,7 @@ _JOINED = re.compile(r"(?<=([-',]))(?=\1)")
 """Between two marks that TeX would make one of."""
 _ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 _PLAIN = frozenset("ßæÆœŒøØłŁ–—‘’“”…·×±→•§°µ€")
-"""What every LaTeX of 2018 or later sets as it is, beside ASCII and letters with an accent."""
+"""Characters that every LaTeX of 2018 or later sets, besides ASCII and letters with an accent."""
 
 
 def tex(text: str) -> str:
@@ -293,10 +293,10 @@ def tex(text: str) -> str:
     their number, such as ``U+4F60``.
     """
     parts = _JOINED.split(visible(text))[::2]
-    return "{}".join("".join(map(_one, part)) for part in parts)
+    return "{}".join("".join(map(_escaped, part)) for part in parts)
 
 
-def _one(character: str) -> str:
+def _escaped(character: str) -> str:
     if not (character.isascii() or character in _PLAIN or character in _ESCAPED):
         letter, *accents = unicodedata.normalize("NFD", character)
         is_latin = letter.isascii() and letter.isalpha() and ord(character) < 0x180

@@ -1,4 +1,4 @@
-"""What every report is before it is text, Markdown, HTML or LaTeX.
+"""Reports before they are text, Markdown, HTML or LaTeX.
 
 A document is a list of parts. Texts are plain: renderers escape them, so that none is read as a
 mark, a tag or a command, and none moves a terminal's cursor.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from ..statistics.bootstrap import held
+from ..statistics.bootstrap import coverage_note
 from ..statistics.estimates import Estimate
 from ..statistics.metric import Metric, Unit
 from ..statistics.proportions import wilson
@@ -23,7 +23,7 @@ Align = Literal["left", "right", "value"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """How HTML draws an interval: the ends of its axis, and from where to where it may lie."""
+    """An interval as HTML draws it: the ends of its axis, and from where to where it may lie."""
 
     axis: tuple[float, float]
     allowed: tuple[float, float]
@@ -184,32 +184,33 @@ class Document:
 
 
 def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
-    """Items with their sizes, in order, in lots that have room; a lot has one item at least."""
-    lot: list[T] = []
+    """Items with their sizes, in order, in groups that have room; a group has one item at least."""
+    group: list[T] = []
     used = 0.0
     for item, size in items:
-        if lot and used + size > room:
-            yield lot
-            lot, used = [], 0.0
-        lot.append(item)
+        if group and used + size > room:
+            yield group
+            group, used = [], 0.0
+        group.append(item)
         used += size
-    if lot:
-        yield lot
+    if group:
+        yield group
 
 
 def resampled(estimates: Iterable[Estimate]) -> list[str]:
-    """Which bootstrap made intervals, and its measured coverage where it is low; else nothing."""
-    made = [of for of in estimates if of.method in {"percentile", "bca"}]
-    if not made:
+    """The bootstrap of the intervals, and its measured coverage where it is low; else nothing."""
+    bootstrapped = [of for of in estimates if of.method in {"percentile", "bca"}]
+    if not bootstrapped:
         return []
-    of, fewest = made[0], min(of.n_clusters for of in made)
+    of = bootstrapped[0]
+    note = coverage_note(of.method, min(of.n_clusters for of in bootstrapped))
     how = f"{count(of.n_resamples)} resamples, seed {of.seed}"
-    lines = [f"intervals: {of.method} bootstrap over cases, {how}", held(of.method, fewest)]
+    lines = (f"intervals: {of.method} bootstrap over cases, {how}", note)
     return [*filter(None, lines)]
 
 
 def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
-    """How intervals in tables were resampled, if they were (``resampled``).
+    """Notes on the resampling of intervals in tables, if they were resampled (``resampled``).
 
     And why named figures have no value (or no interval), as ``reasons``.
     """

@@ -1,4 +1,4 @@
-"""How figures are written: the only place where a number of a report becomes text.
+"""Numbers as text: the only place where a number of a report becomes text.
 
 A figure is ``value [low, high] /n``; what is missing is ``DASH``. Zero has no sign.
 """

@@ -1,4 +1,4 @@
-"""How HTML pages are rendered: everything from data is text, and nothing is left undefined."""
+"""Rendering of HTML pages: everything from data is text, and nothing is left undefined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-"""What pages share."""
+"""Templates that pages share."""
 
 _Calls = Mapping[str, Callable[..., Any]]
 

@@ -20,7 +20,7 @@ from ..statistics.bootstrap import ratio
 from ..statistics.differences import paired_test
 from ..statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
 from ..statistics.kinds import CR, GRADE
-from ..statistics.measures import either_way
+from ..statistics.measures import joined_bounds
 from ..statistics.metric import (
     RATE,
     SIGNED,
@@ -29,9 +29,9 @@ from ..statistics.metric import (
     Metrics,
     bad,
     by_name,
-    either,
     good,
     kinds_among,
+    neutral,
 )
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
@@ -60,7 +60,7 @@ OVER_REFUSAL = bad("over-refusal", "solvable cases answered with REJECT", "Over-
 TRUNCATED = bad("truncated", "replies cut off at the limit of tokens", "Truncated")
 BEHAVIOURS: Mapping[int, MetricKind] = {
     1: good("1 replacement", "the replacement called", "Rp"),
-    2: either("2 alternative", "another tool that can help", "Al"),
+    2: neutral("2 alternative", "another tool that can help", "Al"),
     3: bad("3 retry", "the broken tool again", "Rt"),
     4: bad("4 refusal", "gave up", "Rf"),
     5: bad("5 other", "anything else", "Ot"),
@@ -181,7 +181,7 @@ def common_figures(c: JudgementTable, rows: Vector, form: str) -> Metrics:
     metrics = [CR.of(over(c.outcome[counted], counted))]
     if len(counted) < len(rows):
         ends = (over(np.nan_to_num(c.outcome[rows], nan=as_if), rows) for as_if in (0.0, 1.0))
-        metrics.append(CR_BOUNDS.of(either_way(*ends)))
+        metrics.append(CR_BOUNDS.of(joined_bounds(*ends)))
     graded = scored[~np.isnan(c.grade[scored])]
     flagged = scored[c.known[scored] > 0]
     if len(graded):

@@ -131,9 +131,9 @@ class Completion(Record):
             the cache or of a client without an engine.
         logprobs: Probabilities of the reply's tokens, empty when not requested or not reported.
         wait_s: Seconds until the endpoint takes more calls, when it reports that it takes none now.
-        assumed_tokens: Tokens that limits count beside those of ``usage``: of a reply from the
+        assumed_tokens: Tokens that limits count besides those of ``usage``: of a reply from the
             cache those of the call that it came from, where ``usage`` is unreported an estimate.
-        assumed_usd: US dollars that limits count beside ``cost_usd``, likewise; 0 when no price is
+        assumed_usd: US dollars that limits count besides ``cost_usd``, likewise; 0 when no price is
             known.
     """
 

@@ -56,7 +56,7 @@ _NO_ANSWER = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one request: a completion, or the error for which there is none.
+    """The answer to one request: a completion, or the error for which there is none.
 
     Attributes:
         key: Key of the request.
@@ -76,7 +76,7 @@ class Answer:
     is_plain: bool = False
 
     @property
-    def kept(self) -> Completion | None:
+    def cacheable(self) -> Completion | None:
         """The reply that is fit for the reply cache."""
         if self.is_plain and isinstance(self.error, RefusalError):
             return Completion(text="", finish_reason="content_filter", refusal=str(self.error))
@@ -123,7 +123,7 @@ def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
 
 
 def _failure(status: object, content: object) -> JudgeError:
-    """What an error line means; one without any status may pass, as an expired batch does."""
+    """The failure in an error line; one without any status may pass, as an expired batch does."""
     error = as_object(content) or {}
     error = as_object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
@@ -160,7 +160,7 @@ def keys_of(requests: Path) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _AnswerResult:
-    """What has become of a request.
+    """The result of a request so far.
 
     Attributes:
         failed: Round and error of each failure, oldest first.
@@ -175,7 +175,7 @@ class _AnswerResult:
 
 @dataclass(slots=True)
 class BatchResults:
-    """What has become of the requests of a run, read from the files of its batches.
+    """The results of the requests of a run so far, read from the files of its batches.
 
     Attributes:
         price: Price of a reply, None where not known.
@@ -401,7 +401,7 @@ def provider_of(model: str) -> tuple[str, str]:
 
 
 def body_maker(model: str) -> Callable[[Request], dict[str, Any]]:
-    """What makes the body of a batch line for a model.
+    """A function that makes the body of a batch line for a model.
 
     Servers that speak the OpenAI protocol get what ``chat_body`` makes; for models whose
     parameters litellm renames, litellm is asked once per form of request, with a key and an
@@ -443,7 +443,7 @@ def _template(
     *,
     logprobs: bool,
 ) -> Mapping[str, Any] | None:
-    """What litellm would send, but for the messages; None when it does not say.
+    """The body that litellm would send, but for the messages; None when it does not say.
 
     Returns:
         The body, whose messages are one of each of _ROLES, in that order.

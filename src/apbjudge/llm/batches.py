@@ -46,7 +46,7 @@ PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_a
 """Providers that litellm creates batches at."""
 
 LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
-"""Those of them whose batches it lists."""
+"""Providers whose batches litellm lists."""
 
 TAG = "apbjudge"
 """Name under which a batch carries its tag."""
@@ -61,7 +61,7 @@ _KEY_OF = {**KEYS, "litellm_proxy": "LITELLM_PROXY_API_KEY"}
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Where a batch stands.
+    """The state of a batch.
 
     Attributes:
         state: As OpenAI names them: ``validating``, ``in_progress``, ``finalizing``,
@@ -82,7 +82,7 @@ class BatchState:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come."""
+        """True if nothing more will come."""
         return self.state in ENDED
 
 
@@ -124,12 +124,12 @@ class BatchApi:
                 f"--batch: litellm creates no batches at {self.provider} "
                 f"(only at {', '.join(PROVIDERS)})"
             )
-        given = () if self.api_base is None else (self.api_base,)
-        self.api_base = ModelSpec(model=self.model, api_base=given).addresses[0]
+        addresses = () if self.api_base is None else (self.api_base,)
+        self.api_base = ModelSpec(model=self.model, api_base=addresses).addresses[0]
 
     @property
     def lists(self) -> bool:
-        """Whether ``find`` can list batches."""
+        """True if ``find`` can list batches."""
         return self.provider in LISTING_PROVIDERS
 
     async def upload(self, path: Path) -> str:

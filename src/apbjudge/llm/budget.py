@@ -1,4 +1,4 @@
-"""What a run may cost: money, calls, tokens, time. A budget stops a run; it never tears one."""
+"""Limits of a run: money, calls, tokens, time. A budget stops a run; it never tears one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tokens_of(usage: Usage) -> int:
 
 @dataclass(slots=True)
 class Measured:
-    """What the calls of one model took so far, and what its next one may take.
+    """Usage of one model's calls so far, for an estimate of the next one.
 
     Attributes:
         prices: Of the model.
@@ -93,18 +93,18 @@ class Measured:
             return self.dearest_usd, prompt + reply
         return (prompt * prices.input + reply * prices.output) / 1e6, prompt + reply
 
-    def means(self) -> dict[str, float]:
-        """Means, under their names in the endpoint cache; none before the first answer."""
-        means = {"latency_s": self.seconds / self.calls} if self.calls else {}
+    def averages(self) -> dict[str, float]:
+        """Averages, under their names in the endpoint cache; none before the first answer."""
+        averages = {"latency_s": self.seconds / self.calls} if self.calls else {}
         if self.characters:
-            means["tokens_per_character"] = self.prompt_tokens / self.characters
-            means["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
-        return {name: float(f"{mean:.4g}") for name, mean in means.items() if mean > 0}
+            averages["tokens_per_character"] = self.prompt_tokens / self.characters
+            averages["reply_tokens"] = self.reply_tokens / (self.calls - self.unreported)
+        return {name: float(f"{mean:.4g}") for name, mean in averages.items() if mean > 0}
 
 
 @dataclass(slots=True)
 class Spent:
-    """What the limits count.
+    """The amounts that the limits count.
 
     Attributes:
         cost_usd: Prices, and estimates where none is stated.
@@ -204,7 +204,7 @@ class Budget:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
     def _has_room(self, call: BudgetedCall) -> bool:
-        """Whether a call may be made now; raises BudgetError where waiting would not help."""
+        """True if a call may be made now; raises BudgetError where waiting would not help."""
         limits, model, spent = self._limits, call.model, self.spent
         is_first = model.longest_reply is None
         if is_first and any(each.model is model for each in self._in_flight):
@@ -228,7 +228,7 @@ class Budget:
             has_room &= used[at] + reserved + call.most[at] <= limit
         return has_room or not self._in_flight
 
-    def settle(
+    def record(
         self, call: BudgetedCall, completion: Completion | None, *, lost: bool = False
     ) -> None:
         """Counts how a call ended.

@@ -49,7 +49,7 @@ _SETTINGS: dict[str, Any] = {
     "sqlite_trusted_schema": 0,
 }
 _COUNTS = ("count", "size", "hits", "misses")
-"""What diskcache keeps among its settings and changes by itself."""
+"""Settings of diskcache that it changes by itself."""
 
 
 def default_cache_folder() -> Path:
@@ -97,7 +97,7 @@ class ReplyCache:
         self._folder = folder
         self._every = every
         self._warn = warn
-        self._said: set[str] = set()
+        self._warned_of: set[str] = set()
         self._pending: dict[str, bytes] = {}
         self._pending_bytes = 0
         self._cache: Any = None
@@ -203,7 +203,7 @@ class ReplyCache:
 
     @property
     def _is_resting(self) -> bool:
-        """Whether another process held the database a moment ago: each try may take 5 s."""
+        """True if another process held the database a moment ago: each try may take 5 s."""
         return monotonic() < self._rests_until
 
     @contextmanager
@@ -227,8 +227,8 @@ class ReplyCache:
         self._say(f"is not used: {visible(reason or type(error).__name__)}")
 
     def _say(self, what: str) -> None:
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._warned_of:
+            self._warned_of.add(what)
             self._warn(f"the reply cache in {self._folder} {what}")
 
     def _release(self) -> None:
@@ -313,6 +313,6 @@ def _objects() -> set[Any]:
 def _cache_of_diskcache(folder: Path) -> Cache:
     """A cache without a connection: the thread that uses it makes one."""
     settings: dict[str, Any] = {"timeout": LOCK_WAIT_S, "disk": _Bytes, **_SETTINGS}
-    made = Cache(str(folder), **settings)
-    made.close()
-    return made
+    cache = Cache(str(folder), **settings)
+    cache.close()
+    return cache

@@ -136,7 +136,7 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
 
 
 NO_CHOICES = "no choices"
-"""In place of a reason to finish, where the endpoint answered without any choice."""
+"""Finish reason where the endpoint answered without any choice."""
 
 
 def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -166,7 +166,7 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def _reasoning(message: dict[str, Any]) -> str:
-    """What a message has of the model's thinking, by whichever name the endpoint calls it."""
+    """The model's thinking in a message, by whichever name the endpoint calls it."""
     fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
     stated = (_text_of(field, thinking=False) for field in fields)
     return next(filter(None, stated), "") or _text_of(message.get("content"), thinking=True)

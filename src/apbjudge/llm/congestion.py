@@ -1,4 +1,4 @@
-"""How many calls an endpoint takes at once, learnt from the calls that it refuses with 429.
+"""The number of calls an endpoint takes at once, learnt from the calls that it refuses with 429.
 
 Load is added little by little while calls are served, and cut by a factor once some are refused.
 But a refusal may say nothing about load: some endpoints and gateways refuse a share of all calls,
@@ -50,7 +50,7 @@ class LoadSample:
 
     @property
     def is_full(self) -> bool:
-        """Whether it was the window that limited the load, and not how many calls there were."""
+        """True if the window limited the load, and not the number of calls there were."""
         return 2 * self.delayed >= self.started
 
     @property
@@ -68,13 +68,13 @@ class LoadSample:
         return self.started / max(1e-9, latency_s, self.last_at - self.first_at)
 
     def exceeds(self, share: float, deviations: float) -> bool:
-        """Whether more was refused than a share explains with so many standard deviations."""
+        """True if more was refused than a share explains with so many standard deviations."""
         return self.share > share + deviations * math.sqrt(share * (1 - share) / self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What a trial is compared with: the window, calls per second and the share refused."""
+    """The state before a trial: the window, calls per second and the share refused."""
 
     size: float
     rate: float
@@ -100,7 +100,7 @@ class CongestionWindow:
         self._is_opening = True
         self._latency_s = UNKNOWN_LATENCY_S
         self._latencies = 0
-        self._next_at = self._held_until = float("-inf")
+        self._next_at = self._constant_until = float("-inf")
         self._is_paced = False
         self._before: _Before | None = None  # while the sample is a trial
         self._until_trial, self._between_trials = 0, CALLS_BETWEEN_TRIALS[0]
@@ -108,7 +108,7 @@ class CongestionWindow:
 
     @property
     def heeds_pauses(self) -> bool:
-        """Whether a pause that a refusal asks for holds for all calls, not for the refused alone.
+        """True if a pause that a refusal asks for holds for all calls, not for the refused alone.
 
         Not where refusals have nothing to do with the load, nor while a lower load tests that.
         """
@@ -117,8 +117,8 @@ class CongestionWindow:
     @property
     def limit(self) -> int:
         """Calls in flight at most; a whole number, at least 1."""
-        whole = int(self.size) if self._is_opening else math.ceil(self.size - 1e-9)
-        return max(1, min(self._most, whole))
+        size = int(self.size) if self._is_opening else math.ceil(self.size - 1e-9)
+        return max(1, min(self._most, size))
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may start, 0 when it may start now."""
@@ -190,11 +190,11 @@ class CongestionWindow:
         is_due = self.refused_share > 0 and self._until_trial <= 0
         if is_due or sample.exceeds(self.refused_share, 2.5):
             self._cut(sample, now)
-        elif not self._is_opening and sample.is_full and now > self._held_until:
+        elif not self._is_opening and sample.is_full and now > self._constant_until:
             self.size = min(self._most, self.size * GROWTH)
 
     def _is_independent(self, sample: LoadSample, before: _Before) -> bool:
-        """Whether the share refused in a trial is the one before, and not what a limit explains."""
+        """True if the share refused in a trial is the one before, and not what a limit explains."""
         fell_to = min(1.0, sample.rate(self._latency_s) / before.rate)
         limited = max(0.0, 1 - (1 - before.share) / fell_to)
         return (
@@ -204,7 +204,7 @@ class CongestionWindow:
         )
 
     def _cut(self, sample: LoadSample, now: float) -> None:
-        """Less load, in what is then a trial."""
+        """Lowers the load, which starts a trial."""
         rate = sample.rate(self._latency_s)
         self._before = _Before(self.size, rate, sample.share)
         self._is_opening, self.refused_share = False, 0.0
@@ -212,4 +212,4 @@ class CongestionWindow:
             self.size = min(self.size, max(1.0, rate * self._latency_s))
         self.size *= max(0.25, min(0.8, 0.9 * (1 - sample.share)))
         self.size = max(self.size, self._latency_s / SLOWEST_S)
-        self._held_until = now + HOLD_ROUND_TRIPS * self._latency_s
+        self._constant_until = now + HOLD_ROUND_TRIPS * self._latency_s

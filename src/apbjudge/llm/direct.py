@@ -34,7 +34,7 @@ _CHANGED_BY_LITELLM = re.compile(r"gpt-[56]|^(?:.*/)?o[134]|^responses/|^gpt-(?:
 
 
 def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> bool:
-    """Whether this transport sends exactly what litellm would.
+    """True if this transport sends exactly what litellm would.
 
     Args:
         model: litellm model name.

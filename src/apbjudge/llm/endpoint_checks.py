@@ -1,4 +1,4 @@
-"""What an endpoint can do, checked with a handful of tiny calls.
+"""Checks of an endpoint's abilities with a handful of tiny calls.
 
 Servers that take a parameter need not heed it. So the schema requested here is one that the prompt
 does not mention: a reply that fits it can only come from a server that enforces it.
@@ -84,7 +84,7 @@ class EndpointReport(Record):
 
     @property
     def works(self) -> bool:
-        """Whether the model answers."""
+        """True if the model answers."""
         return self.check("model").outcome == "passed"
 
 
@@ -96,7 +96,7 @@ class Target:
         client: The transport, without retries.
         spec: The model; its sampling settings are sent, as they may be what is refused.
         address: Address of the endpoint, or None for the provider's own.
-        network: Whether there is one beside the client, for lists of models.
+        network: Whether there is one besides the client, for lists of models.
         clock: Measures time.
     """
 
@@ -173,7 +173,7 @@ def context_text(tokens: int | None) -> str:
 
 
 def _check_key(target: Target, *, answers: bool) -> _Result:
-    """Whether the variable of the provider's key is set; the key itself is never read."""
+    """Checks that the variable of the provider's key is set; the key itself is never read."""
     own = KEYS.get(target.spec.model.partition("/")[0])
     if own is not None:
         missing = () if os.environ.get(own) else (own,)
@@ -210,7 +210,7 @@ THINKING_HELP = (
 
 
 def _thinking(reply: Completion) -> str:
-    """How a reply shows that the model thinks before it answers; empty where it does not."""
+    """The sign in a reply that the model thinks before it answers; empty without one."""
     if reply.reasoning:
         return "apart from the reply" if reply.reply_text.strip() else "no reply beside it"
     if THINKING_TAG.search(reply.text):
@@ -246,7 +246,7 @@ async def _check_formats(target: Target) -> tuple[Format | None, _Result]:
 
 
 def _fits(text: str, form: Format) -> bool:
-    """Whether a reply, as it is, keeps to the form requested."""
+    """True if a reply, as it is, keeps to the form requested."""
     try:
         if form == "json_object":
             return isinstance(orjson.loads(text), dict)

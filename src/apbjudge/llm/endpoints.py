@@ -1,4 +1,4 @@
-"""Where calls go: several replicas of one model, each with its own load, health and format.
+"""Endpoints of a model: several replicas, each with its own load, health and format.
 
 The load of an endpoint is learnt by ``congestion``. An endpoint that fails again and again rests,
 and is then tried with a single call.
@@ -68,7 +68,7 @@ class Endpoint:
 
     @property
     def room(self) -> int:
-        """How many more calls may be in flight; one at a time while its health is in doubt."""
+        """The number of calls that may be added; one at a time while its health is in doubt."""
         limit = 1 if self._strikes >= STRIKES else self.window.limit
         return max(0, limit - self.in_flight)
 
@@ -106,7 +106,7 @@ class Endpoint:
 
     @property
     def is_missing(self) -> bool:
-        """Whether nobody ever listened there, as far as was tried."""
+        """True if nobody ever listened there, as far as was tried."""
         return self.missing is not None and self.down_for >= SILENT_FOR_S
 
     def _recover(self) -> None:
@@ -233,7 +233,7 @@ class Router:
             self._set_alarm(now + min(pauses))
 
     def _set_alarm(self, at: float) -> None:
-        """One task waits for all: many timers for one place would be mostly in vain."""
+        """Sets one timer for all waiting tasks: many timers for one place are mostly in vain."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = at

@@ -210,7 +210,7 @@ class Engine:
             return completion
         finally:
             tally.lost += completion is None and lost
-            self.budget.settle(call, completion, lost=lost)
+            self.budget.record(call, completion, lost=lost)
 
     async def close(self) -> None:
         """Closes the transports and writes what the cache still buffers."""
@@ -226,13 +226,13 @@ class Engine:
                 "are unknown; limits count them by estimate"
             )
         for endpoint in self.endpoints:
-            properties = {"format": endpoint.format, **measured.means()}
+            properties = {"format": endpoint.format, **measured.averages()}
             self.endpoint_cache.update(self.spec.model, endpoint.address, properties)
 
 
 @dataclass(slots=True)
 class _EndpointPlace:
-    """By what replies are kept, once it is known."""
+    """The place by which replies are kept, once it is known."""
 
     name: str | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -250,7 +250,7 @@ class _Tally:
 
 
 def is_cacheable(completion: Completion) -> bool:
-    """Whether the reply is finished; after a filter or an empty reply the next may differ."""
+    """True if the reply is finished; after a filter or an empty reply the next may differ."""
     has_content = completion.text or completion.tool_calls or completion.reasoning
     return bool(has_content) and completion.finish_reason in ("stop", "length", "tool_calls")
 

@@ -177,7 +177,7 @@ _ADVICE: Mapping[Meaning, Mapping[str, str]] = {
         ),
     },
 }
-"""By kind of a failure and a part of its text, what happened and what to try; the first counts."""
+"""Cause and advice by kind of a failure and a part of its text; the first match counts."""
 
 
 def explained(error: JudgeError, spec: ModelSpec, address: str | None) -> JudgeError:
@@ -240,7 +240,7 @@ def translate(error: Exception) -> JudgeError:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Whether a connection that was refused, or an unknown host, is behind an exception."""
+    """True if a connection that was refused, or an unknown host, is behind an exception."""
     cause: BaseException | None = error
     for _ in range(_DEEPEST_CAUSE):
         if cause is None:
@@ -253,7 +253,7 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def failure_of(status: int, body: str, headers: Any) -> JudgeError:
-    """What an HTTP answer other than 200 means.
+    """The failure that an HTTP answer other than 200 means.
 
     Args:
         status: The HTTP status.
@@ -270,7 +270,7 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
 
 
 def may_pass(reason: str, detail: str) -> bool:
-    """Whether the same call may succeed later: not where the endpoint rejected the request.
+    """True if the same call may succeed later: not where the endpoint rejected the request.
 
     Args:
         reason: Why there is no answer.
@@ -280,7 +280,7 @@ def may_pass(reason: str, detail: str) -> bool:
 
 
 def _path_hint(provider: str, address: str | None) -> str:
-    """What to try where there is no API at an address."""
+    """A hint for an address at which there is no API."""
     usual = SERVERS.get(provider, ("", ""))[1]
     if not address or "/v1" in address or not (usual.endswith("/v1") or provider == "openai"):
         return "correct --api-base, which mostly ends in /v1"
@@ -307,7 +307,7 @@ def _error_message(body: str) -> str:
 
 
 def _unless_money(meaning: Meaning, text: str) -> Meaning:
-    """Some providers call an empty account too many requests: waiting does not fill it."""
+    """AccessError for an empty account, which some providers call too many requests."""
     return AccessError if meaning is RateLimitedError and _ABOUT_MONEY.search(text) else meaning
 
 

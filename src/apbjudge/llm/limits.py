@@ -1,4 +1,4 @@
-"""What a session may cost, and where its records go."""
+"""Limits of a session's cost, and the place of its records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Limits(Config):
 
 
 class RunsConfig(Limits):
-    """Where the records of a run go, and what it may cost."""
+    """The place of a run's records, and the limits of its cost."""
 
     out: Path | None = Field(
         default=None, description="Folder of the run; the same command continues the run in it."

@@ -22,7 +22,7 @@ from .rate_limit_headers import used_up_for
 _OPENAI = ("openai", "text-completion-openai", "aiohttp_openai")
 """Providers that are OpenAI."""
 _UNREAD = "Invalid response object"
-"""What litellm says of an answer that its own types don't take, such as content in parts."""
+"""litellm's message for an answer that its own types don't take, such as content in parts."""
 
 
 class LitellmClient:
@@ -87,7 +87,7 @@ def load_litellm() -> Any:
 
 @lru_cache(maxsize=256)
 def _is_priced(model: str) -> bool:
-    """Whether litellm's table has a price of a model.
+    """True if litellm's table has a price of a model.
 
     Others are registered at no price: a failed search of the table for each call would take a
     third of its processor time.
@@ -176,8 +176,8 @@ def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
         sent = {name: value for name, value in settings.items() if name != without}
         return body_of(spec.model, {"messages": [{"role": "user", "content": "x"}], **sent})
 
-    whole = body()
-    return None if whole is None else tuple(name for name in settings if body(name) == whole)
+    full = body()
+    return None if full is None else tuple(name for name in settings if body(name) == full)
 
 
 def _completion(response: Any, *, is_priced: bool) -> Completion:

@@ -1,4 +1,4 @@
-"""How probable a reply's answers were, from the token probabilities an endpoint reports.
+"""Probabilities of a reply's answers, from the token probabilities an endpoint reports.
 
 Endpoints differ: some report probabilities after the grammar has ruled tokens out, some before
 (a banned token then still has its mass), some give banned ones a logprob of -9999. So only the
@@ -110,12 +110,12 @@ def number_shares(
             elif text != path:
                 unclear += reach * variants[text] / mass
         if len(leads[path]) == 1:
-            return _whole(shares) if unclear < NEGLIGIBLE else None
+            return _normalized(shares) if unclear < NEGLIGIBLE else None
         reach *= variants[path] / mass
     return None
 
 
-def _whole(shares: dict[float, float]) -> dict[float, float] | None:
+def _normalized(shares: dict[float, float]) -> dict[float, float] | None:
     total = fsum(shares.values())
     return {level: share / total for level, share in shares.items()} if total > 0 else None
 
@@ -178,7 +178,7 @@ _TRIES = 200
 
 
 def _last_object(text: str) -> tuple[int, int]:
-    """Where the last JSON object starts and ends; the whole text when there is none."""
+    """Start and end of the last JSON object; of the whole text when there is none."""
     decoder = json.JSONDecoder(strict=False)
     span, at, failed = (0, len(text)), 0, 0
     while (start := text.find("{", at)) >= 0:
@@ -204,7 +204,7 @@ def _from(
 
 
 def _variants(choice: TokenChoice, offset: int | None) -> dict[str, float]:
-    """What could have stood here, each with its probability.
+    """The texts that could have stood here, each with its probability.
 
     Args:
         choice: The token that was taken.
@@ -228,7 +228,7 @@ def _variants(choice: TokenChoice, offset: int | None) -> dict[str, float]:
 
 
 def _after(lead: str, text: str) -> str | None:
-    """What follows ``lead`` in a text, blanks apart; None when the text starts otherwise."""
+    """The text after ``lead``, blanks apart; None when it starts otherwise."""
     rest = text.lstrip()
     for mark in "".join(lead.split()):
         if not rest.startswith(mark):
@@ -238,7 +238,7 @@ def _after(lead: str, text: str) -> str | None:
 
 
 def _begins(text: str, word: str) -> bool:
-    """Whether a text is the start of a word, or the word and then something else."""
+    """True if a text is the start of a word, or the word and then something else."""
     lowered = text.lower()
     if lowered.startswith(word):
         return not lowered[len(word) : len(word) + 1].isalnum()

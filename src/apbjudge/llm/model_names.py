@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 
 _VERSION = re.compile(r"[-@:_](?:(?:\d{3,8}|\d{4}-\d\d-\d\d)(?:-v\d+(?::\d+)?)?|latest|default)")
-"""What a provider adds to the name of a model: a date or a number of three digits at least.
+"""A provider's addition to the name of a model: a date or a number of three digits at least.
 
 One or two digits tell one model from another: gpt-4.1 is not gpt-4.
 """
 
 
 def is_same_model(asked: str, served: str) -> bool:
-    """Whether a reported name may be that of the model asked: provider and version aside."""
-    name, given = (each.lower().rpartition("/")[2] for each in (asked, served))
+    """True if a reported name may be that of the model asked: provider and version aside."""
+    name, reported = (each.lower().rpartition("/")[2] for each in (asked, served))
     names = (name, name.removesuffix("-latest"))
-    return given in names or any(
-        given.startswith(each) and _VERSION.fullmatch(given[len(each) :]) for each in names
+    return reported in names or any(
+        reported.startswith(each) and _VERSION.fullmatch(reported[len(each) :]) for each in names
     )
 
 
-def may_be_one_model(one: str, other: str) -> bool:
-    """Whether two names may be of one model, whichever of them has the version."""
-    return is_same_model(one, other) or is_same_model(other, one)
+def may_be_one_model(name: str, other: str) -> bool:
+    """True if two names may be of one model, whichever of them has the version."""
+    return is_same_model(name, other) or is_same_model(other, name)

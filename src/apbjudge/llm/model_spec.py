@@ -60,7 +60,7 @@ _AT_OTHER_ADDRESS = re.compile(
     r"|[\w-]+(?:\.[\w-]+)+/|$)",
     re.IGNORECASE,
 )
-"""What looks like an address after a name, and not like a version or a part of the name."""
+"""A text that looks like an address after a name, and not like a version or a part of the name."""
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(
@@ -192,8 +192,8 @@ class ModelSpec(Config):
         if not isinstance(settings.get("model"), str):
             return cast("Any", values)
         name, *own = _AT_ADDRESS.split(settings["model"])
-        if odd := _AT_OTHER_ADDRESS.search(name):
-            name = name[: odd.start()]
+        if match := _AT_OTHER_ADDRESS.search(name):
+            name = name[: match.start()]
             raise ValueError(
                 f"expected an address with its scheme, {shorten(name)[1:-1]}@http://HOST:PORT/v1, "
                 "got another text after the @"
@@ -206,7 +206,7 @@ class ModelSpec(Config):
     @field_validator("api_base", mode="before")
     @classmethod
     def _addresses(cls, value: Any, info: ValidationInfo) -> list[str]:
-        """One or several, also as one text with commas."""
+        """Reads one address or several, also as one text with commas."""
         addresses = [part.strip() for each in _listed(value) for part in str(each).split(",")]
         for address in addresses:
             check_address(address, info.data.get("model", ""))
@@ -229,8 +229,8 @@ class ModelSpec(Config):
             text = orjson.dumps(params).decode()
         except orjson.JSONEncodeError as error:
             raise ValueError(f"expected JSON values: {error}") from None
-        if found := _SECRET_WITHIN.search(text):
-            raise ValueError(f"{found[1]}: set the provider's environment variable instead")
+        if secret := _SECRET_WITHIN.search(text):
+            raise ValueError(f"{secret[1]}: set the provider's environment variable instead")
         return params
 
     @classmethod
@@ -247,7 +247,7 @@ class ModelSpec(Config):
         return cls(**{**cast("dict[str, Any]", stated), **settings})
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def stated_addresses(self) -> tuple[str, ...]:
         """The addresses that are set; else the one in the variable of a server of one's own.
 
         Raises:
@@ -270,8 +270,8 @@ class ModelSpec(Config):
             OptionError: If it is a server of one's own, whose address nobody gave.
         """
         provider = self.model.partition("/")[0]
-        if self.given or provider not in SERVERS:
-            return self.given or (None,)
+        if self.stated_addresses or provider not in SERVERS:
+            return self.stated_addresses or (None,)
         variable, usual = SERVERS[provider]
         raise OptionError(
             f"--api-base: expected the address of your {provider} server, such as {usual}, with "
@@ -310,7 +310,7 @@ class AsksModels(Config):
 
     @classmethod
     def option_fields(cls) -> Mapping[str, FieldInfo]:
-        """Its fields and those of a model."""
+        """The configuration's fields and those of a model."""
         of_models = {n: field for n, field in cls.spec.model_fields.items() if n != "model"}
         return {**cls.model_fields, **of_models, **cls.model_fields}
 

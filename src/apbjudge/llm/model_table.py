@@ -27,7 +27,7 @@ class Prices(Record):
 
     @property
     def are_known(self) -> bool:
-        """Whether a call can be priced."""
+        """True if a call can be priced."""
         return self.input is not None and self.output is not None
 
     def cost_usd(self, usage: Usage) -> float | None:
@@ -41,7 +41,7 @@ class Prices(Record):
 
 
 def supports_vision(model: str) -> bool:
-    """Whether a model takes pictures, according to the table."""
+    """True if a model takes pictures, according to the table."""
     values = [entry.get("supports_vision") for entry in _entries(model)]
     return next((value for value in values if value is not None), False) is True
 

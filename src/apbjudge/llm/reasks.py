@@ -75,7 +75,7 @@ _ANSWER = SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", message
 
 
 class _Reply(BaseModel):
-    """What instructor validates: that something came of a reply."""
+    """The value that instructor validates: that something came of a reply."""
 
     result: Any
 
@@ -94,7 +94,7 @@ class _Reply(BaseModel):
 
 @cache
 def _instructor() -> tuple[Any, Any, Any]:
-    """Its loop, its mode and, made once, the model of a reply."""
+    """The loop and mode of instructor and, made once, the model of a reply."""
     from instructor import Mode, patch, response_schema
 
     return patch, Mode.JSON_SCHEMA, response_schema(_Reply)

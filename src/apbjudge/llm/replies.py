@@ -96,11 +96,11 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[
     last, complaint = 0, ""
     for block in blocks(body, mends=True):
         try:
-            found = _verdicts(block, reply)
+            read = _verdicts(block, reply)
         except ReplyError as error:
-            complaint, found = str(error), []
-        if found:
-            verdicts += found
+            complaint, read = str(error), []
+        if read:
+            verdicts += read
             rest.append(body[last : block.start])
             last = block.end
     rest.append(body[last:])
@@ -109,7 +109,7 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[
         raise ReplyError(beside if verdicts else complaint or "the JSON object can't be read")
     if not verdicts:
         raise ReplyError(complaint or "no JSON object could be read")
-    if len({repr(_decisions(each.reply)) for each in verdicts}) > 1:
+    if len({repr(each.reply.model_dump(exclude={"reasoning"})) for each in verdicts}) > 1:
         raise ReplyError("it holds several verdicts that differ, expected one")
     if is_alone and (len(verdicts) > 1 or body[last:].strip("` \n\r\t")):
         raise ReplyError("it does not end with the only verdict in it")
@@ -156,7 +156,7 @@ def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) ->
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TRUTHS = {word: truth for word, truth in TRUTHS.items() if word[0] not in "yn"}
-"""Those that are JSON; yes and no are words, which may belong to a sentence."""
+"""Truth values in JSON; yes and no are words, which may belong to a sentence."""
 
 
 def _as(kind: Any, value: object) -> object:
@@ -166,10 +166,6 @@ def _as(kind: Any, value: object) -> object:
     if kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         value = float(value)
     return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value
-
-
-def _decisions(reply: BaseModel) -> list[Any]:
-    return [value for name, value in reply.model_dump().items() if name != "reasoning"]
 
 
 @lru_cache(maxsize=64)

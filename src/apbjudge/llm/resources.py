@@ -1,4 +1,4 @@
-"""From a model's settings to something that answers: transport, endpoints, prices, cache."""
+"""Makes a client of a model's settings: transport, endpoints, prices, cache."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REPLIES = "replies"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a session has at hand, beside a model's own settings.
+    """The resources of a session, besides a model's own settings.
 
     Attributes:
         client: Answers in place of the network; None for the real thing.
@@ -42,7 +42,7 @@ class Resources:
             else some are written at once.
         clock: Measures time and waits.
         rng: Source of jitter.
-        warn: Called with each problem beside the requests themselves.
+        warn: Called with each problem besides the requests themselves.
     """
 
     client: Client | None = None
@@ -120,7 +120,7 @@ def check_access(
 
 def addresses_of(spec: ModelSpec, client: Client | None) -> tuple[str | None, ...]:
     """The addresses of a model; a client of the caller's own needs none."""
-    return spec.addresses if client is None else spec.given or (None,)
+    return spec.addresses if client is None else spec.stated_addresses or (None,)
 
 
 def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
@@ -161,13 +161,13 @@ def transport_of(spec: ModelSpec) -> str:
         return "scripted"
     provider = spec.model.partition("/")[0]
     if spec.transport == "direct":
-        if not spec.given or provider not in KEYS:
+        if not spec.stated_addresses or provider not in KEYS:
             known = ", ".join(KEYS)
             raise OptionError(
                 f"--transport direct: expected --api-base and a model of {known}, got {spec.model}"
             )
         return "direct"
-    exact = serves_exactly(spec.model, api_base=bool(spec.given), params=spec.sampling())
+    exact = serves_exactly(spec.model, api_base=bool(spec.stated_addresses), params=spec.sampling())
     # litellm prices the models of its table
     if spec.transport == "auto" and exact and not model_prices(spec.model).are_known:
         return "direct"
@@ -214,7 +214,7 @@ def known_format(spec: ModelSpec, address: str | None, cache: Path | None) -> Fo
 
 
 def known_place(spec: ModelSpec, cache: Path | None) -> str:
-    """By what the replies of a model are kept, as far as earlier runs know; see ``served``."""
+    """The place under which a model's replies are, as far as earlier runs know; see ``served``."""
     of = (spec.model, spec.addresses, EndpointCache(cache))
     return place_of(spec.addresses, served_before(*of))
 
@@ -259,7 +259,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
 
 
 def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
-    """Whether a model takes pictures.
+    """True if a model takes pictures.
 
     Args:
         spec: The model.

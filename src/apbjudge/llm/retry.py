@@ -29,7 +29,7 @@ REPEATS: Mapping[type[TransportError], float] = {
     CallTimeoutError: 0.5,  # 408 or no answer in time: each one may have been charged for
     TransportError: 1.0,  # 5xx, broken connections, answers that are no answers
 }
-"""How often a call is repeated after a failure that may pass, as a multiple of ``retries``.
+"""Repeats of a call after a failure that may pass, as a multiple of ``retries``.
 
 Nothing else is repeated: a refusal, a prompt too long for the context, a wrong key, a rejected
 request stay what they are.
@@ -37,7 +37,7 @@ request stay what they are.
 
 
 def repeats(error: JudgeError, retries: int) -> int:
-    """How often a call that failed this way may be repeated in all.
+    """The number of times that a call that failed this way may be repeated in all.
 
     Where nobody listened it is twice at least: nothing was sent, and it takes two more attempts to
     know (``endpoints.SILENT_FOR_S``).

@@ -72,8 +72,8 @@ def _text(request: Request, rng: Random) -> str:
         ]
         return _json({"plan": _WORDS, "tool_chain": chain})
     asked = re.search(r"exactly (\d+) objects", prompt)
-    made = names[:1] if asked or rng.random() < 1 / 2 else []  # an agent has to stop some time
-    calls: Any = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in made]
+    called = names[:1] if asked or rng.random() < 1 / 2 else []  # an agent has to stop some time
+    calls: Any = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in called]
     step = {"role": "assistant", "thought": _WORDS, "tool_calls": calls}
     return _json([step] * int(asked[1]) if asked else step)
 

@@ -1,4 +1,4 @@
-"""What endpoints serve, by their own lists of models: the place by which replies are kept.
+"""Models that endpoints serve, by their own lists: the place by which replies are kept.
 
 A server of one's own moves from node to node and port to port with the same weights, and other
 weights come to the same address. So its replies are kept by what it says that it serves, those of
@@ -25,19 +25,19 @@ _FACTS = ("id", "root", "parent", "revision", "max_model_len")
 
 
 Served = dict[str | None, Any]
-"""By address, what it serves, as far as it says so."""
+"""The model that each address serves, as far as it says so."""
 
 
 def place_of(addresses: Sequence[str | None], served: Served) -> str:
-    """What tells one model from another of the same name: what is served, else where."""
+    """A text that tells one model from another of the same name: what is served, else where."""
     stated = {orjson.dumps(of).decode() for of in served.values()}
     return " ".join(sorted(stated or {address or "" for address in addresses}))
 
 
 def served_before(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
-    """What each address was found to serve when it was last asked."""
-    found = {address: known.get(model, address).get(SERVED) for address in addresses}
-    return {address: of for address, of in found.items() if isinstance(of, dict)}
+    """The model that each address served when it was last asked."""
+    facts = {address: known.get(model, address).get(SERVED) for address in addresses}
+    return {address: of for address, of in facts.items() if isinstance(of, dict)}
 
 
 async def learn_served(model: str, addresses: Sequence[str | None], known: EndpointCache) -> Served:
@@ -61,13 +61,13 @@ async def learn_served(model: str, addresses: Sequence[str | None], known: Endpo
     served = {address: of for address, of in served.items() if of}
     roots = {visible(str(of.get("root"))): address for address, of in served.items()}
     if len(roots) > 1:
-        told = " and ".join(f"{root} at {address}" for root, address in roots.items())
-        raise AccessError(f"--api-base: expected replicas of one model, got {told}")
+        models = " and ".join(f"{root} at {address}" for root, address in roots.items())
+        raise AccessError(f"--api-base: expected replicas of one model, got {models}")
     return served
 
 
 def _facts(listed: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """What the list says of a model; None unless it says which weights it has."""
+    """The list's facts about a model; None unless it says which weights it has."""
     for of in objects_of(listed.get("data")):
         if of.get("id") == name and of.get("root"):
             return {fact: of[fact] for fact in _FACTS if of.get(fact) is not None}

@@ -1,4 +1,4 @@
-"""What several raters say of an item together: an adjudicator's word, or most of theirs."""
+"""Consensus of several raters on an item: the adjudicator's label, or the majority of theirs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Answers = tuple[Vector, Vector]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consensus:
-    """What the raters of one item say together.
+    """The consensus of the raters of one item.
 
     Attributes:
         item_id: The item.
@@ -84,7 +84,7 @@ class ConsensusTable(Scores):
         return ("is_correct", *self.error_codes, "category")
 
     def rater(self, name: str) -> Scores:
-        """What one rater says of each entry."""
+        """The scores of one rater for each entry."""
         rows, at = self.by_rater[name], np.full(len(self), -1)
         at[self.entry[rows]] = rows
         return self.labels.scores_at(at)
@@ -105,13 +105,13 @@ class ConsensusTable(Scores):
         return np.where((exact < 0) & alone, self._at(item), exact)
 
     def entry_of(self, item_id: str, tested_model: str | None, answers: Answers) -> int:
-        """The same for one row."""
+        """Like ``find``, for one row."""
         item = np.array([short_key(item_id)], dtype=np.uint64)
         key = item ^ np.uint64(model_key(tested_model))
         return int(self.find(item, key, answers)[0])
 
     def has_bare(self, item: Vector) -> Vector:
-        """Whether there is a label of each item that names no tested model."""
+        """True where an item has a label that names no tested model."""
         return self._at(item) >= 0
 
     def _at(self, keys: Vector) -> Vector:
@@ -181,7 +181,7 @@ class ConsensusTable(Scores):
 
 
 def answers_of(item: Vector, key: Vector) -> Answers:
-    """By item, how many tested models answered it.
+    """The number of tested models that answered each item.
 
     Args:
         item: Shape (n,), keys of the items of judged rows.
@@ -265,10 +265,10 @@ def _by_rater(table: LabelTable, rows: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
-    """What ``resolve`` says of ``is_correct``; items on which nothing is decided are left out."""
-    found = resolve(labels)
-    decided: list[int] = np.flatnonzero(found.correct >= 0).tolist()
-    return {found.key_at(at): bool(found.correct[at]) for at in decided}
+    """``is_correct`` as ``resolve`` decides it; items without a decision are left out."""
+    consensus = resolve(labels)
+    decided: list[int] = np.flatnonzero(consensus.correct >= 0).tolist()
+    return {consensus.key_at(at): bool(consensus.correct[at]) for at in decided}
 
 
 def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Scores, Vector]:
@@ -298,22 +298,22 @@ def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Sc
         return np.where(decided, best, -1)
 
     ties = np.zeros(n, dtype=BITS)
-    found = replace(no_scores(n), error_codes=votes.error_codes)
-    found.correct[:] = most(0, votes.correct >= 0, votes.correct, 2)
+    scores = replace(no_scores(n), error_codes=votes.error_codes)
+    scores.correct[:] = most(0, votes.correct >= 0, votes.correct, 2)
     n_codes = len(votes.error_codes)
     for i in range(n_codes):
         value = most(i + 1, (votes.known >> i & 1) > 0, votes.flags >> i & 1, 2)
-        found.known[:] |= (value >= 0).astype(BITS) << BITS(i)
-        found.flags[:] |= (value == 1).astype(BITS) << BITS(i)
+        scores.known[:] |= (value >= 0).astype(BITS) << BITS(i)
+        scores.flags[:] |= (value == 1).astype(BITS) << BITS(i)
     n_categories = int(votes.category.max(initial=0)) + 1
     category = most(n_codes + 1, votes.category > 0, votes.category, n_categories)
-    found.category[:] = np.maximum(category, 0)
+    scores.category[:] = np.maximum(category, 0)
     graded = np.flatnonzero(counted(~np.isnan(votes.grade)))
     graded = graded[np.lexsort((votes.grade[graded], entry[graded]))]
     size = np.bincount(entry[graded], minlength=n)
     start = np.cumsum(size) - size
     has = np.flatnonzero(size)
     ordered = votes.grade[graded]
-    low, high = (ordered[(start + (size - odd) // 2)[has]] for odd in (1, 0))
-    found.grade[has] = np.where(low == high, low, (low + high) / 2)
-    return found, ties
+    low, high = (ordered[(start + (size - shift) // 2)[has]] for shift in (1, 0))
+    scores.grade[has] = np.where(low == high, low, (low + high) / 2)
+    return scores, ties

@@ -1,4 +1,4 @@
-"""How a case was built: what ``build`` writes beside it and ``check`` holds it against."""
+"""The construction of a case: ``build`` writes it and ``check`` compares the case with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Composite(Record):
 
 
 class Construction(Record):
-    """What a case was made from and how; empty fields say nothing.
+    """The origin of a case and the way it was made; empty fields say nothing.
 
     Attributes:
         seed: Id of what it was made from.
@@ -72,7 +72,7 @@ class Construction(Record):
 
     @property
     def claims(self) -> dict[str, str]:
-        """What it claims of the case, a text for people by name; left out where it says nothing.
+        """Its claims about the case, a text for people by name; empty claims are left out.
 
         Returns:
             Some of ``parameter_map``, ``removed_tools``, ``removed_value``, ``limits``,

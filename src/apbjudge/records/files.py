@@ -24,7 +24,7 @@ STDIN = Path("-")
 """Standard input, in place of a file."""
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj")
-"""Of the files of a folder that are read, also followed by one of ``PACKED``."""
+"""Suffixes of the files of a folder that are read, also followed by one of ``PACKED``."""
 PACKED = (".gz", ".zst")
 
 _CUT = b'\n"the packed file breaks off here"\n'  # a line that is no run
@@ -73,7 +73,7 @@ def name_of(path: Path) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path stands for anything that can be read again."""
+    """True if a path stands for anything that can be read again."""
     try:
         return path != STDIN and bool(_named(path))
     except InputError:
@@ -111,7 +111,7 @@ def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
 
 
 def _named(path: Path) -> list[Path]:
-    """What a pattern stands for; a path that is there stands for itself."""
+    """The paths that a pattern stands for; a path that exists stands for itself."""
     try:
         if path == STDIN or path.exists():
             return [path]
@@ -211,7 +211,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _unzstd(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """What frames of zstd hold; EOFError where one breaks off, OSError where it is none."""
+    """The content of zstd frames; EOFError where a frame breaks off, OSError where it is none."""
     zstd, frame = zstandard(path), None
     for block in blocks:
         rest = block

@@ -48,7 +48,7 @@ SCALES = "yes/no, a range (1..5, 0..1), levels in order (bad<ok<good) or classes
 
 @dataclass(frozen=True)
 class ForeignScale:
-    """What a judge and humans could choose from.
+    """The values that a judge and humans could choose from.
 
     Attributes:
         kind: ``ordinal`` has levels in order, ``classes`` names without one.
@@ -81,8 +81,8 @@ class ForeignScale:
             low, high = map(float, match.groups())
             if not low < high:
                 raise OptionError(f"--scale: expected a range from low to high, got {text!r}")
-            whole = "." not in "".join(match.groups()) and 1 < high - low < MAX_LEVELS
-            return cls("ordinal" if whole else "numeric", text.strip(), (), low, high)
+            is_integer = "." not in "".join(match.groups()) and 1 < high - low < MAX_LEVELS
+            return cls("ordinal" if is_integer else "numeric", text.strip(), (), low, high)
         for mark, kind in (("<", "ordinal"), (",", "classes")):
             if mark in text:
                 names = tuple(
@@ -110,7 +110,7 @@ class ForeignScale:
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """What levels or classes are called."""
+        """Names of the levels or classes."""
         if self.names:
             return tuple(name[0] for name in self.names)
         return tuple(f"{self.low + level * (self.high - self.low):g}" for level in self.levels)
@@ -133,9 +133,9 @@ class ForeignScale:
                 raise RowError(column, f"one of {', '.join(self.level_names)}", value)
             return float(index) if self.kind == "classes" else index / self.high
         number = _number(value)
-        whole = self.kind == "ordinal"
-        what = "a whole number" if whole else "a number"
-        if number is None or not self.low <= number <= self.high or (whole and number % 1):
+        is_integer = self.kind == "ordinal"
+        what = "a whole number" if is_integer else "a number"
+        if number is None or not self.low <= number <= self.high or (is_integer and number % 1):
             raise RowError(column, f"{what} from {self.low:g} to {self.high:g}", value)
         return (number - self.low) / (self.high - self.low)
 
@@ -164,7 +164,7 @@ def _word(value: object) -> str:
 
 
 def is_score(value: object) -> bool:
-    """Whether a value is a number, a truth value or a word for one."""
+    """True if a value is a number, a truth value or a word for one."""
     return _number(value) is not None or _word(value).lower() in _TRUTHS
 
 
@@ -248,7 +248,7 @@ _NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ForeignRows:
-    """Which column of a file is read as what.
+    """A file with the role of each column that is read.
 
     Attributes:
         path: The file.
@@ -261,14 +261,14 @@ class ForeignRows:
     roles: Mapping[str, str]
 
     def describe(self, what: str, scale: ForeignScale) -> str:
-        """What was read as what, in a sentence."""
+        """The columns read and their roles, in a sentence."""
 
-        def said(role: str, column: str) -> str:
+        def described(role: str, column: str) -> str:
             scales = {scale.role: scale.text, "preference": scale.text, "verdict": "yes/no"}
             on = f" ({scales[role]})" if role in scales else ""
             return f"{column} as {role.replace('_', ' ')}{on}"
 
-        listed = ", ".join(said(role, column) for role, column in self.roles.items())
+        listed = ", ".join(described(role, column) for role, column in self.roles.items())
         return f"Read in {what}: {listed}."
 
 
@@ -293,7 +293,8 @@ def column_of(
     by_name = {name.lower(): name for name in columns}
     if stated is not None:
         if stated.lower() not in by_name:
-            raise InputError(f"{path}: {option}: expected {_one_of(columns)}, got {stated!r}")
+            expected = f"one of the columns {', '.join(columns)}"
+            raise InputError(f"{path}: {option}: expected {expected}, got {stated!r}")
         return by_name[stated.lower()]
     known = _NAMES[role].split()
     fits = [by_name[name] for name in known if name in by_name]
@@ -312,10 +313,6 @@ def no_column(path: Path, columns: Sequence[str], role: str, option: str) -> Inp
         f"{path}: expected a column for the {role.replace('_', ' ')}, named with {option}; "
         f"the columns are {', '.join(columns)}"
     )
-
-
-def _one_of(columns: Sequence[str]) -> str:
-    return f"one of the columns {', '.join(columns)}"
 
 
 def text_of(row: Row, column: str) -> str:
@@ -345,7 +342,7 @@ def usable(rows: Rows, path: Path, problems: list[str]) -> Iterator[tuple[int, R
 
 
 def has_foreign_rows(path: Path) -> bool:
-    """Whether a file is a table, or has rows without the fields of our judgements and labels."""
+    """True if a file is a table, or has rows without the fields of our judgements and labels."""
     if path.is_dir():
         return False
     if path.suffix.lower() in {*TABLES, ".json", ".eval"}:

@@ -1,4 +1,4 @@
-"""What rows leave empty that a judge needs, and what they have that nobody reads."""
+"""Fields that rows leave empty although a judge needs them, and fields that nobody reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def may_be_prediction(row: Mapping[str, Any]) -> bool:
-    """Whether a row may be meant as one: by its reply, by id and query or so, or all its fields."""
+    """True if a row may be meant as one: by its reply, by id and query or so, or all its fields."""
     others = ("query", *NAMES["model_response"].split())
     is_named = not row.keys().isdisjoint(("id", "item_id"))
     if "model_response" in row or (is_named and not row.keys().isdisjoint(others)):
@@ -106,7 +106,7 @@ class Gaps:
         return ", ".join(names) + (f", {more} more" if more else "")
 
     def lines(self) -> Iterator[str]:
-        """What a user has to know, a line each."""
+        """The gaps that a user has to know, a line each."""
         for name, n in (+self.empty).items():
             yield f"{n} of {self.n_rows} rows have no {name}"
         if self.unread and self.names_unread:

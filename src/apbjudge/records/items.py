@@ -70,7 +70,7 @@ class Reference(Record):
 
 
 class Condition(Record):
-    """What a robustness case changed; empty for a base case.
+    """Changes of a robustness case; empty for a base case.
 
     Attributes:
         horizon: k of a step-wise case (1 to 3), None for a holistic one.
@@ -149,19 +149,19 @@ class Item(Record):
 
     @property
     def is_asked(self) -> bool:
-        """Whether something was asked; the next step of a task may follow from a policy alone."""
+        """True if something was asked; the next step of a task may follow from a policy alone."""
         words = self.query.strip() or (self.form == "steps" and self.system_prompt.strip())
         return bool(words or self.trajectory)
 
     @property
     def has_task(self) -> bool:
-        """Whether there is something to ask a tested model with, be it files or a policy alone."""
+        """True if there is something to ask a tested model with, be it files or a policy alone."""
         words = self.query.strip() or self.system_prompt.strip()
         return bool(words or self.trajectory or self.files)
 
     @property
     def is_silent(self) -> bool:
-        """Whether the reply has no character."""
+        """True if the reply has no character."""
         return not self.response.strip()
 
     @cached_property

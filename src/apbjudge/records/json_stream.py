@@ -56,7 +56,7 @@ class Element(NamedTuple):
 
 
 def layout_of(path: Path) -> Layout:
-    """What the file is, by its beginning: JSON lines, or one array or object.
+    """The layout of a file, by its beginning: JSON lines, or one array or object.
 
     An array or an object that is the only line is taken for the latter.
 
@@ -212,10 +212,10 @@ def read_objects(path: Path) -> Iterator[Element]:
         if (token.depth > 0) if token.mark else not (text or is_long):
             continue
         number += 1
-        whole = bytes(text)
-        value = RowError("object", _LIMIT, "a longer one") if is_long else parse_object(whole)
-        digest = hashlib.sha256(whole).digest()
-        yield Element(number, token.offset, digest, value, text=whole)
+        raw = bytes(text)
+        value = RowError("object", _LIMIT, "a longer one") if is_long else parse_object(raw)
+        digest = hashlib.sha256(raw).digest()
+        yield Element(number, token.offset, digest, value, text=raw)
         text.clear()
         is_long = False
 
@@ -372,7 +372,7 @@ def _fault_of_start(token: _Token, mark: str) -> Element | None:
 
 
 def _after(tokens: Iterator[_Token], number: int) -> Iterator[Element]:
-    """What is wrong with the end of the file."""
+    """The fault at the end of the file, if there is one."""
     token = next(tokens, None)
     if token is not None and (token.mark or token.text != b""):
         yield _fault(number + 1, token, "nothing after the end of the JSON value")

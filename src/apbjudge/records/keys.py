@@ -57,7 +57,7 @@ class KeyMap:
         self._added[1].append(value)
 
     def sort(self) -> None:
-        """Ends the filling."""
+        """Sorts the keys that were added."""
         keys, values = (np.asarray(each, dtype=np.uint64) for each in self._added)
         order = np.argsort(keys, kind="stable")
         self.keys, self._values = keys[order], values[order]
@@ -87,5 +87,5 @@ def short_key(*parts: str) -> int:
 
 
 def model_key(tested_model: str | None) -> int:
-    """What turns the key of an item, by ``^``, into that of the item and a tested model."""
+    """The number that turns an item's key, by ``^``, into that of the item and a tested model."""
     return 0 if tested_model is None else short_key("tested_model", tested_model)

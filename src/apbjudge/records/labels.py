@@ -1,4 +1,4 @@
-"""What humans said of items: one label an item and rater, from JSONL or CSV."""
+"""Labels of humans: one label an item and rater, from JSONL or CSV."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE_SUFFIXES = (".csv", ".tsv")
 
 
 class HumanLabel(Record):
-    """One rater's word on one item; what they did not say is None.
+    """One rater's label of one item; fields without an answer are None.
 
     Attributes:
         item_id: The item.
@@ -67,7 +67,7 @@ class HumanLabel(Record):
 
     @property
     def contradiction(self) -> str | None:
-        """How the label contradicts itself, in words; None when it does not.
+        """The contradiction within the label, in words; None without one.
 
         A plan is correct exactly when no error is flagged and the grade is 1.0
         (arXiv:2606.04874). Such a label still counts as it stands.
@@ -293,7 +293,7 @@ def _place_of_truth(value: object) -> Place | None:
 
 
 def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  # noqa: FBT001
-    """Where a grade lies; None for none.
+    """The place of a grade relative to the scale; None for none.
 
     Other scales have 0 and 1 as well, few what is between; nor is their 1 the grade of what is
     correct, or their 0 that of what is not.
@@ -310,7 +310,7 @@ def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  
 
 
 def place_of_category(category: float | None) -> Place | None:
-    """Where a category lies; None for none. Categories that are counted from 0 look like ours."""
+    """The place of a category; None for none. Categories that are counted from 0 look like ours."""
     if category is None:
         return None
     return "within" if category in (1, 2, 3, 4, 5) else "off"

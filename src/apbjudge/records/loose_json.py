@@ -45,7 +45,7 @@ def truth_of(value: object) -> bool | None:
 
 
 THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGNORECASE)
-"""Where a model's thinking begins or, with a slash, ends."""
+"""The start of a model's thinking or, with a slash, its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 
 def _once(faults: list[str], pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a key that stands twice with different values is a fault."""
-    whole = dict(pairs)
-    twice = (key for key, value in pairs if whole[key] is not value and whole[key] != value)
+    result = dict(pairs)
+    twice = (key for key, value in pairs if result[key] is not value and result[key] != value)
     faults += [f"{key!r} stands twice, with different values" for key in islice(twice, 1)]
-    return whole
+    return result
 
 
 _TOKEN = re.compile(
@@ -164,12 +164,12 @@ _TOKEN = re.compile(
 """A string in either quotes, a comment, a constant of Python, a run of other text, a character."""
 _ESCAPE = re.compile(r'(\\["\\/bfnrtu])|\\')
 _KEY_IN_COMMENT = re.compile(r"[\"']\s*:")
-"""What a comment sets is no remark: such a text is not mended."""
+"""A comment that sets a key is no remark: such a text is not mended."""
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 
 
 def _mended(body: str, start: int, last: int) -> tuple[str, int]:
-    """What begins with a bracket, as JSON as far as that goes, and where it ends.
+    """The text from a bracket on, as JSON as far as that goes, and the position of its end.
 
     The text is empty where the bracket is not closed before ``last``.
     """
@@ -238,7 +238,7 @@ def _refused(constant: str) -> object:
 
 
 def after_thinking(text: str) -> str:
-    """What follows the last closed thinking block."""
+    """The text after the last closed thinking block."""
     ends = [match.end() for match in THINKING_TAG.finditer(text) if match[1] or match[2]]
     return text[ends[-1] :] if ends else text
 
@@ -290,7 +290,7 @@ _DEPTH_OF_WRITER = 254  # of orjson
 
 
 def is_shallow(value: object) -> bool:
-    """Whether a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
+    """True if a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
     for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
         value = [value]
     try:

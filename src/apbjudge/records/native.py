@@ -116,7 +116,7 @@ def _call_of(spec: Entry) -> Entry:
 
 
 def _is_foreign(spec: Mapping[str, Any]) -> bool:
-    """Whether a message is a tool's or a user's; one with calls has only a wrong role."""
+    """True if a message is a tool's or a user's; one with calls has only a wrong role."""
     return role_of(spec) in _OTHERS and not spec.get("tool_calls")
 
 

@@ -20,7 +20,7 @@ _COMPONENTS = re.compile("#/(?:components/schemas/)?")
 
 
 def is_openapi(document: object) -> bool:
-    """Whether this is a description of an API."""
+    """True if a JSON value is a description of an API."""
     return {"openapi", "swagger"} & {*(as_object(document) or {})} != set()
 
 
@@ -111,11 +111,11 @@ class _Operation:
                 raise RowError("requestBody", "JSON or a form", ", ".join(map(str, content)))
             return {}, ()
         schema = (as_object(content[kind]) or {}).get("schema", {})
-        whole = self._resolved(schema)
-        own = as_object(whole.get("properties")) or {}
-        if not own or own.keys() & taken.keys() or {"allOf", "anyOf", "oneOf"} & whole.keys():
+        resolved = self._resolved(schema)
+        own = as_object(resolved.get("properties")) or {}
+        if not own or own.keys() & taken.keys() or {"allOf", "anyOf", "oneOf"} & resolved.keys():
             return {"body": self._schema(schema)}, ("body",) * is_required
-        needed = as_list(whole.get("required")) or []
+        needed = as_list(resolved.get("required")) or []
         return self._schema(own), needed if is_required else ()
 
     def _at(self, pointer: str) -> Any:
@@ -145,18 +145,18 @@ class _Operation:
             return [self._schema(each) for each in several]
         if (known := as_object(node)) is None:
             return node
-        made = {str(name): self._schema(value) for name, value in known.items()}
-        if isinstance(pointer := made.get("$ref"), str):
+        schema = {str(name): self._schema(value) for name, value in known.items()}
+        if isinstance(pointer := schema.get("$ref"), str):
             if _key(pointer) not in self._defs:
                 self._defs[_key(pointer)] = {}
                 self._waiting.append(pointer)
-            made["$ref"] = f"#/$defs/{_key(pointer)}"
-        if made.get("nullable") is True and isinstance(made.get("type"), str):
-            made["type"] = [made["type"], "null"]
+            schema["$ref"] = f"#/$defs/{_key(pointer)}"
+        if schema.get("nullable") is True and isinstance(schema.get("type"), str):
+            schema["type"] = [schema["type"], "null"]
         for name, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if isinstance(made.get(name), bool) and made.pop(name) and bound in made:
-                made[name] = made.pop(bound)
-        return made
+            if isinstance(schema.get(name), bool) and schema.pop(name) and bound in schema:
+                schema[name] = schema.pop(bound)
+        return schema
 
 
 def _key(pointer: str) -> str:

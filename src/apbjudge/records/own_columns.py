@@ -1,4 +1,4 @@
-"""Which columns of people's own rows hold which of our fields.
+"""Matches columns of people's own rows with our fields.
 
 A column is taken where its name leaves no doubt; otherwise the user says so with ``--map``. Facts
 about the names: the documentation of the tools that write such rows.
@@ -186,7 +186,7 @@ def near_fields(name: str) -> list[str]:
 
 
 def _map_hint(name: str, unread: Iterable[str], columns: Iterable[str]) -> str:
-    """How to name the column of a field, with the one that may be meant and all there are."""
+    """A hint to name the column of a field, with the likely one and all there are."""
     near = next((column for column in unread if name in near_fields(column)), "COLUMN")
     listed = shorten(", ".join(map(visible, columns)), 400)[1:-1]
     return f"name it with --map {name}={visible(near)}; the columns are {listed}"

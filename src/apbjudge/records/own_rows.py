@@ -49,7 +49,7 @@ NumberedRow = tuple[int, dict[str, Any] | RowError]
 
 @dataclass(frozen=True, slots=True)
 class RowReading:
-    """How rows are read that are not in our own format; empty for those that are.
+    """The way to read rows that are not in our own format; empty for those that are.
 
     Attributes:
         origins: The files as they were named, by those that are read in their place.
@@ -81,11 +81,11 @@ class RowReading:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """The settings that must be equal for two sessions to be the same run."""
         return {"columns": dict(self.columns)} if self.columns else {}
 
     def of_run(self, out: Path | None, cases: RowReading | None = None) -> RowReading:
-        """That of the rows of a run, together with that of their cases."""
+        """The reading of a run's rows together with that of their cases."""
         cases = cases or RowReading()
         of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
         text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))
@@ -152,17 +152,17 @@ def _in_memory(
     wanted: Set[str],
     tested_model: str,
 ) -> OwnRows:
-    whole: Iterable[Any] = rows
+    all_rows: Iterable[Any] = rows
     if not isinstance(rows, Sequence):
         source = iter(rows)
         rows = list(islice(source, LOOKED_AT))
-        whole = chain(rows, source)
+        all_rows = chain(rows, source)
     match = _checked("row", _sample(enumerate(rows, 1), columns), columns, wanted)
     if match.is_own and not tested_model:
-        return OwnRows(whole)
-    renamed = (row for _, row in _renamed(enumerate(whole, 1), match, "rows", tested_model))
+        return OwnRows(all_rows)
+    renamed = (row for _, row in _renamed(enumerate(all_rows, 1), match, "rows", tested_model))
     reading = _reading(match, "row number", tested_model or "rows", {})
-    return OwnRows(list(renamed) if whole is rows else renamed, reading)
+    return OwnRows(list(renamed) if all_rows is rows else renamed, reading)
 
 
 def _reading(
@@ -210,7 +210,7 @@ def _copy(*_: Any) -> TemporaryFile:
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:
-    """What changes when a file or one in a folder does."""
+    """A stamp that changes when a file or one in a folder does."""
     if path == STDIN:
         return (sys.stdin,)
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -303,7 +303,7 @@ def _member_of(path: Path) -> str:
 
 
 def is_dataset(path: Path) -> bool:
-    """Whether a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
+    """True if a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
     if path == STDIN or not path.is_dir():
         return False
     return bool(_splits(path))

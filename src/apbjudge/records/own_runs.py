@@ -33,7 +33,7 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_own(manifest: Mapping[str, Any]) -> bool:
-    """Whether a run of this user wrote the manifest, and nobody changed it since."""
+    """True if a run of this user wrote the manifest, and nobody changed it since."""
     stated = manifest.get(SEAL)
     try:
         return isinstance(stated, str) and hmac.compare_digest(
@@ -48,7 +48,7 @@ def named_path(
     manifest: Mapping[str, Any],
     stated: object,
     option: str,
-    given: Iterable[Path] = (),
+    command_paths: Iterable[Path] = (),
 ) -> Path | None:
     """A file or folder that a manifest names, where it may be opened; None where it names none.
 
@@ -59,7 +59,7 @@ def named_path(
         manifest: Its manifest.
         stated: The path, if it is one.
         option: The option that names it too, for the message.
-        given: Paths that came with the command.
+        command_paths: Paths that came with the command.
 
     Raises:
         InputError: If it may not be opened; nothing is said of whether it is there.
@@ -70,7 +70,7 @@ def named_path(
         return Path(stated)
     with suppress(ValueError, OSError):  # a NUL byte; too long a name
         place = Path(os.path.realpath(stated))
-        allowed = map(os.path.realpath, (folder, *given))
+        allowed = map(os.path.realpath, (folder, *command_paths))
         is_pattern = set("*?[{") & set(stated) and not place.exists()  # may lead anywhere
         if not is_pattern and any(place.is_relative_to(path) for path in allowed):
             return Path(stated)
@@ -104,6 +104,6 @@ def _key() -> bytes:
                     os.link(new, path)
             finally:
                 Path(new).unlink()
-        if len(kept := path.read_bytes()) == _KEY_BYTES:
-            return kept
+        if len(stored := path.read_bytes()) == _KEY_BYTES:
+            return stored
     return own

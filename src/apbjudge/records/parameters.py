@@ -62,7 +62,7 @@ def read_parameters(specification: object, required: object = None) -> tuple[Any
 
 
 def is_schema(spec: Mapping[str, Any]) -> bool:
-    """Whether an object is the JSON Schema of an object with described properties."""
+    """True if an object is the JSON Schema of an object with described properties."""
     described = as_object(spec.get("properties"))
     if described is None or _type_word(spec.get("type", "object")) != "object":
         return False

@@ -1,4 +1,4 @@
-"""What a tested model proposed, after reading: calls, steps, and what was off in the form."""
+"""A tested model's prediction, after reading: calls, steps, and problems of the form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .base import Record
 
 Form = Literal["plan", "steps"]
-"""Which shape of prediction was asked for: a whole plan or the next steps."""
+"""The shape of prediction that was asked for: a whole plan or the next steps."""
 
 PredictionKind = Literal["plan", "steps", "reject", "text"]
 

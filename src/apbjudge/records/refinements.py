@@ -1,4 +1,4 @@
-"""How refined responses came about, as files of refined predictions state it.
+"""The origin of refined responses, as files of refined predictions state it.
 
 Such a file is one of predictions whose rows say more: ``mode`` (who criticised: ``self``,
 ``critic``, ``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``,
@@ -30,7 +30,7 @@ _MOST = 1e15
 
 
 class Way(NamedTuple):
-    """How a response was refined, None for what the row does not state.
+    """The way a response was refined, None for what the row does not state.
 
     ``served`` is the name that the endpoint of the last review reported for its model.
     """
@@ -47,7 +47,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refinements:
-    """How n responses came about; each vector has shape (n,).
+    """The origin of n refined responses; each vector has shape (n,).
 
     Attributes:
         key: uint64, of item and tested model, as ``JudgementTable.key``.
@@ -61,7 +61,7 @@ class Refinements:
         n_rounds: Critiques, NaN where not known.
         way: Index into ``ways``.
         ways: The different ways.
-        why: Why nothing is known of rows of which nothing is.
+        why: Reason why nothing is known of some rows.
     """
 
     key: Vector
@@ -79,11 +79,11 @@ class Refinements:
 
     @classmethod
     def unknown(cls, why: str) -> Refinements:
-        """Of no row, for a reason."""
+        """Values for no row, with the reason."""
         return replace(_RefinementReader().refinements(), why=why)
 
     def at(self, keys: Vector) -> Self:
-        """Those of rows with these keys; rows that are not there have nothing known."""
+        """The values of rows with these keys; rows that are not there have nothing known."""
         order = np.argsort(self.key, kind="stable")  # of equal keys the first row counts
         place = np.searchsorted(self.key[order], keys)
         is_there = place < len(order)
@@ -99,7 +99,7 @@ class Refinements:
         )
 
     def with_critics(self, name: Callable[[str], str]) -> Self:
-        """The same with other names of critics."""
+        """A copy with other names of critics."""
         ways = (way._replace(critic=way.critic and name(way.critic)) for way in self.ways)
         return replace(self, ways=tuple(ways))
 
@@ -207,7 +207,7 @@ class _RefinementReader:
         }
 
     def refinements(self) -> Refinements:
-        """Those of all rows that were taken in."""
+        """The values of all rows that were taken in."""
         return Refinements(**self._rows.columns(), ways=tuple(self._ways.names))
 
 

@@ -60,41 +60,41 @@ def readings(text: str, form: Form, horizon: int | None) -> list[Prediction]:
     that rejection without any call.
     """
     values = json_values(text)
-    read = [(v, one) for v in values if (one := _alone(v, form, horizon)) is not None]
+    read = [(v, answer) for v in values if (answer := _alone(v, form, horizon)) is not None]
     body = after_thinking(text) if form == "steps" else ""
     written = tagged_entries(body) or react_entries(body, horizon)
     if written is not None:
-        read = [(value, one) for value, one in read if one.kind == "reject"]
+        read = [(value, answer) for value, answer in read if answer.kind == "reject"]
         counted = _of_entries(list(written), horizon, is_array=True)
     elif not read:
         message = f"no JSON in the form of {_FORM_TEXT[form]} in the reply"
         return [_unreadable(text.strip(), message)]
     else:
-        whole = [(value, one) for value, one in read if form == "steps" or as_list(value) is None]
-        last, counted = (whole or read)[-1]
+        usable = [(v, answer) for v, answer in read if form == "steps" or as_list(v) is None]
+        last, counted = (usable or read)[-1]
         calls = [spec for spec, _ in read if form == "steps" and is_call(as_object(spec) or {})]
         if len(calls) > 1 and calls[-1] is last:
             counted = _steps(calls, horizon) or counted
     if len(read) > _MOST_VALUES:
         return [counted, Prediction(kind="text")]
-    alone = _each_once([one for _, one in read])
+    alone = _each_once([answer for _, answer in read])
     ways = [counted, *alone]
-    made = [one for one in alone if one.kind != "reject"]
-    if len(made) > 1:
-        ways.append(_together(made))
-    for one in [way for way in ways if way.kind == "reject" and way.steps]:
-        ways += [one.model_copy(update={"steps": ()}), one.model_copy(update={"kind": form})]
-    if "REJECT" in text and "REJECT" in (said := words_beside(text)):
-        ways.append(Prediction(kind="reject", plan=said))
+    planned = [answer for answer in alone if answer.kind != "reject"]
+    if len(planned) > 1:
+        ways.append(_together(planned))
+    for answer in [way for way in ways if way.kind == "reject" and way.steps]:
+        ways += [answer.model_copy(update={"steps": ()}), answer.model_copy(update={"kind": form})]
+    if "REJECT" in text and "REJECT" in (words := words_beside(text)):
+        ways.append(Prediction(kind="reject", plan=words))
     return _each_once(ways)
 
 
 def _each_once(predictions: list[Prediction]) -> list[Prediction]:
-    return [one for n, one in enumerate(predictions) if one not in predictions[:n]]
+    return [answer for n, answer in enumerate(predictions) if answer not in predictions[:n]]
 
 
 def words_beside(text: str) -> str:
-    """What a reply says around its JSON values, marks of fences and tags apart."""
+    """The words of a reply around its JSON values, marks of fences and tags apart."""
     words: list[str] = []
     for _ in json_values(text, words):
         pass
@@ -110,7 +110,7 @@ def _alone(value: object, form: Form, horizon: int | None) -> Prediction | None:
 
 
 def _together(parts: Sequence[Prediction]) -> Prediction:
-    """What several plans or steps make as one."""
+    """Several plans or steps joined into one."""
     steps: list[Step] = []
     for step in (step for part in parts for step in part.steps):
         place = f"[{len(steps)}]"
@@ -266,12 +266,12 @@ def _readable(where: str, message: str) -> FormProblem:
 
 
 def _is_alternative(spec: Mapping[str, Any]) -> bool:
-    """Whether this is the ``{"thought", "action", "tool", "arguments"}`` form of a step."""
+    """True for the ``{"thought", "action", "tool", "arguments"}`` form of a step."""
     return "tool" in spec or "action" in spec or "tool_name" in spec
 
 
 def _has_speaker(spec: Mapping[str, Any]) -> bool:
-    """Whether a name is that of who speaks.
+    """True if ``name`` is the name of the speaker.
 
     It is in a message with a role that names its tool elsewhere, or that has no arguments.
     """

@@ -30,7 +30,7 @@ SUPERSEDED = "superseded.jsonl"
 DAMAGED = "damaged.txt"
 """Lines of JUDGEMENTS that are no judgements."""
 FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
-"""What else a run writes into its folder; it can be computed again."""
+"""Other files that a run writes into its folder; they can be computed again."""
 
 _UNFINISHED = ("running", "interrupted", "paused")
 """States of a manifest; a killed run is left as running."""
@@ -48,7 +48,7 @@ class MissingCase(Record):
 
 
 class MissingOfModel(Record):
-    """How many cases one tested model has no prediction of, and the first MOST_NAMED of them.
+    """The number of cases that one tested model has no prediction of, and the first MOST_NAMED.
 
     ``samples`` is how many predictions it has of another case: where missing cases count, each
     stands for as many.
@@ -91,7 +91,7 @@ class MissingPredictions(Record):
 
     @classmethod
     def joined(cls, parts: Sequence[MissingPredictions]) -> MissingPredictions:
-        """Those of all parts of a run together; of each, what counts is the same."""
+        """The missing predictions of all parts of a run together; all parts count them alike."""
         of: dict[str, list[MissingOfModel]] = {}
         for each in (each for part in parts for each in part.by_model):
             of.setdefault(each.tested_model, []).append(each)
@@ -116,7 +116,7 @@ class MissingPredictions(Record):
 
     @classmethod
     def stated(cls, manifest: Mapping[str, Any]) -> MissingPredictions | None:
-        """What a manifest says of them; None where it says nothing."""
+        """The missing predictions that a manifest states; None where it states none."""
         try:
             return cls.model_validate(manifest.get("missing_predictions"))
         except ValidationError:
@@ -168,8 +168,8 @@ def cases_of(predictions: Path) -> Path | None:
     if not isinstance(stated, str):
         return None
     inputs = mapping(manifest.get("inputs"))
-    whole = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
-    for path in (stated, whole):
+    path_of_input = mapping(inputs.get("cases" if is_joined else "rows")).get("path")
+    for path in (stated, path_of_input):
         named = named_path(predictions.parent, manifest, path, "--cases")
         if named is not None and named.is_file():
             return named
@@ -229,12 +229,12 @@ def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
             raise InputError(f"{file}:{line.number}: {complaint}") from None
 
 
-def read_run(path: Path, given: Iterable[Path | None] = ()) -> RunFolder:
+def read_run(path: Path, command_paths: Iterable[Path | None] = ()) -> RunFolder:
     """Reads a run.
 
     Args:
         path: Its folder, or its file of judgements.
-        given: Paths that came with the command; what the manifest names may be there.
+        command_paths: Paths that came with the command; what the manifest names may be there.
 
     Raises:
         InputError: See ``judgement_reader.read_table``.
@@ -242,7 +242,7 @@ def read_run(path: Path, given: Iterable[Path | None] = ()) -> RunFolder:
     file, problems = judgements_path(path), Problems()
     table, manifest = read_table(file, problems), read_manifest(file.parent)
     weights = {c: w for c, w in mapping(manifest.get("weights")).items() if type(w) is float}
-    places = tuple(place for place in given if place is not None)
+    places = tuple(place for place in command_paths if place is not None)
     return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems), places)
 
 
@@ -255,14 +255,14 @@ class RunFolder:
         manifest: Its manifest; empty where there is none.
         table: Its judgements.
         problems: A line for each row that was left out.
-        given: Paths that came with the command; see ``own_runs.named_path``.
+        command_paths: Paths that came with the command; see ``own_runs.named_path``.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     table: JudgementTable
     problems: tuple[str, ...] = ()
-    given: tuple[Path, ...] = ()
+    command_paths: tuple[Path, ...] = ()
 
     @property
     def judge(self) -> str:
@@ -292,7 +292,7 @@ class RunFolder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said beside every figure."""
+        """Notes that belong to every figure."""
         note = self.manifest.get("note")
         notes = (note,) if isinstance(note, str) and note else ()
         missing = self.missing_predictions
@@ -315,7 +315,7 @@ class RunFolder:
         return MissingPredictions.stated(self.manifest)
 
     def _named(self, stated: object, option: str) -> Path | None:
-        return named_path(self.path.parent, self.manifest, stated, option, self.given)
+        return named_path(self.path.parent, self.manifest, stated, option, self.command_paths)
 
     @property
     def predictions(self) -> Path | None:
@@ -330,8 +330,8 @@ class RunFolder:
         named = None if stated == "row" else self._named(stated, "--predictions")
         if named is None or named.exists():
             return named
-        whole = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
-        return self._named(whole, "--predictions") or named
+        path_of_input = mapping(mapping(self.manifest.get("inputs")).get("predictions")).get("path")
+        return self._named(path_of_input, "--predictions") or named
 
     @property
     def cases(self) -> Path | None:
@@ -381,7 +381,7 @@ class RunFolder:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes two runs those of one judge: its settings, and the user's own rubric."""
+        """The settings of the judge and the user's own rubric: equal for two runs of one judge."""
         identity = mapping(self.manifest.get("identity"))
         judge = orjson.dumps(identity.get("judge"), option=orjson.OPT_SORT_KEYS).decode()
         rubric = identity.get("rubric")

@@ -13,7 +13,7 @@ from typing import Literal
 from ..errors import InputError, RowError, visible
 
 Place = Literal["off", "within", "sure"]
-"""Where a number lies: off the scale; on it, as it might lie on others; on it and on few others."""
+"""Place of a number: off the scale; on it, as it might lie on others; on it and on few others."""
 
 SURE_PER_STRAY = 4
 """Numbers that show the scale which it takes to explain one off it as a slip."""
@@ -28,7 +28,7 @@ class _Column:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the numbers off the scale are more than slips; one alone misleads about none."""
+        """True if the numbers off the scale are more than slips; one alone misleads about none."""
         n_others = self.n_within + self.n_sure
         return self.n_off > int(n_others == 0) and self.n_sure < SURE_PER_STRAY * self.n_off
 

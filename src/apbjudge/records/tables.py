@@ -221,7 +221,7 @@ def _lines(path: Path) -> Iterator[_Line]:
 
 
 def _skip_rest(raw: bytes, file: IO[bytes]) -> bool:
-    """Whether a line of the greatest length is complete; if not, the rest is read over."""
+    """True if a line of the greatest length is complete; if not, the rest is read over."""
     complete = raw.endswith(b"\n")
     while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
         pass

@@ -102,7 +102,7 @@ class Toolset(Record):
 
     @cached_property
     def has_costs(self) -> bool:
-        """Whether every tool states a cost (an efficiency tool bank)."""
+        """True if every tool states a cost (an efficiency tool bank)."""
         return bool(self.tools) and all(tool.cost is not None for tool in self.tools)
 
 
@@ -187,7 +187,7 @@ def read_tools(value: object, field: str) -> tuple[Tool, ...]:
 
 
 def _entry(value: object, field: str) -> tuple[Tool, ...]:
-    """What one entry of a list defines."""
+    """The tools that one entry of a list defines."""
     value = parsed(value)
     if isinstance(value, str):
         if not _NAME.fullmatch(value):
@@ -209,10 +209,10 @@ _NAME = re.compile(r"[^\s(){}\[\],;=\"'`]*[^\s(){}\[\],;=\"'`:.!?]")
 
 def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
     """The tools under ``tools`` and the like; None where the object is no such wrapper."""
-    held = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
+    wrapped = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
     is_tool = any(spec.get(key) is not None for key in _PARAMETER_KEYS) and _names_of(spec)
-    keys = [key for key, value in held.items() if isinstance(value, list) or _is_mapping(value)]
-    if held and not keys and not any(spec.values()):
+    keys = [key for key, value in wrapped.items() if isinstance(value, list) or _is_mapping(value)]
+    if wrapped and not keys and not any(spec.values()):
         raise RowError(field, "a list of tool definitions, or definitions by name", spec)
     if is_tool or not keys:
         return None
@@ -220,11 +220,11 @@ def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
         if name not in (*keys, *_NO_TOOLS) and _takes_parameters(as_object(value) or {}):
             expected = f"either {keys[0]!r} or definitions by name, not both"
             raise RowError(f"{field}.{name[:80]}", expected, value)
-    return tuple(tool for key in keys for tool in read_tools(held[key], f"{field}.{key}"))
+    return tuple(tool for key in keys for tool in read_tools(wrapped[key], f"{field}.{key}"))
 
 
 def _is_mapping(value: object) -> bool:
-    """Whether this maps names to definitions, also where a tool is called like a field of one."""
+    """True for a mapping of names to definitions, even if a tool is called like a field of one."""
     spec = as_object(value)
     if not spec or (len(spec) == 1 and (inner := _inner(spec)) and _names_of(inner)):
         return False
@@ -232,7 +232,7 @@ def _is_mapping(value: object) -> bool:
 
 
 def _describes(value: object) -> bool:
-    """Whether this is the definition of one tool, apart from the name perhaps."""
+    """True for the definition of one tool, apart from the name perhaps."""
     spec = as_object(parsed(value))
     return (spec is not None and is_schema(spec)) or (_has_fields(spec) and not _is_mapping(spec))
 
@@ -242,7 +242,7 @@ def _takes_parameters(spec: dict[str, Any]) -> bool:
 
 
 def _has_fields(value: object) -> bool:
-    """Whether this has fields that definitions have and JSON Schemas don't."""
+    """True if a value has fields that definitions have and JSON Schemas don't."""
     spec = as_object(parsed(value))
     if spec is None:
         return False
@@ -256,7 +256,7 @@ def _has_fields(value: object) -> bool:
 
 
 def _is_definition(spec: dict[str, Any], field: str) -> bool:
-    """Whether an object is one definition and no mapping from names to them.
+    """True if an object is one definition and no mapping from names to them.
 
     Raises:
         RowError: If it may be either.
@@ -306,7 +306,7 @@ def _mapped(name: str, value: object, field: str) -> Tool:
 
 
 def _is_parameter(value: object) -> bool:
-    """Whether an object describes a parameter, and can't be a tool of a group."""
+    """True if an object describes a parameter, and can't be a tool of a group."""
     spec = as_object(value) or {}
     kind = spec.get("type")
     return isinstance(kind, str) and kind != "function" and not is_schema(spec)

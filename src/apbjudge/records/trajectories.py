@@ -27,7 +27,7 @@ Id = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTool:
+class RetrievedTool:
     """A tool that a retrieval returned, by its typed interface."""
 
     name: str
@@ -39,7 +39,7 @@ class FoundTool:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What the environment says of a search for tools (PlanBench-XL, arXiv:2606.22388).
+    """The environment's record of a search for tools (PlanBench-XL, arXiv:2606.22388).
 
     Attributes:
         by_inputs: Whether the request names inputs.
@@ -53,12 +53,12 @@ class Retrieval:
     by_output: bool = False
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    tools: tuple[FoundTool, ...] | None = None
+    tools: tuple[RetrievedTool, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What the environment says of a tool call (PlanBench-XL).
+    """The environment's record of a tool call (PlanBench-XL).
 
     Attributes:
         was_executed: Whether the call passed all checks.
@@ -115,7 +115,7 @@ class TrajectoryStep:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run ended, as its environment or a second file says; never guessed from text.
+    """The end of the run, as its environment or a second file says; never guessed from text.
 
     Attributes:
         reward: As stated, None where only success is.
@@ -127,7 +127,7 @@ class Outcome:
 
     @property
     def is_success(self) -> bool | None:
-        """Whether the run succeeded; None where that is not known, as of a reward off 0 to 1."""
+        """True if the run succeeded; None where that is not known, as of a reward off 0 to 1."""
         if self.success is not None or self.reward is None or abs(self.reward - 0.5) > 0.5 + 1e-6:
             return self.success
         return abs(self.reward - 1) < 1e-6
@@ -135,7 +135,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where a trajectory was read: ``line`` is 1-based, or counts the entries of a JSON list."""
+    """The place of a trajectory: ``line`` is 1-based, or counts the entries of a JSON list."""
 
     format: str
     version: str = ""
@@ -161,7 +161,7 @@ class Trajectory:
         termination: Why it ended, in the log's own word; empty without.
         infrastructure_error: What broke that was not the tested model's; empty otherwise.
         outcome: None where the log states none.
-        scores: What the log states of the run beside its outcome, by name: numbers, truth values,
+        scores: What the log states of the run besides its outcome, by name: numbers, truth values,
             or the words of a scale.
         task: What the log says of the task that no message does, as it says it: instructions of a
             simulated user, expected calls. The agent has not seen it, and no judge is shown it.
@@ -212,10 +212,10 @@ REMARKS: Mapping[str, str] = {
     "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
 }
-"""What readers report, and what became of it."""
+"""Remarks of readers, each with what became of the content."""
 
 LOSSES = ("unread content", "unread calls", "unread results")
-"""Those remarks of a run of which there is an account for the whole log."""
+"""Remarks that have an account for the whole log."""
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -226,15 +226,15 @@ def _adapter() -> TypeAdapter[Trajectory]:
     return TypeAdapter(Trajectory)
 
 
-def trajectory_row(trajectory: Trajectory, *, is_whole: bool = False) -> dict[str, Any]:
-    """The trajectory as a row of our own format; unless it is to be whole, without defaults.
+def trajectory_row(trajectory: Trajectory, *, with_defaults: bool = False) -> dict[str, Any]:
+    """The trajectory as a row of our own format, without defaults unless they are wanted.
 
     Raises:
         ValueError: If a value is nested too deeply to be written.
     """
     adapter = _adapter()
     row = adapter.dump_python(
-        trajectory, mode="json", exclude_defaults=not is_whole, warnings="error"
+        trajectory, mode="json", exclude_defaults=not with_defaults, warnings="error"
     )
     return {"format": FORMAT, **row}
 

@@ -264,7 +264,7 @@ class Row:
         return tuple(_file(file, f"files[{i}]") for i, file in enumerate(listed))
 
     def condition(self, form: Form) -> Condition:
-        """What the case changed; raises RowError on a value out of its range."""
+        """The changes of the case; raises RowError on a value out of its range."""
         horizon = self.values.get("prediction_horizon")
         if form == "plan":
             horizon = None
@@ -303,7 +303,7 @@ class Row:
         return Reference(form=form, plan=plan, value=tuple(self.objects(listed, name)))
 
     def construction(self) -> Construction | None:
-        """How the case was built; None where the row does not say."""
+        """The construction of the case; None where the row does not state it."""
         value = self.structured("construction")
         if _is_empty(value):
             return None
@@ -330,7 +330,7 @@ class Row:
 
 
 def _is_empty(value: object) -> bool:
-    """Whether a field says nothing: null, empty text, an empty list or object; 0 is not empty."""
+    """True if a field says nothing: null, empty text, an empty list or object; 0 is not empty."""
     return value is None or value in ("", [], {})
 
 

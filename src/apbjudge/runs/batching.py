@@ -441,7 +441,7 @@ def batch_writer(
 
 def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
     """Puts a reply that is worth keeping into the cache."""
-    if (reply := answer.kept) is None:
+    if (reply := answer.cacheable) is None:
         return False
     cache.put(cache_key(answer.key, form), dump_completion(reply))
     return True

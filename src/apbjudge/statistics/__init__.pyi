@@ -11,7 +11,7 @@ from .analyses import Diversity as Diversity
 from .analyses import SelfEvaluation as SelfEvaluation
 from .analyses import diversity as diversity
 from .analyses import self_evaluation as self_evaluation
-from .best import Contender as Contender
+from .best import RowValues as RowValues
 from .best import best_set as best_set
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import ratio as ratio

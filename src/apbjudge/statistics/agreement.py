@@ -133,10 +133,6 @@ def _checked(weights: Array | None, k: int) -> Array:
     return agreement
 
 
-def _mean(counts: Array, totals: Array, weights: Array) -> Array:
-    return np.einsum("...ij,ij->...", counts, weights) / totals
-
-
 def _margins(counts: Array, totals: Array) -> tuple[Array, Array]:
     """Shares of the categories by the first and by the second rater, each (..., K)."""
     rows, columns = np.einsum("...ij->...i", counts), np.einsum("...ij->...j", counts)
@@ -153,7 +149,8 @@ def _chance_corrected(
     counts, totals = _counts_and_totals(tables)
     penalty = 1 - _checked(weights, counts.shape[-1])
     rows, columns = _margins(counts, totals)
-    return 1 - _ratio(_mean(counts, totals, penalty), expected(rows, columns, penalty))
+    observed = np.einsum("...ij,ij->...", counts, penalty) / totals
+    return 1 - _ratio(observed, expected(rows, columns, penalty))
 
 
 def _ratio(above: Array, below: Array) -> Array:
@@ -161,7 +158,7 @@ def _ratio(above: Array, below: Array) -> Array:
 
 
 def coincidences(codes: Ids, k: int) -> Array:
-    """What each item adds to the coincidence matrix.
+    """Contribution of each item to the coincidence matrix.
 
     An item with m >= 2 ratings adds each ordered pair of them with the weight 1 / (m - 1)
     (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section C).

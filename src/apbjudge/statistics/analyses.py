@@ -28,7 +28,7 @@ class PlanGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diversity:
-    """Whether a judge accepts correct plans that differ from the reference (Table 8).
+    """Bias of a judge against correct plans that differ from the reference (Table 8).
 
     Attributes:
         different: Plans whose tool chain is not the reference's.
@@ -110,7 +110,7 @@ class Favour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfEvaluation:
-    """Whether a judge favours some tested models, itself first of all (Table 9).
+    """Bias of a judge for some tested models, itself first of all (Table 9).
 
     Attributes:
         models: One entry per tested model.

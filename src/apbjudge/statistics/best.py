@@ -1,4 +1,4 @@
-"""Which rows of a table may be the best: a set that holds the truly best one."""
+"""Rows of a table that may be the best: a set that holds the truly best one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAR = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class RowValues:
     """One row's values, shape (n,), no NaN; the item and case (what is independent) of each."""
 
     values: Array
@@ -32,7 +32,7 @@ class Contender:
 
 
 def best_set(
-    rows: Sequence[Contender],
+    rows: Sequence[RowValues],
     *,
     better: Literal["higher", "lower"],
     bounds: Bounds | None = (0.0, 1.0),
@@ -78,7 +78,7 @@ def best_set(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """A contender in the order of its items, with items and cases numbered from 0 over all rows.
+    """A row in the order of its items, with items and cases numbered from 0 over all rows.
 
     ``once``: whether no item stands twice; ``spread``, shape (n_cases of all rows,): what each
     case adds to the error of the mean.
@@ -93,7 +93,7 @@ class _Side:
     n_cases: int
 
 
-def _sides(rows: Sequence[Contender]) -> list[_Side]:
+def _sides(rows: Sequence[RowValues]) -> list[_Side]:
     if not rows:
         return []
     ends = np.cumsum([len(row.values) for row in rows])[:-1]
@@ -123,25 +123,25 @@ def _sides(rows: Sequence[Contender]) -> list[_Side]:
 
 
 def _is_better(
-    one: _Side,
-    other: _Side,
+    first: _Side,
+    second: _Side,
     better: Literal["higher", "lower"],
     bounds: Bounds | None,
     level: float,
 ) -> bool:
-    """Whether one is shown to be better than the other."""
-    fewest = min(one.n_cases, other.n_cases)
+    """True if the first is shown to be better than the second."""
+    fewest = min(first.n_cases, second.n_cases)
     if fewest < _TOO_FEW:
         return False
     # A difference that no test would find, at a hundredth of a test's price: both tests have at
     # least about the case-robust error and the normal quantile; with 0.6 of them few pairs of
     # equally good rows are left to be tested. Where it errs, a row stays in.
-    apart = one.spread - other.spread
+    apart = first.spread - second.spread
     least = 0.6 * NormalDist().inv_cdf(0.5 + level / 2) * sqrt(float(apart @ apart))
-    rounding = _ROUNDING * max(abs(one.mean), abs(other.mean))
-    if abs(one.mean - other.mean) <= max(rounding, least):
+    rounding = _ROUNDING * max(abs(first.mean), abs(second.mean))
+    if abs(first.mean - second.mean) <= max(rounding, least):
         return False
-    more, less = (one, other) if better == "higher" else (other, one)
+    more, less = (first, second) if better == "higher" else (second, first)
     if more.once and less.once and np.array_equal(more.items, less.items):
         low = _low_of_pairs(more, less, bounds, level)
     elif fewest >= _TOO_FEW_APART:

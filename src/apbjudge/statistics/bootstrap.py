@@ -28,7 +28,7 @@ Measure = Callable[[Array], Array]
 N_CASE_RESAMPLES = 4000
 UNDEFINED_ALLOWED = 0.05
 UNCHANGED = "it is the same whichever items are left out"
-_HELD = {
+_COVERAGE = {
     "percentile": "5 21 95, 10 40 97, 15 52 94, 30 74 96, 60 90 98, 100 93 98",
     "bca": "5 21 95, 10 38 97, 15 49 97, 30 74 99, 60 90 99, 100 92 98",
 }
@@ -38,12 +38,12 @@ _IN_CACHE = 100_000
 _CHEAPER = 8  # an index costs about an eighth of a binomial draw
 
 
-def held(method: str, n_cases: int) -> str:
-    """What ``benchmarks/coverage_bootstrap.py`` measured of intervals from about so many cases.
+def coverage_note(method: str, n_cases: int) -> str:
+    """Coverage of intervals from about so many cases, by ``benchmarks/coverage_bootstrap.py``.
 
     Empty with more than 200 cases, where they hold the true value as often as they claim.
     """
-    measured = [part.split() for part in _HELD[method].split(", ")]
+    measured = [part.split() for part in _COVERAGE[method].split(", ")]
     n, least, most = min(measured, key=lambda of: abs(np.log(int(of[0]) / max(n_cases, 1))))
     share = f"with {n}, {least} to {most} of 100 simulated 95 % intervals held the true value"
     return "" if n_cases > 200 else f"fewest cases: {n_cases}; {share} (docs/coverage.md)"
@@ -237,7 +237,7 @@ def point(
 def point_of(
     strata: Sequence[Kinds], measure: Measure, n_items: int, level: float
 ) -> tuple[Estimate, bool]:
-    """The same of the units of strata."""
+    """``point`` for the units of strata."""
     n_units = sum(kinds.n_units for kinds in strata)
     return point(observed(strata), measure, n_items=n_items, n_units=n_units, level=level)
 

@@ -15,7 +15,7 @@ SEED = 20_260_101
 
 
 class IntervalConfig(Config):
-    """How intervals are made."""
+    """Settings of intervals."""
 
     interval_options: ClassVar[str] = "interval n_resamples bootstrap_seed"
 
@@ -33,7 +33,7 @@ class IntervalConfig(Config):
 
     @property
     def settings(self) -> IntervalSettings:
-        """How intervals are computed, at the configuration's confidence level."""
+        """Settings of intervals, at the configuration's confidence level."""
         from .estimates import CONFIDENCE_LEVEL
         from .sample import IntervalSettings
 

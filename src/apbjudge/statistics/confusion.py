@@ -133,7 +133,7 @@ def confusion(counts: Array, names: tuple[str, ...]) -> Confusion | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nominal:
-    """How far a judge names the classes that humans name.
+    """Agreement of a judge with humans on classes.
 
     Attributes:
         scored: Share of the labelled items for which the judge named a class.
@@ -189,7 +189,7 @@ def nominal(
         return CodedItems(np.where(human >= 0, row * k + human, n_cells), n_cells, sample)
 
     items, usable = items_with(k), np.repeat([1.0, 0.0], [k * k, k])
-    every, below = np.ones(k * (k + 1)), np.ones(k * (k + 1))
+    ones, below = np.ones(k * (k + 1)), np.ones(k * (k + 1))
     counted = items
     if unscored == "exclude":
         counted, below = items.only(usable), usable
@@ -198,7 +198,7 @@ def nominal(
     # Jeffreys' two items, spread evenly; none of a class that never occurs, which no macro
     # average counts
     third = unscored == "wrong" and bool((items.counts * (1 - usable)).any())
-    prior = 2 * every / every.sum() if third else 2 * usable / usable.sum()
+    prior = 2 * ones / ones.sum() if third else 2 * usable / usable.sum()
     diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
     metrics = [AGREEMENT.of(counted.ratio(diagonal, below, settings))]
     for kind in MACRO:
@@ -218,7 +218,7 @@ def nominal(
         measure = square(coefficient, k, unscored=third)
         metrics.append(kind.of(counted.measure(measure, settings, prior=prior)))
     return Nominal(
-        scored=items.ratio(usable, every, settings),
+        scored=items.ratio(usable, ones, settings),
         measures=by_name(metrics),
         table=confusion(items.counts, names),
     )

@@ -26,7 +26,7 @@ from .sample import Sample, ratio_moments
 
 POWER = 0.8
 Correction = Literal["holm", "bh", "by"]
-"""How p-values are adjusted; see ``adjust``."""
+"""Adjustment of p-values; see ``adjust``."""
 
 
 def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[float | None]:
@@ -82,7 +82,7 @@ class McNemar:
 
 
 def mcnemar(b: int, c: int) -> McNemar:
-    """Whether two rates differ, from the independent items on which the two disagree.
+    """Tests that two rates differ, from the independent items on which the two disagree.
 
     Source: Fagerland, Lydersen & Laake 2013 (doi:10.1186/1471-2288-13-91).
 
@@ -315,23 +315,23 @@ def part_difference(
             return paired_test(values[part], here, bounds=bounds, level=level).estimate
         return bounded(values[part], here, bounds=bounds, level=level)
 
-    one, other = interval(first), interval(second)
-    if one.value is None or other.value is None:
+    left, right = interval(first), interval(second)
+    if left.value is None or right.value is None:
         return Contrast(estimate=nothing(level, note="one side has no items"))
     rows = first | second
-    here, n_items = sample.take(rows), one.n_items + other.n_items
+    here, n_items = sample.take(rows), left.n_items + right.n_items
     n_units = len(here.units(int(np.count_nonzero(rows)))[1])
     estimate = Estimate(
-        value=one.value - other.value,
+        value=left.value - right.value,
         level=level,
         n_items=n_items,
         n_clusters=n_units,
         note=cluster_note(n_items, n_units),
     )
-    if one.low is None or other.low is None:
-        note = f"one side has no interval: {(one if one.low is None else other).note}"
+    if left.low is None or right.low is None:
+        note = f"one side has no interval: {(left if left.low is None else right).note}"
         return Contrast(estimate=replace(estimate, note=note))
-    contrast = _mover(estimate, one, other, _correlation(values[rows], first[rows], here))
+    contrast = _mover(estimate, left, right, _correlation(values[rows], first[rows], here))
     columns = np.stack([values * first, first, values * second, second], axis=1)[rows]
     return replace(
         contrast, estimate=resampled(contrast.estimate, columns, here, difference_of_ratios)
@@ -339,7 +339,7 @@ def part_difference(
 
 
 def _correlation(values: Array, first: Ids, sample: Sample) -> float:
-    """Of the means of two parts, by what each unit adds to them; 0 where one shows no spread."""
+    """Correlation of the means of two parts, by each unit's share; 0 where one shows no spread."""
     weights = np.ones(len(values)) if sample.weights is None else sample.weights
     unit, strata = sample.units(len(values))
     sums: list[Array] = []
@@ -356,12 +356,12 @@ def _correlation(values: Array, first: Ids, sample: Sample) -> float:
 def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: float) -> Contrast:
     """The interval of a difference from two that have one."""
 
-    def across(one: float, other: float) -> float:
-        return sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+    def across(a: float, b: float) -> float:
+        return sqrt(max(0.0, a * a - 2 * correlation * a * b + b * b))
 
-    one, other = _reach(first), _reach(second)
+    a, b = _reach(first), _reach(second)
     value = estimate.value or 0.0
-    low, high = value - across(one[0], other[1]), value + across(one[1], other[0])
+    low, high = value - across(a[0], b[1]), value + across(a[1], b[0])
     error = (high - low) / 2 / NormalDist().inv_cdf(0.5 + estimate.level / 2)
     return Contrast(
         estimate=replace(estimate, low=low, high=high, method="mover"),
@@ -370,7 +370,7 @@ def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: f
 
 
 def _reach(estimate: Estimate) -> tuple[float, float]:
-    """How far the interval reaches down and up from its value; of rates, Wilson's own."""
+    """Distances from the value down and up to the ends of its interval; of rates, Wilson's own."""
     value, low, high = estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0
     if estimate.method == "wilson-modified":
         n = estimate.n_items

@@ -152,7 +152,7 @@ def _placements(above: Array, below: Array) -> tuple[float, Array, Array]:
 
 
 def _shares_below(values: Array, others: Array) -> Array:
-    """Which share of the others each value is above; ties count half."""
+    """Share of the others that each value is above; ties count half."""
     others = np.sort(others)
     lower: Ids = np.searchsorted(others, values, side="left")
     not_higher: Ids = np.searchsorted(others, values, side="right")
@@ -200,7 +200,7 @@ def slope_within(
     positions: Array | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
-    """How much the rate of wrong choices rises with the score, between choices of one plan.
+    """Rise of the rate of wrong choices with the score, between choices of one plan.
 
     A linear probability model with an effect of each plan; its variance is robust to whatever is
     alike within plans (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13), its t has the effective
@@ -308,14 +308,14 @@ def binned(
     if len(edges) == 1:
         edges = np.repeat(edges, 2)
     of = np.searchsorted(edges[1:-1], values, side="right")
-    found: list[Bin] = []
+    result: list[Bin] = []
     for i, (low, high) in enumerate(pairwise(edges.tolist())):
         rows = of == i
         sample = Sample(clusters=None if clusters is None else clusters[rows])
         some = is_wrong[rows]
         rate = share_of(some, sample, level=level)
-        found.append(Bin(low, high, len(some), int(some.sum()), rate))
-    return tuple(found)
+        result.append(Bin(low, high, len(some), int(some.sum()), rate))
+    return tuple(result)
 
 
 # Where the first wrong choice is ------------------------------------------------------------------
@@ -323,7 +323,7 @@ def binned(
 
 @dataclass(frozen=True, slots=True)
 class FirstWrong:
-    """At which place of a search the first wrong choice of a plan comes, 1 for the first.
+    """Place of a search at which the first wrong choice of a plan comes, 1 for the first.
 
     Attributes:
         by_score: Mean over plans in the order of falling scores; ties have their mean place.
@@ -347,7 +347,7 @@ def first_wrong(
     clusters: Ids | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> FirstWrong:
-    """How early a search by score comes to the first wrong choice of a plan.
+    """Position of the first wrong choice of a plan in a search by score.
 
     Args:
         scores: Shape (n,).
@@ -362,7 +362,7 @@ def first_wrong(
         Means over the plans that have a wrong choice.
     """
     values, wrong = np.asarray(scores, float), np.asarray(wrong, dtype=bool)
-    found: list[tuple[float, float, float]] = []
+    by_plan: list[tuple[float, float, float]] = []
     of: list[Any] = []
     for rows in _groups(plans):
         if not wrong[rows].any():
@@ -372,10 +372,10 @@ def first_wrong(
         earlier = float((own > own[first]).sum())
         ties = float((own == own[first]).sum())
         position = float((place < place[first]).sum()) + 1
-        found.append((earlier + (ties + 1) / 2, position, (len(rows) + 1) / 2))
+        by_plan.append((earlier + (ties + 1) / 2, position, (len(rows) + 1) / 2))
         of.append(None if clusters is None else clusters[rows[0]])
     sample = Sample(clusters=None if clusters is None else np.array(of))
-    columns = np.array(found).reshape(-1, 3)
+    columns = np.array(by_plan).reshape(-1, 3)
 
     def mean(ranks: Array) -> Estimate:
         if not len(ranks):

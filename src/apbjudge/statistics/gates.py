@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from .metric import Metric, MetricKind
 
 At = Literal["point", "low"]
-"""Where a condition is checked: at the value, or at the end of its interval that is harder."""
+"""Place where a condition is checked: the value, or the end of its interval that is harder."""
 Outcome = Literal["passed", "failed", "missing"]
 Group = Mapping[str, str | None]
-"""What a figure is of, by field: protocol, tested model, judge, a field of a breakdown."""
+"""Group of a figure, by field: protocol, tested model, judge, a field of a breakdown."""
 
 _CONDITION = re.compile(
     r"(?P<left>.*\S)\s*(?P<sign>>=|<=|(?<![<>=])={1,2})\s*(?P<limit>[-+]?[\d.]+(e-?\d+)?)\s*(?P<percent>%?)",
@@ -66,7 +66,7 @@ class GateResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it holds."""
+        """True if the condition holds."""
         return self.outcome == "passed"
 
     @property
@@ -147,7 +147,8 @@ def _checked(
             condition=text, at=at, group={}, estimate=None, outcome="missing", reason="no rows"
         )
         return
-    about = [part for part in of if not condition.only or _is_of(condition.only, part[0])]
+    only = condition.only.casefold()
+    about = [part for part in of if not only or only in map(str.casefold, _words(part[0]))]
     if not about:
         known = dict.fromkeys(word for group, _ in of for word in _words(group))
         raise OptionError(
@@ -210,9 +211,9 @@ def check_metric(
         outcome, reason = "passed" if holds else "failed", ""
         weak = estimate.bound == ("upper" if at_least else "lower")
         if estimate.bound and weak == holds:
-            said = "not refuted" if holds else "not shown"
+            verdict = "not refuted" if holds else "not shown"
             article = "an" if estimate.bound == "upper" else "a"
-            reason = f"{said}: {article} {estimate.bound} bound"
+            reason = f"{verdict}: {article} {estimate.bound} bound"
         elif at == "point" and estimate.low is not None and estimate.high is not None:
             is_within = estimate.low < condition.limit < estimate.high
             reason = "not clear: the limit is within the interval" if is_within else ""
@@ -252,10 +253,6 @@ def _resolve(measure: str, estimates: Mapping[str, Metric]) -> str:
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name).casefold().strip()
-
-
-def _is_of(only: str, group: Group) -> bool:
-    return only.casefold() in {word.casefold() for word in _words(group)}
 
 
 def _words(group: Group) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""What metrics mean: of tested models, of judges against humans, of raters against each other."""
+"""Meanings of metrics: of tested models, of judges against humans, of raters against each other."""
 
 from __future__ import annotations
 
-from .metric import RATE, SIGNED, MetricKind, either, good
+from .metric import RATE, SIGNED, MetricKind, good, neutral
 
 CR = good("CR", "share correct")
 GRADE = MetricKind("Grade", "grade", "higher", RATE, "mean grade, 0 to 1")
@@ -18,8 +18,8 @@ PRECISION = good("precision", "human-correct of judge-correct", "Precision")
 RECALL = good("recall", "judge-correct of human-correct", "Recall")
 F1 = MetricKind("F1", "grade", "higher", RATE, "of precision and recall, 0 to 1")
 SPECIFICITY = good("specificity")
-JUDGE_CR = either("judge CR", "correct, says the judge", "Judge")
-HUMAN_CR = either("human CR", "correct, say humans", "Human")
+JUDGE_CR = neutral("judge CR", "correct, says the judge", "Judge")
+HUMAN_CR = neutral("human CR", "correct, say humans", "Human")
 CR_BIAS = MetricKind("CR bias", "points", None, SIGNED, "judge less human", "Bias")
 PABAK, KAPPA, PHI, AC1 = map(_coefficient, ("PABAK", "kappa", "phi", "AC1"))
 ALPHA = MetricKind("alpha", "grade", "higher")

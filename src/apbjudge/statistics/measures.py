@@ -69,7 +69,7 @@ from .sample import BY_FORMULA, IntervalSettings, Sample
 
 E = TypeVar("E", bound=Estimate)
 Policy = Literal["exclude", "wrong", "bounds"]
-"""What unscored items count as; see ``calibrate``."""
+"""Treatment of unscored items; see ``calibrate``."""
 PAPER = (AGREEMENT, PRECISION, RECALL, F1, GRADE_MAE, ERR_TYPE)
 """The measures of APB Table 7, in its order."""
 _NONE_COMPARED = "no item with a verdict and a human label"
@@ -83,7 +83,7 @@ of them take minutes and gigabytes; the jackknife stands in."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """How far a judge agrees with humans on the same items.
+    """Agreement of a judge with humans on the same items.
 
     Attributes:
         n_items: Items with a human label of any kind.
@@ -279,7 +279,7 @@ class _Comparison:
         measures = {
             **self.paper(),
             **self.rates(self.correct, _OF_CORRECT),
-            **self.grade_means(),
+            **self.mean_grades(),
             **by_name([self._error_type(ERR_TYPE_ALL)]),
             **self._coefficients(self.correct),
             **self.rates(self.correct, [_PABAK]),
@@ -327,7 +327,7 @@ class _Comparison:
     def _width(self) -> float:
         return float(self.levels[-1] - self.levels[0])
 
-    def grade_means(self) -> Metrics:
+    def mean_grades(self) -> Metrics:
         """Signed bias and both mean grades, over what both graded."""
         values, k = np.asarray(self.levels), len(self.levels)
         scored, ends = np.repeat([1.0, 0.0], [k * k, k]), (float(values[0]), float(values[-1]))
@@ -418,7 +418,7 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
     "grade MAE": ("best", "worst"),
     "judge rate": ("highest", "lowest"),
 }
-"""How unscored items are filled for the least and the greatest value; else worst and best."""
+"""Fills of unscored items for the least and the greatest value; else worst and best."""
 
 
 def _within_bounds(comparison: _Comparison) -> Calibration:
@@ -445,13 +445,13 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
         end = with_filling(how)
         ends[how] = replace(
             bare,
-            measures={**end.rates(end.correct, [_JUDGE]), **end.grade_means()},
+            measures={**end.rates(end.correct, [_JUDGE]), **end.mean_grades()},
             codes={code: end.rates(of, [_CODE_RATE]) for code, of in end.codes.items()},
         )
 
     def between(name: str, of: Callable[[Calibration], Metrics]) -> Metric:
         low, high = _EXTREMES.get(name, ("worst", "best"))
-        return either_way(of(ends[low])[name], of(ends[high])[name])
+        return joined_bounds(of(ends[low])[name], of(ends[high])[name])
 
     worst = ends["worst"]
     return replace(
@@ -465,8 +465,8 @@ def _within_bounds(comparison: _Comparison) -> Calibration:
     )
 
 
-def either_way(low: E, high: E) -> E:
-    """What holds whatever unscored items are: from the low end of the one to the high of the other.
+def joined_bounds(low: E, high: E) -> E:
+    """Joins two estimates: the interval goes from the low end of one to the high end of the other.
 
     Args:
         low: The figure if all of them were wrong.

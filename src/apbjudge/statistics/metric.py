@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollars", "count", "p"]
-"""How a number is written.
+"""Notation of a number.
 
 ``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
 ``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
@@ -29,7 +29,7 @@ SIGNED: Bounds = (-1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric means, whatever its value.
+    """Meaning of a metric, whatever its value.
 
     Attributes:
         name: In summaries, gates, JSON and frames.
@@ -57,12 +57,12 @@ class MetricKind:
         return Metric(kind=self, **values_of(estimate))
 
     def renamed(self, name: str, **changes: Any) -> MetricKind:
-        """The same under another name, without its title; perhaps with other fields."""
+        """A copy under another name, without its title; perhaps with other fields."""
         return replace(self, **{"name": name, "title": "", **changes})
 
 
 def kinds_among(values: Iterable[object]) -> dict[str, MetricKind]:
-    """Those of some values, such as a module's names, that are kinds of metrics, by name."""
+    """The kinds of metrics among some values, such as a module's names, by name."""
     return {each.name: each for each in values if isinstance(each, MetricKind)}
 
 
@@ -76,7 +76,7 @@ def bad(name: str, meaning: str = "", title: str = "") -> MetricKind:
     return MetricKind(name, "percent", "lower", RATE, meaning, title)
 
 
-def either(name: str, meaning: str = "", title: str = "") -> MetricKind:
+def neutral(name: str, meaning: str = "", title: str = "") -> MetricKind:
     """The share of something that is neither better nor worse."""
     return MetricKind(name, "percent", None, RATE, meaning, title)
 
@@ -93,7 +93,7 @@ class Metric(Estimate):
         return self.kind.name
 
     def renamed(self, name: str, **changes: Any) -> Metric:
-        """The same under another name, perhaps with other fields of its kind."""
+        """A copy under another name, perhaps with other fields of its kind."""
         return replace(self, kind=self.kind.renamed(name, **changes))
 
 

@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """How many items two runs found correct: both, one alone, or neither.
+    """Numbers of items that two runs found correct: both, one alone, or neither.
 
     ``test``: McNemar's; None where items share clusters or have weights, which it ignores.
     """
@@ -146,10 +146,10 @@ def compare_means(
 def _rate_difference(
     kind: MetricKind, pair: Sequence[Ids], rows: Ids, sample: Sample, level: float
 ) -> Difference:
-    """Of two columns of 0 and 1."""
+    """The difference of two columns of 0 and 1."""
     mean = _mean_difference(kind, pair, rows, sample, level)
-    one, other = (share_of(of[rows] == 1, sample.take(rows), level=level) for of in pair)
-    return replace(mean, first=one, second=other)
+    first, second = (share_of(of[rows] == 1, sample.take(rows), level=level) for of in pair)
+    return replace(mean, first=first, second=second)
 
 
 def _mean_difference(
@@ -195,34 +195,34 @@ def compare_ratios(
     rows: Ids = ~np.isnan(columns.sum(axis=0))
     above, below, other_above, other_below = columns[:, rows]
     sample = (sample or Sample()).take(rows)
-    one = ratio_of_sums(above, below, sample, bounds=bounds, level=level)
-    other = ratio_of_sums(other_above, other_below, sample, bounds=bounds, level=level)
+    left = ratio_of_sums(above, below, sample, bounds=bounds, level=level)
+    right = ratio_of_sums(other_above, other_below, sample, bounds=bounds, level=level)
     n_items, p_value, detectable = int(rows.sum()), None, None
     estimate = nothing(level, n_items=n_items)
-    if one.value is not None and other.value is not None:
-        parts = (above - one.value * below) / below.sum()
-        parts -= (other_above - other.value * other_below) / other_below.sum()
-        found = spread(parts, sample)
+    if left.value is not None and right.value is not None:
+        parts = (above - left.value * below) / below.sum()
+        parts -= (other_above - right.value * other_below) / other_below.sum()
+        result = spread(parts, sample)
         estimate = replace(
             estimate,
-            value=one.value - other.value,
-            n_clusters=found.n_clusters,
-            note=cluster_note(n_items, found.n_clusters),
+            value=left.value - right.value,
+            n_clusters=result.n_clusters,
+            note=cluster_note(n_items, result.n_clusters),
         )
-        if found.variance > 0 and found.df > 0:
-            error = found.variance**0.5
-            half = t_quantile(0.5 + level / 2, found.effective_df) * error
-            low, high = one.value - other.value - half, one.value - other.value + half
+        if result.variance > 0 and result.df > 0:
+            error = result.variance**0.5
+            half = t_quantile(0.5 + level / 2, result.effective_df) * error
+            low, high = left.value - right.value - half, left.value - right.value + half
             estimate = replace(estimate, low=low, high=high, method="t-ratio")
-            p_value = two_sided((one.value - other.value) / error, found.effective_df)
+            p_value = two_sided((left.value - right.value) / error, result.effective_df)
             detectable = detectable_difference(error, level=level)
         else:
             estimate = replace(estimate, note="the items show no spread")
         estimate = resampled(estimate, columns[:, rows].T, sample, difference_of_ratios)
     return Difference(
         kind=kind,
-        first=one,
-        second=other,
+        first=left,
+        second=right,
         difference=estimate,
         p_value=p_value,
         detectable=detectable,
@@ -291,10 +291,10 @@ def ratio_differences(
     settings = settings if settings.is_bootstrap else adjusting
     differences: list[Difference] = []
     for kind, (above, below) in _RATIOS.items():
-        one, other = _joint_ratio(above, below, 0), _joint_ratio(above, below, 1)
+        left, right = _joint_ratio(above, below, 0), _joint_ratio(above, below, 1)
 
-        def less(tables: Array, one: Measure = one, other: Measure = other) -> Array:
-            return one(tables) - other(tables)
+        def less(tables: Array, left: Measure = left, right: Measure = right) -> Array:
+            return left(tables) - right(tables)
 
         estimate = joint.measure(less, settings, bounds=None)
         adjusted = with_halves.measure(less, adjusting, bounds=None)
@@ -314,8 +314,8 @@ def ratio_differences(
         differences.append(
             Difference(
                 kind=kind,
-                first=joint.measure(one, settings, bounds=(0.0, 1.0)),
-                second=joint.measure(other, settings, bounds=(0.0, 1.0)),
+                first=joint.measure(left, settings, bounds=(0.0, 1.0)),
+                second=joint.measure(right, settings, bounds=(0.0, 1.0)),
                 difference=estimate,
                 p_value=p_value,
                 detectable=detectable,
@@ -343,7 +343,7 @@ def _with_halves_more(joint: CodedItems) -> CodedItems:
 
 
 def _joint_ratio(above: tuple[int, ...], below: tuple[int, ...], judge: Literal[0, 1]) -> Measure:
-    """Of one of the two judges, as a function of the joint cells (first, second, human)."""
+    """The ratio of one of the two judges, by the joint cells (first, second, human)."""
     joint = np.arange(_N_JOINT)
     cell = (joint // 6 if judge == 0 else joint % 6 // 2) * 2 + joint % 2
     up, down = (np.bincount(cells, minlength=6).astype(float)[cell] for cells in (above, below))

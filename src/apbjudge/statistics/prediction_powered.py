@@ -224,7 +224,7 @@ def _with_labels(
 def _alone(
     rows: JudgedRows, own: Corrected, clusters: Sample, bounds: Bounds, level: float
 ) -> Estimate:
-    """What the labels say without the judge."""
+    """The estimate from the labels without the judge."""
     labelled = rows.labelled
     labels = rows.labels[labelled]
     estimate = _mean(labels, clusters.take(labelled), bounds, level)
@@ -270,7 +270,7 @@ class JudgedRows:
 
     @property
     def is_alike(self) -> bool:
-        """Whether all rows had the same chance of a label."""
+        """True if all rows had the same chance of a label."""
         return not self.unequal and not self.strata.any()
 
     @property
@@ -280,7 +280,7 @@ class JudgedRows:
 
     @property
     def unlabelled_share(self) -> float:
-        """What turns a slope into PPI++'s lambda; 1 for the designs that it was not made for."""
+        """Factor from a slope to PPI++'s lambda; 1 for the designs that it was not made for."""
         return 1 - float(np.mean(self.labelled)) if self.is_alike else 1.0
 
 

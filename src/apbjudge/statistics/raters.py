@@ -69,7 +69,7 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetweenRaters:
-    """How far humans agree.
+    """Agreement between humans.
 
     Attributes:
         n_items: Items with two raters or more.
@@ -129,9 +129,9 @@ def between_raters(
     def mean_over_pairs(codes: Ids, of: Callable[[Ids, Ids], Ids]) -> Estimate:
         """Over all pairs of raters of one item, items with many raters having many pairs."""
         above, below = np.zeros(len(codes)), np.zeros(len(codes))
-        for one, other in combinations(codes.T, 2):
-            both = (one >= 0) & (other >= 0)
-            above += np.where(both, of(one, other), 0.0)
+        for a, b in combinations(codes.T, 2):
+            both = (a >= 0) & (b >= 0)
+            above += np.where(both, of(a, b), 0.0)
             below += both
         estimate = share(above, below, sample, level=settings.level)
         return estimate if estimate.value is not None else nothing(settings.level, note=_ALONE)

@@ -119,7 +119,7 @@ def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | Non
 
 
 def _is_written(value: float, level: float) -> bool:
-    """Whether a number is a level, exactly or rounded or cut to two or more decimals."""
+    """True if a number is a level, exactly or rounded or cut to two or more decimals."""
     if abs(value - level) < _EXACT:
         return True
     decimals = len(repr(value).partition(".")[2])

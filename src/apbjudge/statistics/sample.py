@@ -1,4 +1,4 @@
-"""How rows were sampled, and the values and variances of ratios of sums that follow from it."""
+"""Designs of samples, and the values and variances of ratios of sums that follow from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalSettings:
-    """How intervals are made.
+    """Settings of intervals.
 
     Attributes:
         level: Confidence level, between 0 and 1.
@@ -36,7 +36,7 @@ class IntervalSettings:
 
     @property
     def is_bootstrap(self) -> bool:
-        """Whether everything is resampled."""
+        """True if everything is resampled."""
         return self.method in {"bca", "percentile"}
 
     def of(self, sample: Sample | None = None) -> Sample:
@@ -125,7 +125,7 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
 
 
 def unit_sums(columns: Array, sample: Sample) -> list[Kinds]:
-    """What units add to the weighted sums of columns, shape (n, m), by stratum; see ``tabulate``.
+    """Sums of units over the weighted columns, shape (n, m), by stratum; see ``tabulate``.
 
     Sums have 12 significant digits, so that the order of adding up leaves no trace.
     """
@@ -164,7 +164,7 @@ def plain(counts: Ids) -> list[Kinds]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Strata:
-    """What is known of strata beside which rows are of which.
+    """Facts about strata, besides the stratum of each row.
 
     Attributes:
         n_sampled: Shape (S,): rows sampled in each stratum, also those that a part of the sample
@@ -215,7 +215,7 @@ class Strata:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: units are made once
 class Sample:
-    """How n rows were sampled; ``Sample()``: each by itself, all equally likely.
+    """The design by which n rows were sampled; ``Sample()``: each by itself, all equally likely.
 
     Attributes:
         clusters: Shape (n,), any ids: rows of one cluster (a case, a query) were sampled together.
@@ -264,7 +264,7 @@ class Sample:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows are independent and equally likely."""
+        """True if rows are independent and equally likely."""
         if self.clusters is not None or self.strata is not None:
             return False
         return self.weights is None or bool(np.all(self.weights == 1))
@@ -302,7 +302,7 @@ class Sample:
         return replace(self, clusters=clusters, weights=weights, strata=strata)
 
     def units(self, n: int) -> tuple[Ids, Ids]:
-        """What is sampled as one: clusters within strata, or single rows.
+        """The units of sampling: clusters within strata, or single rows.
 
         Returns:
             Shape (n,), the unit of each row, from 0 without gaps; shape (n_units,), the stratum
@@ -323,7 +323,7 @@ class Sample:
 
 
 def _is_coded(ids: Ids) -> bool:
-    """Whether ids are whole numbers from 0 on with few gaps, which index without a search."""
+    """True if ids are whole numbers from 0 on with few gaps, which index without a search."""
     if ids.dtype != np.int64:
         return False
     return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < 4 * len(ids) + 1024)
@@ -331,7 +331,7 @@ def _is_coded(ids: Ids) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How far a sum of what rows contribute to an estimate may be off.
+    """Possible error of a sum of what rows contribute to an estimate.
 
     Attributes:
         variance: Never below that of independent rows; 0 where the rows show no spread at all.
@@ -473,18 +473,18 @@ def _within_strata(
             by_cluster = by_cluster + design.by_cluster @ slopes
         second, fourth = (np.array([(by_cluster**k).sum()]).astype(float) for k in (2, 4))
         together: _Powers = (np.array([n_units]), second, fourth)
-        if (whole := _sum_of(together)) > variance:
-            variance, own = whole, effective_df(*together)
+        if (clustered := _sum_of(together)) > variance:
+            variance, own = clustered, effective_df(*together)
     df = max(0, n_units - n_strata)
     return Spread(variance=variance, n_clusters=n_units, df=df, effective_df=own)
 
 
 _Powers = tuple[Ids, Array, Array]
-"""By stratum: its units, and sums of second and fourth powers of the distance from its mean."""
+"""Units of each stratum, and sums of second and fourth powers of the distance from its mean."""
 
 
 def _powers(contributions: Array) -> _Powers:
-    """Of one stratum."""
+    """Units and powers of one stratum."""
     n = len(contributions)
     mean = contributions.sum() / n if n > 1 else 0.0
     squares = (contributions - mean) ** 2

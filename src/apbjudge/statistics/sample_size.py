@@ -1,4 +1,4 @@
-"""How many labels are needed, and what the present number can tell apart."""
+"""Numbers of labels that are needed, and differences that the present number can tell apart."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def n_for_rate(
         raise ValueError(f"n_for_rate: expected p from 0 to 1, got {p}")
     z2, spread = _z(level) ** 2, p * (1 - p)
     root = sqrt(spread**2 + half_width**2 * (1 - 4 * spread))
-    return _whole(design_effect * (z2 * (spread + root) / (2 * half_width**2) - z2))
+    return _rounded_up(design_effect * (z2 * (spread + root) / (2 * half_width**2) - z2))
 
 
 def half_width_of_rate(p: float, n: float, *, level: float = CONFIDENCE_LEVEL) -> float:
@@ -85,13 +85,13 @@ def n_for_difference(
     if sd is not None:
         if not sd > 0:
             raise ValueError(f"sd: expected a number above 0, got {sd}")
-        return _whole(design_effect * ((z + missed) * sd / size) ** 2)
+        return _rounded_up(design_effect * ((z + missed) * sd / size) ** 2)
     if discordant is None or not 0 < discordant <= 1:
         raise ValueError(f"discordant: expected a share above 0, got {discordant}")
     if size > discordant:
         raise ValueError(f"n_for_difference: {size=} exceeds the discordant share {discordant}")
     wanted = (z * sqrt(discordant) + missed * sqrt(discordant - size**2)) / size
-    return _whole(design_effect * wanted**2)
+    return _rounded_up(design_effect * wanted**2)
 
 
 def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -> int | None:
@@ -114,7 +114,7 @@ def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -
     now = half_width_of(estimate)
     if now is None:
         return None
-    return _whole((estimate.n_items if n_now is None else n_now) * (now / half_width) ** 2)
+    return _rounded_up((estimate.n_items if n_now is None else n_now) * (now / half_width) ** 2)
 
 
 def half_width_of(estimate: Estimate) -> float | None:
@@ -134,6 +134,6 @@ def _z(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def _whole(n: float) -> int:
+def _rounded_up(n: float) -> int:
     """Rounded up, past the last digits of a sum that comes out whole."""
     return max(1, ceil(n - 1e-9 * max(1.0, n)))

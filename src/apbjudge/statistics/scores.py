@@ -34,7 +34,7 @@ MAX_CELLS = 5_000_000
 _NONE = "no item that both scored"
 
 
-def score_means(judge: Array, human: Array, sample: Sample, *, level: float) -> Metrics:
+def mean_scores(judge: Array, human: Array, sample: Sample, *, level: float) -> Metrics:
     """Mean scores and errors of a judge, over the items that both scored.
 
     Args:

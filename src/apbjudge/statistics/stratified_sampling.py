@@ -1,4 +1,4 @@
-"""Which items to label next, so that what follows from the labels holds for all items.
+"""Selection of items to label next, so that what follows from the labels holds for all items.
 
 Labels chosen by uncertainty alone say nothing of the rest. Items are sampled at random within
 strata, more of them where judge and human may well differ; the strata's sizes give each label its
@@ -41,7 +41,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What to label next, and what the labels will stand for.
+    """The items to label next, and the items that the labels will stand for.
 
     Attributes:
         rows: Shape (n,): indices of the items, in the order in which to label them; once each
@@ -133,7 +133,7 @@ def select(
 
 
 def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
-    """How many items of each stratum to label now."""
+    """The number of items of each stratum to label now."""
     least = np.maximum(np.minimum(sizes, LEAST) - done, 0)
     if least.sum() > n:
         raise OptionError(
@@ -151,7 +151,7 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
 
 
 def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
-    """One of each stratum first, then evenly spread."""
+    """Rows in the order to label them: one of each stratum first, then evenly spread."""
     if not pools:
         return np.empty(0, dtype=np.int64)
     permuted = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]

@@ -1,4 +1,4 @@
-"""How much of a spread comes from items, from prompts within them, and from repeats."""
+"""Components of a spread: from items, from prompts within them, and from repeats."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def nested_components(
 
 
 def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> Array:
-    """What each cluster adds to the sums that the components follow from, shape (n_clusters, 10).
+    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 10).
 
     Columns: values, items, prompts, the sum of values, the sums of squares within prompts, between
     prompts and around 0 between items, squared prompt sizes over item sizes, squared prompt
@@ -111,18 +111,18 @@ def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> 
     cluster = np.unique(clusters, return_inverse=True)[1]
     home = np.zeros(len(n_item), dtype=np.int64)
     home[item] = cluster
-    every = np.arange(len(n_item))
+    item_index = np.arange(len(n_item))
     columns = (
         (np.ones(len(values)), item),
-        (np.ones(len(n_item)), every),
+        (np.ones(len(n_item)), item_index),
         (np.ones(len(cell)), of_cell),
         (centred, item),
         ((centred - m_cell[prompt]) ** 2, item),
         (n_cell * (m_cell - m_item[of_cell]) ** 2, of_cell),
-        (n_item * m_item**2, every),
+        (n_item * m_item**2, item_index),
         (n_cell**2 / n_item[of_cell], of_cell),
         ((n_cell**2).astype(float), of_cell),
-        ((n_item**2).astype(float), every),
+        ((n_item**2).astype(float), item_index),
     )
     size = int(cluster.max()) + 1
     by_cluster = [np.bincount(home[of], weights, size).astype(float) for weights, of in columns]
@@ -152,7 +152,7 @@ FEW_CLUSTERS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSpread:
-    """How much repeats of one item differ, and how much items do.
+    """Spread between repeats of one item, and between items.
 
     Attributes:
         within: Standard deviation between repeats of one item, in the values' unit.
@@ -230,7 +230,7 @@ def _rooted(variance: Estimate) -> Estimate:
 
 
 def _repeat_sums(values: Array, items: Ids, clusters: Ids) -> Array:
-    """What each cluster adds to the sums that the components follow from, shape (n_clusters, 6).
+    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 6).
 
     Columns: values, items, the sum of values, the sums of squares within items and around 0
     between items, squared sizes of items. Values are taken from their mean.

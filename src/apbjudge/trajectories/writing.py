@@ -108,8 +108,8 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
         "final_metrics": totals | ({"extra": others} if others else {}),
     }
     try:
-        whole = trajectory_row(trajectory, is_whole=True)
-        stated = trajectory_row(stated_run(row, trajectory.place, is_ours=True), is_whole=True)
+        whole = trajectory_row(trajectory, with_defaults=True)
+        stated = trajectory_row(stated_run(row, trajectory.place, is_ours=True), with_defaults=True)
     except ValueError as error:
         raise RowError("steps", _WRITABLE, str(error)) from None
     del whole["place"]

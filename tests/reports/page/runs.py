@@ -8,10 +8,10 @@ from typing import Any
 from apbjudge.records.judgements import Diagnosis
 from apbjudge.records.trajectories import (
     Execution,
-    FoundTool,
     LogPlace,
     Outcome,
     Retrieval,
+    RetrievedTool,
     ToolCall,
     ToolResult,
     Trajectory,
@@ -32,9 +32,9 @@ SEARCH = TrajectoryStep(
         by_inputs=True,
         inputs=("order_id",),
         tools=(
-            FoundTool("track_order", ("order_id",), "shipment_id", "baseline"),
-            FoundTool("track_order_old", ("order_id",), "shipment_id", "noisy_misleading"),
-            FoundTool("track_parcel", ("order_id",), "parcel_id", "blocker_misleading"),
+            RetrievedTool("track_order", ("order_id",), "shipment_id", "baseline"),
+            RetrievedTool("track_order_old", ("order_id",), "shipment_id", "noisy_misleading"),
+            RetrievedTool("track_parcel", ("order_id",), "parcel_id", "blocker_misleading"),
         ),
     ),
 )

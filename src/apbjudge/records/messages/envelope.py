@@ -1,4 +1,4 @@
-"""What stands around messages: the request that holds them, and the response to it."""
+"""The envelope of messages: the request that holds them, and the response to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HOLDERS = ("request", "response", "toolConfig")
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Messages with what stands beside them.
+    """Messages with their system prompt, tools and model.
 
     Attributes:
         field: Name of the list of messages.
@@ -34,7 +34,7 @@ class Chat:
         system: Instructions beside the messages; empty without.
         tools: Definitions of the tools; None where nothing is said of them.
         model: As stated; empty without.
-        n_others: Answers beside the first, which are left out.
+        n_others: Answers besides the first, which are left out.
         read: Names of the fields that were read.
     """
 

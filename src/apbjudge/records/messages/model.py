@@ -29,7 +29,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool or the environment answered.
+    """The answer of a tool or the environment.
 
     Attributes:
         content: Text, or JSON values where the log has them.
@@ -49,7 +49,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody says in one go, with the calls made there and what answered them.
+    """One turn of a speaker, with the calls made there and the answers to them.
 
     Attributes:
         role: Who speaks; ``tool`` for results that answer no call, and for an environment.

@@ -1,4 +1,4 @@
-"""Which call a result answers."""
+"""Results joined to the calls that they answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MessageDraft:
 
     @property
     def says_something(self) -> bool:
-        """Whether there is a text, a call, or a result with content."""
+        """True if there is a text, a call, or a result with content."""
         results = (result.content for result in self.results)
         return bool(self.text or self.reasoning or self.calls or any(results))
 
@@ -84,7 +84,7 @@ class Matching:
             self._waiting[call_id] = draft
 
     def knows(self, call_id: str) -> bool:
-        """Whether a call has that id."""
+        """True if a call has that id."""
         return call_id in self._waiting or call_id in self._answered
 
     def answered(

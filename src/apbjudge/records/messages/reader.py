@@ -217,7 +217,7 @@ class _Reader:
         self._turn = draft
 
     def _more_of_agent(self, message: dict[str, Any], draft: MessageDraft) -> None:
-        """What an agent's message has beside content and calls."""
+        """Adds the parts of an agent's message besides content and calls."""
         for name in ("reasoning_content", "reasoning", "thinking"):
             if (thought := message.get(name)) is not None:
                 if isinstance(thought, str):
@@ -256,8 +256,8 @@ class _Reader:
         # Tools that the API itself runs: one item is both the call and, where kept, its result.
         call = {name: item[name] for name in item.keys() - _OF_HOSTED_RESULTS}
         call.setdefault("name", kind.removesuffix("_call"))
-        given = {name: call.pop(name) for name in call.keys() - _KNOWN_OF_CALLS}
-        call.setdefault("arguments", given.pop("action", None) or given)
+        fields = {name: call.pop(name) for name in call.keys() - _KNOWN_OF_CALLS}
+        call.setdefault("arguments", fields.pop("action", None) or fields)
         self._call(call, draft, "")
         for name in ("output", "outputs", "results", "result", "error"):
             if (output := item.get(name)) is not None:
@@ -394,8 +394,8 @@ class _Reader:
         is_free_text |= "custom" in call
         if type(arguments) is not str:
             check_depth(f"{self._where}.{self._at}", arguments)
-        made = call_of(name, arguments, call_id, is_free_text=is_free_text, problem=problem)
-        self._add_call(made, draft)
+        tool_call = call_of(name, arguments, call_id, is_free_text=is_free_text, problem=problem)
+        self._add_call(tool_call, draft)
         rest = rest_of(call, _KNOWN_OF_CALLS | {"function", "custom"})
         rest = {key: value for key, value in rest.items() if value is not inner}
         if rest:
@@ -483,7 +483,7 @@ class _Reader:
         self._keep_of_result(extra)
 
     def _keep_of_result(self, extra: dict[str, Any]) -> None:
-        """Keeps what the log says of the last result beside its content."""
+        """Keeps what the log says of the last result besides its content."""
         if extra:
             draft = self._answered
             call_id = draft.results[-1].call_id

@@ -1,4 +1,4 @@
-"""What a result of a call says, by its shape: its content, and whether the call failed."""
+"""The content of a call's result, by its shape, and the mark that the call failed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WRAPPED = frozenset(("result", "output", "error"))
 _ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool-result"))
 """Kinds of results whose content is the value that the tool returned."""
 _FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
-"""How Vercel's SDK says in what form a result is."""
+"""Forms of results, as Vercel's SDK names them."""
 
 
 def answer_in(part: dict[str, Any]) -> tuple[dict[str, Any], Any, bool]:
-    """What a part of a message that is a result says.
+    """Reads a part of a message that is a result.
 
     Returns:
         The object that has its id, its name and its mark of failure; its content; and whether that
@@ -88,7 +88,7 @@ def _of_bedrock(content: object) -> tuple[object, bool]:
 
 
 def failed(result: Mapping[str, Any]) -> bool | None:
-    """Whether a result is marked as failed; None where nothing is said of it.
+    """True if a result is marked as failed; None where it says nothing of that.
 
     Formats that mark failures alone say of all other results that they are none: Anthropic's
     ``is_error`` is false by default, and pydantic-ai answers a failed call by a ``retry-prompt``.

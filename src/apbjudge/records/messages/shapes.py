@@ -18,7 +18,7 @@ from .model import Role
 Kind = Literal[
     "text", "reasoning", "call", "result", "both", "attachment", "step", "nothing", "cut", "unread"
 ]
-"""What a part of a message is. ``both``: a call with its result; ``step``: the mark at which a new
+"""Kind of a part of a message. ``both``: a call with its result; ``step``: the mark at which a new
 step begins; ``cut``: content that the log keeps back; ``unread``: of no known kind."""
 
 ROLES: Mapping[str, Role] = {
@@ -31,7 +31,7 @@ ROLES: Mapping[str, Role] = {
         "tool",
     ),
 }
-"""Who speaks, by the words for it in small letters."""
+"""The speaker, by the words for it in small letters."""
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(
@@ -92,7 +92,7 @@ CODE = "code_execution"
 
 
 def kind_of(part: Mapping[str, Any]) -> Kind:
-    """What a part of a message, or an item that stands for one, is."""
+    """The kind of a part of a message, or of an item that stands for one."""
     name = part.get("type") or part.get("part_kind") or part.get("kind")
     if type(name) is not str:
         is_thought = part.get("thought") is True  # of Gemini
@@ -115,7 +115,7 @@ def _kind_by_key(part: Mapping[str, Any]) -> Kind:
 
 
 def _is_ui(name: object, part: Mapping[str, Any]) -> bool:
-    """Whether a part is a call of Vercel's UI, whose type has the name of the tool."""
+    """True if a part is a call of Vercel's UI, whose type has the name of the tool."""
     is_tool = isinstance(name, str) and name.startswith("tool-")
     return is_tool and "toolCallId" in part and "toolName" not in part
 
@@ -141,7 +141,7 @@ def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
 
 
 def is_item(kind: object) -> bool:
-    """Whether a type is that of an item of the Responses API that is no message."""
+    """True if a type is that of an item of the Responses API that is no message."""
     return isinstance(kind, str) and (
         kind in ("reasoning", "program", "program_output")
         or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
@@ -152,7 +152,7 @@ def is_item(kind: object) -> bool:
 
 
 def role_of(message: Mapping[str, Any]) -> Role | None:
-    """Who speaks in a message, in any dialect; None where it does not say.
+    """The speaker of a message, in any dialect; None where it does not say.
 
     Items of the Responses API say it by their type.
     """
@@ -183,7 +183,7 @@ _CLASSES = frozenset("human user ai assistant system developer tool function".sp
 
 
 def is_message(value: object) -> bool:
-    """Whether a JSON value is a message or an item of a conversation, by its role or type."""
+    """True if a JSON value is a message or an item of a conversation, by its role or type."""
     message = as_object(value) or {}
     return is_item(message.get("type")) or role_of(message) is not None
 
@@ -271,7 +271,7 @@ _OF_PYDANTIC = frozenset("kind parts instructions timestamp run_id".split())
 
 
 def is_call(spec: Mapping[str, Any]) -> bool:
-    """Whether an object is a call by itself: a name, and arguments or a type that says so."""
+    """True if an object is a call by itself: a name, and arguments or a type that says so."""
     if "part_kind" in spec:
         return kind_of(spec) == "call"
     if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:

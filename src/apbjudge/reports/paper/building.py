@@ -44,7 +44,7 @@ from ...judge.metrics import (
 from ...judge.summary import base_of
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
-from ...statistics.best import Contender
+from ...statistics.best import RowValues
 from ...statistics.estimates import Estimate, nothing
 from ...statistics.kinds import (
     AGREEMENT,
@@ -206,7 +206,7 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
     return np.intersect1d(rows, c.where(has_label(c, "form", form)))
 
 
-def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
+def contender_of(part: SectionPart, kind: MetricKind) -> RowValues:
     """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
     c, rows = part.c, part.rows
     if kind in _PAIRED:  # with distractors, without, or the difference
@@ -217,7 +217,7 @@ def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
     else:
         values, has = _values(part, kind)
         rows, values = rows[has], values[has]
-    return Contender(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
+    return RowValues(values=values.astype(float), items=c.item[rows], cases=c.case[rows])
 
 
 _TYPES = {kind: name for name, kind in REFUSALS.items()}

@@ -52,8 +52,8 @@ from ...statistics.metric import (
     SIGNED,
     MetricKind,
     bad,
-    either,
     good,
+    neutral,
 )
 from .table import PAPER_ID, Counted, PaperColumn
 
@@ -119,8 +119,8 @@ class Definition:
 
 
 _USED = replace(TC, title="ExtUse")
-CORRECTED_CR = either("corrected CR", "correct, by the judge and the labels", "Corrected")
-LABELS_CR = either("labels CR", "correct, by the labels", "Labels alone")
+CORRECTED_CR = neutral("corrected CR", "correct, by the judge and the labels", "Corrected")
+LABELS_CR = neutral("labels CR", "correct, by the labels", "Labels alone")
 _ADDED = ("count", None, None, "labels that the judge is worth", "Judge adds")
 ADDED_CR, ADDED_GRADE = MetricKind("added CR", *_ADDED), MetricKind("added grade", *_ADDED)
 CORRECTED_GRADE = MetricKind(
@@ -131,7 +131,7 @@ LABELS_GRADE = MetricKind("labels grade", "grade", None, None, "by the labels", 
 BASE = MetricKind("Base", "percent", None, RATE, "correct before refinement")
 REFINED = good("Refined", "correct after it")
 CHANGE = MetricKind("Δ", "points", "higher", SIGNED, "their difference")
-CRITIC = either("Critic", "correct of the critic's own answers to these items")
+CRITIC = neutral("Critic", "correct of the critic's own answers to these items")
 FIXED = MetricKind("Fixed", "count", meaning="wrong before, right after")
 SPOILED = MetricKind("Spoiled", "count", meaning="right before, wrong after")
 KEPT_RIGHT = MetricKind("Kept right", "count", meaning="right before and after")
@@ -139,14 +139,14 @@ KEPT_WRONG = MetricKind("Kept wrong", "count", meaning="wrong before and after")
 FIX_RATE = good("Fix rate", "fixed of those wrong before")
 OVER_CORRECTION = bad("Over-correction", "spoiled of those right before")
 GRADE_CHANGE = MetricKind("Grade Δ", "grade difference", "higher", SIGNED, "their difference")
-UNCHANGED = either("Unchanged", "the response is the draft")
-FLIPS = either("Flips", "another verdict on an unchanged response")
+UNCHANGED = neutral("Unchanged", "the response is the draft")
+FLIPS = neutral("Flips", "another verdict on an unchanged response")
 TOKENS_PER_FIX = MetricKind(
     "Tokens/fix", "count", meaning="tokens of all refinement per item fixed"
 )
 USD_PER_FIX = MetricKind("USD/fix", "dollars", meaning="price of all refinement per item fixed")
-UNREADABLE = either("Unreadable", "refined responses that could not be read")
-CUT_OFF = either("Truncated", "refined responses that a limit of tokens ended")
+UNREADABLE = neutral("Unreadable", "refined responses that could not be read")
+CUT_OFF = neutral("Truncated", "refined responses that a limit of tokens ended")
 """Metrics of refinement. Base, which no refinement changes, and what is no mean over the items of a
 row, or says nothing of right and wrong, have no direction."""
 _TRANSITION_KINDS = (BASE, REFINED, CHANGE, FIXED, SPOILED, FIX_RATE, OVER_CORRECTION)

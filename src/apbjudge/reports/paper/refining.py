@@ -13,7 +13,7 @@ from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements, Way
 from ...rubrics import rubric_names
-from ...statistics.best import Contender
+from ...statistics.best import RowValues
 from ...statistics.bootstrap import ratio
 from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate, nothing
@@ -190,7 +190,7 @@ def _saw_reference(run: JudgeResults) -> Vector:
 # Figures ------------------------------------------------------------------------------------------
 
 
-_Figure = tuple[Estimate | None, Contender | None]
+_Figure = tuple[Estimate | None, RowValues | None]
 """A figure, and what it is the mean of where that competes with other methods."""
 
 
@@ -253,7 +253,7 @@ def _competing(pairs: _Pairs, key: str) -> _Figure:
         return estimate, None
     # each run numbers its own cases; methods compete by those of the base run
     items, cases = (of_row[pairs.at][of] for of_row in (pairs.base.columns.item, pairs.cases))
-    return estimate, Contender(values=values[of], items=items, cases=cases)
+    return estimate, RowValues(values=values[of], items=items, cases=cases)
 
 
 def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:

@@ -9,7 +9,7 @@ import numpy as np
 from ...judge.run_figures import columns_of, figures_of, run_figures, success_kind
 from ...records.columns import Vector
 from ...records.judgement_table import RUN, JudgementTable
-from ...statistics.best import Contender
+from ...statistics.best import RowValues
 from ...trajectories import RUN_PROTOCOLS, RunTable, run_protocol
 from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
@@ -86,18 +86,18 @@ def run_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
 
 def _contenders(
     c: JudgementTable, rows: Vector, protocol: str, wanted: set[str]
-) -> Iterator[tuple[str, Contender]]:
+) -> Iterator[tuple[str, RowValues]]:
     """What the figures with a direction are means of; ratios of totals are not compared."""
     scored = rows[c.scored[rows] == 1]
     success = success_kind(protocol).name
     if success in wanted:
         correct = c.correct[scored].astype(float)
-        yield success, Contender(values=correct, items=c.item[scored], cases=c.case[scored])
+        yield success, RowValues(values=correct, items=c.item[scored], cases=c.case[scored])
     for figure in figures_of(c, protocol):
         if figure.name in wanted and figure.better is not None and figure.per is None:
             values, _ = columns_of(c, figure, rows)
             at = rows[~np.isnan(values)]
             yield (
                 figure.name,
-                Contender(values=values[~np.isnan(values)], items=c.item[at], cases=c.case[at]),
+                RowValues(values=values[~np.isnan(values)], items=c.item[at], cases=c.case[at]),
             )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...statistics.best import Contender
+from ...statistics.best import RowValues
 from ...statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ...statistics.metric import (
     Bounds,
@@ -71,7 +71,7 @@ class PaperCell:
 
     estimate: Estimate
     best: bool | None = None
-    contender: Contender | None = None
+    contender: RowValues | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class TableRow:
         section: str,
         counts: Counts,
         estimates: Mapping[str, Estimate],
-        contenders: Mapping[str, Contender | None] | None = None,
+        contenders: Mapping[str, RowValues | None] | None = None,
     ) -> TableRow:
         """The same row with one section more; its figures by key."""
         self.counts[section] = counts

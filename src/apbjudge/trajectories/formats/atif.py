@@ -42,7 +42,7 @@ def _is_atif(entry: Mapping[str, Any]) -> bool:
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     own = object_in(object_in(entry, "extra"), OURS, "extra.")
     run = stated_run(entry, place, is_ours=bool(own))
-    return trajectory_of(changed(trajectory_row(run, is_whole=True), own)) if own else run
+    return trajectory_of(changed(trajectory_row(run, with_defaults=True), own)) if own else run
 
 
 def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> Trajectory:

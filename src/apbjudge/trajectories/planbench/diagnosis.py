@@ -14,7 +14,7 @@ from typing import Literal
 
 from ...records import Finding
 from ...records.loose_json import as_list, as_object
-from ...records.trajectories import Execution, FoundTool, Trajectory, TrajectoryStep
+from ...records.trajectories import Execution, RetrievedTool, Trajectory, TrajectoryStep
 from .answers import as_text, contains, contains_token
 from .data import BLOCKER_TYPES, PlanBenchData, Query
 from .folder import HTTP_400
@@ -94,10 +94,10 @@ def walk(run: Trajectory, query: Query, data: PlanBenchData) -> Walk:
     open_paths = [path for path in data.paths[query.task_id] if not path.tools & blocked]
     on_path = frozenset[str]().union(*(path.datatypes for path in open_paths))
     held, searches = {*query.input_datatypes}, 0
-    tools: dict[str, FoundTool] = {}
+    tools: dict[str, RetrievedTool] = {}
     returned: dict[str, int] = {}
 
-    def is_useful(tool: FoundTool) -> bool:
+    def is_useful(tool: RetrievedTool) -> bool:
         is_clean = tool.name in data.baseline
         return is_clean and held.issuperset(tool.inputs) and is_new(tool.output)
 

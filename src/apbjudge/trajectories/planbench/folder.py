@@ -15,11 +15,11 @@ from ...jsonl import read_lines
 from ...records.json_stream import read_object
 from ...records.trajectories import (
     Execution,
-    FoundTool,
     LogPlace,
     Outcome,
     Provenance,
     Retrieval,
+    RetrievedTool,
     StepKind,
     ToolCall,
     ToolResult,
@@ -248,7 +248,7 @@ def _retrieval(entry: Mapping[str, Any], where: str) -> Retrieval:
         tools=None
         if entry.get("retrieval_result") is None
         else tuple(
-            FoundTool(
+            RetrievedTool(
                 name=text_field(tool, "name", where=tools),
                 inputs=tuple(map(str, list_in(tool, "input_datatypes", tools))),
                 output=text_field(tool, "output_datatype", where=tools),

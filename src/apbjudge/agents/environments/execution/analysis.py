@@ -18,7 +18,7 @@ from ....statistics.bootstrap import cluster_bootstrap
 from ....statistics.differences import adjust, mcnemar, part_difference
 from ....statistics.entropy import auroc, auroc_within, slope_within
 from ....statistics.estimates import CONFIDENCE_LEVEL, Array, Estimate, Ids, nothing
-from ....statistics.metric import RATE, SIGNED, MetricKind, Metrics, bad, by_name, either, good
+from ....statistics.metric import RATE, SIGNED, MetricKind, Metrics, bad, by_name, good, neutral
 from ....statistics.paired import Difference, Flips, compare_means
 from ....statistics.proportions import bounded, share
 from ....statistics.sample import IntervalSettings, Sample
@@ -49,10 +49,10 @@ point-biserial where score or reward is 0 or 1.
 """
 BOOTSTRAP = MetricKind("bootstrap", "points", "higher", SIGNED, "difference, tasks resampled")
 PLAN_CELLS = (
-    either("correct_success", title="{good}, succeeded"),
-    either("correct_failure", "the execution is at fault, or the judge", "{good}, failed"),
-    either("wrong_success", "the judge is at fault, or luck", "{bad}, succeeded"),
-    either("wrong_failure", title="{bad}, failed"),
+    neutral("correct_success", title="{good}, succeeded"),
+    neutral("correct_failure", "the execution is at fault, or the judge", "{good}, failed"),
+    neutral("wrong_success", "the judge is at fault, or luck", "{bad}, succeeded"),
+    neutral("wrong_failure", title="{bad}, failed"),
 )
 """Shares of plans by verdict and outcome."""
 _BOUNDS: Mapping[str, Literal["upper", "lower"]] = {

@@ -14,7 +14,7 @@ import orjson
 
 from ....errors import InputError
 from ....protocols.fence import neutralize
-from ....records.trajectories import FoundTool
+from ....records.trajectories import RetrievedTool
 from ....trajectories.planbench.data import (
     BLOCKER_TYPES,
     NOISE_TYPES,
@@ -66,11 +66,11 @@ class PlanBenchDatabase:
         }
 
     @cached_property
-    def found(self) -> Mapping[str, FoundTool]:
+    def found(self) -> Mapping[str, RetrievedTool]:
         """Every tool as a search returns it; one object each, however often it is returned."""
         return {
-            name: FoundTool(name, tuple(inputs_of(tool)), tool.output_datatype, self._type(tool))
-            for name, tool in self.tools.items()
+            name: RetrievedTool(name, tuple(inputs_of(t)), t.output_datatype, self._type(t))
+            for name, t in self.tools.items()
         }
 
     @cached_property
