@@ -192,7 +192,7 @@ class _LabelReader:
             except RowError as error:
                 problems.append(f"{path}:{number}: {error}")
             else:
-                self.rows.add((item_id, read_note(row.get("note")), *answer.values))
+                self.rows.add((item_id, read_note(row.get("note"), "note"), *answer.values))
         self._check(scales, answers)
         scales.close()
 

@@ -223,7 +223,7 @@ def _category(value: object, field: str) -> int:
     return int(number)
 
 
-def read_note(value: object, field: str = "note") -> str:
+def read_note(value: object, field: str) -> str:
     """A note; what is no text is none."""
     return value if isinstance(value, str) else ""
 
