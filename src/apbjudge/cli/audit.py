@@ -33,7 +33,7 @@ COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
 class AuditOptions(RunsConfig):
-    """How the audit is run."""
+    """Settings of an audit."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": GradeConfig.groups["Budget"],
@@ -142,7 +142,7 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
 
 
 def _more_cases(card: Card, config: AuditConfig) -> str:
-    """How to get as many cases as the undecided probes need; empty where that is no help."""
+    """Advice on getting as many cases as the undecided probes need; empty where there is none."""
     from ..audits.material import N_SHIPPED
     from ..audits.session import sizes_of
 
@@ -163,7 +163,7 @@ def _more_cases(card: Card, config: AuditConfig) -> str:
 
 
 def _is_finished(name: str) -> bool:
-    """Whether a judge is named by the folder of its audit."""
+    """True if a judge is named by the folder of its audit."""
     try:
         return Path(name, CARD).is_file()
     except OSError:  # longer than a path may be

@@ -13,7 +13,7 @@ _NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split
 
 
 def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
-    """What lists the values of a setting; None where the shell completes files by itself.
+    """The function that lists the values of a setting; None where the shell completes files itself.
 
     Of several values in one text, separated by commas, the last one is completed.
     """

@@ -29,7 +29,7 @@ FILES = (
 
 
 class Predictions(Config):
-    """What is graded."""
+    """Input of ``grade``."""
 
     predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), "

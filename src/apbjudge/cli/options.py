@@ -227,7 +227,7 @@ def _encodable(value: Any) -> Any:
 
 
 class Output(Config):
-    """How a result is printed."""
+    """Format of a result."""
 
     format: Literal["text", "json"] = Field(default="text", description="How to print the result.")
 

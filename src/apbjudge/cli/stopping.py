@@ -24,7 +24,7 @@ PAUSED, INTERRUPTED = 75, 130
 
 
 class Stopping(Config):
-    """How a command that asks models is paused."""
+    """Options to pause a command that asks models."""
 
     groups: ClassVar[Mapping[str, str]] = {"Run": "grace"}
 

@@ -1,4 +1,4 @@
-"""What a protocol is."""
+"""Interface of a protocol."""
 
 from __future__ import annotations
 

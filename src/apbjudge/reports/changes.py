@@ -1,4 +1,4 @@
-"""What changed from one run to another, as text, Markdown and CSV."""
+"""Changes from one run to another, as text, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def changes_markdown(changes: Changes) -> str:
 
 
 def changes_document(changes: Changes) -> Document:
-    """What was compared, how many items changed how, and every change."""
+    """Both runs, the number of items by change, and every change."""
     table = [Table.of(_HEADS, map(_cells, changes.items))] if changes.items else []
     return Document((Notes(tuple(changes_summary(changes))), *table))
 
@@ -52,7 +52,7 @@ def _flat(value: object) -> object:
 
 
 def changes_summary(changes: Changes) -> list[str]:
-    """What was compared, and how many items changed how; a line each."""
+    """Both runs, and the number of items by change; a line each."""
     pairs = f"{changes.n_pairs} items in both, {changes.n_compared} with a verdict by both"
     only = f"{changes.n_only[0]} only in the first, {changes.n_only[1]} only in the second"
     kinds = ", ".join(f"{n} {kind}" for kind, n in changes.counts.items() if n)

@@ -17,7 +17,7 @@ SETTINGS = "settings"
 
 
 class ReportConfig(IntervalConfig):
-    """Which runs a report is about, and what is in it."""
+    """Runs of a report, and its contents."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Intervals": IntervalConfig.interval_options,

@@ -34,7 +34,7 @@ class JudgeRuns:
 
     @property
     def note(self) -> str | None:
-        """What must be said beside every figure."""
+        """Notes that stand with every metric."""
         return " ".join(dict.fromkeys(note for run in self.runs for note in run.notes)) or None
 
     @cached_property

@@ -181,7 +181,7 @@ class Report(Shown):
 
     @cached_property
     def changes(self) -> Changes | None:
-        """What changed from the first run to the second; None unless asked for by name.
+        """Changes from the first run to the second; None unless asked for by name.
 
         Raises:
             OptionError: If there are no two runs to compare.
@@ -227,7 +227,7 @@ class Report(Shown):
 
     @property
     def _shown_changes(self) -> Changes | None:
-        """What the page's overview lists: changes asked for, and those of two tested models."""
+        """Comparisons of the page's overview: changes asked for, and those of two tested models."""
         if CHANGES in self.config.tables:
             return self.changes
         if (pair := self._pair) is None or len(self.judges) > 1:
@@ -295,7 +295,7 @@ class Report(Shown):
         return write_report(report, path)
 
     def _facts(self, judge: JudgeRuns) -> JudgeFacts:
-        """What the page says of a judge."""
+        """Metrics of a judge for the page."""
         totals = judge.table.totals
         settings = judge.runs[0].settings.items()
         labelled = self.reliability.judges if self.reliability else ()

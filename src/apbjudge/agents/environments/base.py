@@ -1,4 +1,4 @@
-"""What an environment and a benchmark are, and how a tested model talks with one."""
+"""Interfaces of an environment and a benchmark, and of a tested model's dialogue with one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an environment says of the state that calls have brought it to.
+    """An environment's score of the state that calls have brought it to.
 
     Attributes:
         reward: 0 to 1; 1 is success.

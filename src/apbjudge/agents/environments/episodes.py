@@ -44,7 +44,7 @@ TRAJECTORIES = "trajectories.jsonl"
 INFRASTRUCTURE = "infrastructure"
 """Why an episode has no end whose environment broke."""
 PATIENCE = 6
-"""How much longer than a call it may take to begin a task, and to score it."""
+"""Longer timeouts than a call's: to begin a task, and to score it."""
 TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
 """Why a run ends an episode that the environment would let go on."""
 
@@ -54,7 +54,7 @@ TRAJECTORY_RECORDS = asking_records(
 
 
 _Step = tuple[AskedModel, Request] | Row | None
-"""What an episode comes to: who is asked and what; its record at the end; None before the score."""
+"""A request of an episode: model and messages; its record at the end; None before the score."""
 
 
 class EpisodeThread:
@@ -189,7 +189,7 @@ class EpisodeWorker:
         return row.trial
 
     def _steps(self, row: Episode, account: Account) -> Generator[_Step, Any, None]:
-        """What the environment does: yields requests, each answered by a reply; then the record.
+        """Runs the environment: yields requests, each answered by a reply; then the record.
 
         Before it scores the state it yields None.
         """

@@ -32,7 +32,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
 
 
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
-    """What came of step-wise predictions, by tested model and by what their reference does."""
+    """Counts of step-wise predictions, by tested model and by what their reference does."""
     rows: list[list[Cell]] = []
     notes = [f"{run.benchmark[0]}: {run.benchmark[1]}"]
     for name, each in steps.counts.items():
@@ -51,7 +51,7 @@ def steps_text(run: ExecutionRun, steps: StepRun) -> str:
 
 
 def execution_text(run: ExecutionRun) -> str:
-    """What became of the tasks, a line for each mode and tested model."""
+    """Counts of the tasks, a line for each mode and tested model."""
     if run.steps is not None:
         return steps_text(run, run.steps)
     rows: list[list[Cell]] = []

@@ -61,7 +61,7 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def _counts_calls(item: Item) -> bool:
-    """Whether a plan's lines are numbered from 1, and each names the call that it stands for."""
+    """True if a plan's lines are numbered from 1, and each names the call that it stands for."""
     names = [call.name for call in item.prediction.calls]
     lines = numbered_lines(item.prediction.plan) if item.form == "plan" and len(names) > 1 else []
     return [number for number, _ in lines] == list(range(1, len(names) + 1)) and all(

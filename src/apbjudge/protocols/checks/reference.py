@@ -124,7 +124,7 @@ _NO_STEP = ("tool", "function", "user", "system", "developer")
 
 
 def matches_reference(item: Item) -> bool | None:
-    """Whether the prediction calls the tools of the reference, in its order.
+    """True if the prediction calls the tools of the reference, in its order.
 
     Names have to be equal letter by letter; within a step the order of the calls is free.
     Arguments are not compared, as those of a whole plan are prose. Hence a match does not make a

@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def query(self) -> str:
-        """What the tested model was asked; empty where that is not known."""
+        """The tested model's prompt; empty if it is not known."""
         of = self.item or self.trajectory
         return of.query or "" if of else ""
 

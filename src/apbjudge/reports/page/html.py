@@ -175,7 +175,7 @@ def _table_notes(table: PaperTable) -> list[str]:
 
 
 def _against_labels(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
-    """What labels say of a judge, in pairs of a name and a text; nothing without labels."""
+    """Metrics of a judge against labels, in pairs of a name and a text; empty without labels."""
     names = {"Corrected with labels": judge.corrected, "Agrees with humans": judge.agreement}
     for name, estimate in names.items():
         if estimate is not None and estimate.value is not None:

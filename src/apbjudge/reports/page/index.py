@@ -42,7 +42,7 @@ _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
     "unscored": ("Without a verdict", {"verdict": "unscored"}),
 }
-"""What of a judge deserves a look, in words, and the state of the list that shows it."""
+"""Counts of a judge that deserve a look, in words, and the state of the list that shows them."""
 
 
 UNSURE = 0.7
@@ -122,7 +122,7 @@ class _Verdicts:
         return columns
 
     def tally(self, human: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """How many entries deserve a look, see ``_LEADS``, and how many could."""
+        """Number of entries that deserve a look, see ``_LEADS``, and of those that could."""
         n_own = len(self.letters) - self.letters.count(NOTHING)
         marks = self.columns["marks"]
         return {
@@ -134,7 +134,7 @@ class _Verdicts:
         }
 
     def look(self, at: int, human: _Verdicts, *, by_rule: bool) -> tuple[float, list[str]]:
-        """How much an entry deserves a look, 0 for not at all, and why."""
+        """Priority of an entry, 0 for none, and its reasons."""
         own, theirs = self.letters[at], human.letters[at]
         weight, why = 0.0, list[str]()
         # code that proves nothing does not contradict anybody
@@ -274,7 +274,7 @@ class Index:
 
 
 def _refutes(change: Any) -> bool:
-    """Whether an override took a correct verdict back."""
+    """True if an override took a correct verdict back."""
     values = cast("dict[str, Any]", change) if isinstance(change, dict) else {}
     return values.get("field") == "is_correct" and values.get("was") is True
 

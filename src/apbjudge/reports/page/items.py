@@ -255,7 +255,7 @@ def _place(where: str, calls: Sequence[Call]) -> int | None:
 
 
 def _inside(path: str, arguments: Mapping[str, Any]) -> View:
-    """Where in a call's arguments: the path and, when it names one of them, the argument."""
+    """Place in a call's arguments: the path and, when it names one of them, the argument."""
     if not path.startswith("."):
         return {"path": ""}
     inner = _HOLDER.sub("", path, count=1).removeprefix(".")

@@ -138,7 +138,7 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
 
 
 def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[str]:
-    """What must be said of each judge, and which tested model is the judge itself."""
+    """Notes on each judge, and the tested model that is the judge itself."""
     notes = [f"{judge.judge}: {note}" for judge in judges for note in judge.notes]
     if definition.key == "self-evaluation":
         owns = {judge.judge: judge.self_evaluation for judge in judges}
@@ -166,7 +166,7 @@ def _judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
 
 
 _UNMARKED = (WEIGHTED, TRUNCATED)
-"""What is no mean over the items of a row, or says nothing of right and wrong."""
+"""Metrics that are no mean over the items of a row, or do not rate right and wrong."""
 
 
 def figures_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
@@ -207,7 +207,7 @@ def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
 
 
 def contender_of(part: SectionPart, kind: MetricKind) -> Contender:
-    """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
+    """Values, row by row, of a metric with a direction; for TC, of using one at all."""
     c, rows = part.c, part.rows
     if kind in _PAIRED:  # with distractors, without, or the difference
         of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade

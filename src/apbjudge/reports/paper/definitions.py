@@ -225,7 +225,7 @@ HEADLINE = Definition(
     ),
     needs="judgements",
 )
-"""What the report page shows first; no table of the paper."""
+"""Table at the top of the report page; no table of the paper."""
 
 _BY_PART: tuple[tuple[Split, str, str, str, str, str, *tuple[str, ...]], ...] = (
     (

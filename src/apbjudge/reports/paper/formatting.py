@@ -57,7 +57,7 @@ def columns_of(table: PaperTable, section: str) -> tuple[PaperColumn, ...]:
 
 
 def best_note(table: PaperTable, mark: str) -> str:
-    """What the marks, such as ``*``, mean; empty where nothing is marked."""
+    """Meanings of the marks, such as ``*``; empty where nothing is marked."""
     if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
     rivals, shared = "tested models", [head.casefold() for head in table.heads[1:2]]
@@ -131,7 +131,7 @@ def _parts(
 
 
 def _title(column: PaperColumn, rows: Sequence[TableRow]) -> str:
-    """What a column is called: what code alone found is never called a correctness rate."""
+    """Name of a column; findings of code alone are never called a correctness rate."""
     is_bound = any(
         cell.estimate.bound == "upper" for row in rows if (cell := row.cells.get(column.id))
     )

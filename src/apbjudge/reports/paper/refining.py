@@ -72,7 +72,7 @@ class _Pairs:
 
     @property
     def sample(self) -> Sample:
-        """How the pairs were sampled."""
+        """Sampling of the pairs."""
         return self.base.columns.sample(self.at)
 
     def moved(self, key: str) -> Array:
@@ -87,7 +87,7 @@ class _Pairs:
 
     @property
     def origin(self) -> Refinements:
-        """How the refined responses came about."""
+        """Origin of the refined responses."""
         return _origin(self.run)
 
 
@@ -175,7 +175,7 @@ def _scored(run: JudgeResults, rows: Vector) -> Vector:
 
 
 def _origin(run: JudgeResults) -> Refinements:
-    """How responses came about; where nothing is known, of as many rows."""
+    """Origins of responses; those of as many rows where nothing is known."""
     unread = "the refined predictions were not read"
     return run.origin or Refinements.unknown(unread).at(run.columns.key)
 
@@ -310,7 +310,7 @@ def _critics(c: JudgementTable) -> dict[str, str]:
 
 
 def _critic_rate(pairs: _Pairs) -> Estimate | None:
-    """How often the critic is right itself on the items of the pairs; None where not known."""
+    """The critic's own accuracy on the items of the pairs; None if not known."""
     c, origin = pairs.base.columns, pairs.origin
     known, protocol = _critics(c), has_label(c, "protocol", pairs.section.protocol)
     correct: list[Vector] = []
@@ -335,7 +335,7 @@ def _critic_rate(pairs: _Pairs) -> Estimate | None:
 
 
 def refinement_notes(definition: Definition, results: TableSources) -> list[str]:
-    """What must be said beside the figures, of each method and of all."""
+    """Notes on the metrics, of each method and of all."""
     notes: list[str] = []
     for base in results.judges:
         by_method: dict[str, list[_Pairs]] = defaultdict(list)
@@ -361,7 +361,7 @@ def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
 
 
 def _method_notes(definition: Definition, own: list[_Pairs]) -> Iterator[str]:
-    """What is to be said of one method of one judge: how it refines in Table 4 and of oracles."""
+    """Notes on one method of one judge: how it refines in Table 4 and of oracles."""
     with_critic = any(CRITIC in section.columns for section in definition.sections)
     ways = list(dict.fromkeys(way for pairs in own for way in _ways(pairs)))
     if with_critic or definition.key == ORACLE:
@@ -388,7 +388,7 @@ def _ways(pairs: _Pairs) -> list[Way]:
 
 
 def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
-    """How a method refines, whatever it is called."""
+    """Description of a method of refining, whatever its name."""
     text = " or ".join(dict.fromkeys(map(str, ways)))
     if text == str(Way()):
         return
@@ -419,13 +419,13 @@ def _circular(pairs: _Pairs, way: Way) -> str:
 
 
 def _grades_by_codes(c: JudgementTable) -> bool:
-    """Whether the judge may have graded by a rubric of ours, and so by the codes of reviews."""
+    """True if the judge may have graded by a rubric of ours, and so by the codes of reviews."""
     names = {name for name in c.labels["rubric"] if name is not None}
     return not names or bool(names & {*rubric_names()})
 
 
 def _on_critics(c: JudgementTable, ways: list[Way]) -> Iterator[str]:
-    """What the critique is guided by, and how often critics are right themselves."""
+    """Notes on the critique's guidance and on the critics' own accuracy."""
     if any(way.guide == "codes" for way in ways) and _grades_by_codes(c):
         yield (
             "the critique names the error codes that the judge grades by, so part of a gain may be "

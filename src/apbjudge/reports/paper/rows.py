@@ -1,4 +1,4 @@
-"""What rows of tables are made of: judgements, their parts, and rows before the best are marked."""
+"""Rows of tables: judgements, their parts, and rows before the best are marked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class JudgeResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSources:
-    """What tables are made of; ``refined`` runs are set against the run of the same judge."""
+    """Input of tables; ``refined`` runs are set against the run of the same judge."""
 
     judges: tuple[JudgeResults, ...]
     refined: tuple[JudgeResults, ...] = ()
@@ -143,7 +143,7 @@ def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[s
 
 
 def judge_notes(results: TableSources, rows: Sequence[TableRow]) -> list[str]:
-    """What must be said of each judge that has a row."""
+    """Notes on each judge that has a row."""
     shown = {row.judge for row in rows}
     return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
 
@@ -176,7 +176,7 @@ def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def counts_of(c: JudgementTable, rows: Vector) -> Counts:
-    """How many rows there are, and how many of them have a verdict."""
+    """Number of rows, and number of those with a verdict."""
     return Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
 
 

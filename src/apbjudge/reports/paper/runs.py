@@ -87,7 +87,7 @@ def run_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
 def _contenders(
     c: JudgementTable, rows: Vector, protocol: str, wanted: set[str]
 ) -> Iterator[tuple[str, Contender]]:
-    """What the figures with a direction are means of; ratios of totals are not compared."""
+    """Values of the metrics with a direction; ratios of totals are not compared."""
     scored = rows[c.scored[rows] == 1]
     success = success_kind(protocol).name
     if success in wanted:

@@ -1,4 +1,4 @@
-"""What charts share: looks of series, axes of values, rows of names, points, whiskers, legends.
+"""Parts that charts share: looks of series, axes, rows of names, points, whiskers, legends.
 
 No two series differ by colour alone.
 """

@@ -309,7 +309,7 @@ _SHIFTS: tuple[Point, ...] = (
         for turn in range(12)
     ),
 )
-"""Where a number may be beside its point, the nearest places first."""
+"""Places of a number beside its point, the nearest first."""
 
 
 def cost_chart(marks: Marks, _: Names) -> MplFigure:
@@ -354,7 +354,7 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
 
 
 def shifts(places: Sequence[Point]) -> list[Point]:
-    """How far each number moves from its point, so that none hides another or its point.
+    """Offset of each number from its point, so that none hides another or its point.
 
     Args:
         places: The points, in points of print.

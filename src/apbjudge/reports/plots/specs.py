@@ -1,4 +1,4 @@
-"""Which figures there are: the values that each draws of which tables, in words and as a chart."""
+"""Specifications of figures: the values that each draws of the tables, in words and as a chart."""
 
 from __future__ import annotations
 
@@ -348,7 +348,7 @@ _BOUNDS = {
     "lower": "lower bounds: proven faults",
 }
 _AXES = {"axis", "up"}
-"""What charts call the label of the axis of their values."""
+"""Name of the label of the axis of values in charts."""
 
 
 def paper_figures(

@@ -1,4 +1,4 @@
-"""Whether an unsure judge errs more: its certainty against human labels."""
+"""Figure of a judge's uncertainty: its certainty against human labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .figure import Figure
 from .marks import Frame, frame, percent
 
 _Rows = Iterable[tuple[dict[str, Any], Estimate]]
-"""What each estimate is of."""
+"""The title of each estimate."""
 MOST_BINS = 10
 LEAST_ITEMS = 10
 _INTERVALS = f"{level_text(CONFIDENCE_LEVEL)} intervals"

@@ -1,4 +1,4 @@
-"""Whether a model errs where it is uncertain: entropies of its choices against errors.
+"""Analysis of a model's uncertainty: entropies of its choices against errors.
 
 Each choice has an entropy and is right or wrong. Choices are grouped by model, by how their
 distribution was estimated and by the number of samples: entropies of samples take few values and
@@ -81,7 +81,7 @@ METRICS = (
     MetricKind("at_random", "grade", title="… in random order"),
     MetricKind("saved", "grade", "higher", title="… places saved against random"),
 )
-"""What entropies say of errors, as rows of the report; the last four in places of a plan."""
+"""Metrics of entropies against errors, rows of the report; the last four in places of a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class EntropyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EntropyReport(Shown):
-    """What the entropies of some rows say.
+    """Metrics of the entropies of some rows.
 
     Attributes:
         source: The file or folder.
@@ -229,7 +229,7 @@ def _mean(values: Array) -> float | None:
 
 
 def _is_judged(path: Path) -> bool:
-    """Whether a path is a judge's run, or its file of judgements."""
+    """True if a path is a judge's run, or its file of judgements."""
     file = judgements_path(path)
     first = next(read_lines(file, any_format=True), None) if file.is_file() else None
     if first is None or isinstance(first.values, RowError):
@@ -359,7 +359,7 @@ class _BranchReader:
             )
 
     def _truth(self) -> dict[tuple[str, str | None], bool]:
-        """What most raters say of each item; an item on which they are split has no label."""
+        """The majority label of each item; an item on which raters are split has no label."""
         if not self._config.labels:
             raise OptionError("--labels: expected labels of humans for a judge's run, got none")
         labels = (

@@ -1,4 +1,4 @@
-"""What an agent has to say of itself to be branched."""
+"""Interface of an agent that can be branched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Policy(Protocol):
     """
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
-        """How its choice is distributed; says by its ``estimator`` how it was found out."""
+        """The distribution of its choice; ``estimator`` states its source."""
         ...
 
     async def act(self, situation: Situation) -> Decision:

@@ -1,4 +1,4 @@
-"""Whether better plans succeed: modes against each other, and plans' verdicts against outcomes.
+"""Analysis of the success of plans: modes against each other, and verdicts against outcomes.
 
 Everything is of one tested model in one environment. Tasks are the clusters of every interval:
 trials of a task, and its episodes in other modes, are alike.
@@ -42,7 +42,7 @@ PLAN_METRICS = (
     bad("failures_correct", title="{good} among failures"),
     bad("successes_wrong", title="{bad} among successes"),
 )
-"""What is said of plans with verdicts, as rows of the report.
+"""Metrics of plans with verdicts, rows of the report.
 
 ``within`` and ``auc_within`` are over plans of one task, so free of how hard tasks are; ``r`` is
 point-biserial where score or reward is 0 or 1.
@@ -83,7 +83,7 @@ class ModeFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksNeeded:
-    """How many tasks find a difference of two modes with a power of 0.8.
+    """Number of tasks that find a difference of two modes with a power of 0.8.
 
     Attributes:
         difference: The difference of the success rates.
@@ -214,7 +214,7 @@ def analyse(
 def parts_of(
     judges: Sequence[PlanJudge], executions: Sequence[EndedEpisode]
 ) -> Iterator[tuple[str, JudgedPart]]:
-    """What of each judge's runs was executed, with the judge's name."""
+    """The executed plans of each judge's runs, with the judge's name."""
     for judge in judges:
         for run in judge.runs:
             yield judge.name, run.part(executions)

@@ -1,4 +1,4 @@
-"""Whether better plans succeed, as text."""
+"""The text of a report on plans and their success."""
 
 from __future__ import annotations
 

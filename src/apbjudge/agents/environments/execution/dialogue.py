@@ -37,7 +37,7 @@ PROMPTS = "prompts@1"
 MOST_CALLS = 32
 """Calls of one step that are carried out."""
 STOP_WORDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
-"""What a simulated user ends a conversation with (τ²-bench, arXiv:2506.07982)."""
+"""Marks by which a simulated user ends a conversation (τ²-bench, arXiv:2506.07982)."""
 AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
 
 
@@ -133,7 +133,7 @@ class StepDialogue(HostedChat):
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
-        """What whoever speaks next is sent."""
+        """The request to the next speaker."""
         if self.speaker == "user":
             instructions = {"role": "system", "content": self._spec.user_prompt}
             return [instructions, *self._users_messages]

@@ -93,7 +93,7 @@ class ExecutionRun(Shown):
 
     @property
     def counts(self) -> list[FailureCounts]:
-        """What became of plans and episodes, of all modes and tested models."""
+        """Counts of plans and episodes, of all modes and tested models."""
         runs = [*self.drafts.values(), *self.modes.values(), self.steps]
         return [each for run in runs if run is not None for each in run.counts.values()]
 
@@ -228,7 +228,7 @@ def _write_cases(benchmark: HostedBenchmark, tasks: Sequence[str], folder: Path)
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What the parts of one run share."""
+    """Resources that the parts of one run share."""
 
     benchmark: HostedBenchmark
     config: ExecuteConfig
@@ -349,7 +349,7 @@ def _models(
 
 
 def _executed(rows: Iterator[Row], mode: Mode, benchmark: str) -> Iterator[Row]:
-    """What came of each episode, as labels of the plans that were carried out."""
+    """The outcome of each episode, as labels of the plans that were carried out."""
     times: dict[tuple[str, str], int] = {}
     ended = [
         row

@@ -1,4 +1,4 @@
-"""Which judgement is about which executed plan.
+"""Pairs of judgements and executed plans.
 
 Refined plans have the ids of their drafts, so that an id alone does not tell a plan. Executions
 state the hash of the plan's text, which is compared where the judged predictions are still there;
@@ -31,7 +31,7 @@ Plan = tuple[str, str]
 
 
 class PlanVerdict(NamedTuple):
-    """What a judge says of a plan; ``is_correct`` is None without a verdict, ``grade`` NaN."""
+    """A judge's verdict of a plan; ``is_correct`` is None without a verdict, ``grade`` NaN."""
 
     is_correct: bool | None
     grade: float
@@ -40,7 +40,7 @@ class PlanVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmatched:
-    """How many rows have no partner, and the first of them."""
+    """Number of rows without a partner, and the first of them."""
 
     n: int
     first: tuple[str, ...]
@@ -101,7 +101,7 @@ class JudgedPlans:
 
     @cached_property
     def verdicts(self) -> Mapping[Plan, PlanVerdict]:
-        """What the judge says, by plan."""
+        """The judge's verdicts, by plan."""
         table = self.run.table
         by_rule, correct, grades = table.by_rule[table.profile], table.correct, table.grade
         return {
@@ -139,7 +139,7 @@ class JudgedPlans:
         )
 
     def part(self, executions: Sequence[EndedEpisode]) -> JudgedPart:
-        """What of the run was executed."""
+        """The executed plans of the run."""
         own = [e for e in executions if (e.environment, e.mode) in self.about]
         verdicts = [(_name(execution), self.of(execution)) for execution in own]
         lacking = [name for name, verdict in verdicts if verdict is None]
@@ -170,7 +170,7 @@ class JudgedPlans:
         return sorted({name for names in places.values() if len(names) > 1 for name in names})
 
     def _notes(self, executions: Sequence[EndedEpisode]) -> Iterator[str]:
-        """What ties the judge to the plans, as far as the files of both runs show it."""
+        """Notes on the link of judge and plans, as far as the files of both runs show it."""
         if self.run.unfinished:
             yield self.run.unfinished
         if several := self._environments_of_one_plan(executions):
@@ -223,7 +223,7 @@ class PlanJudge:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes two runs those of one judge, as far as their manifests say."""
+        """The key of a run's judge, as far as its manifest states it."""
         folder = self.runs[0].run.folder
         return (self.name, "") if folder is None else folder.identity
 

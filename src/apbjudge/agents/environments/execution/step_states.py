@@ -47,14 +47,14 @@ from .planned import text_digest
 
 STEPS = "steps.jsonl"
 StepResult = Literal["same_state", "other_state", "error", "no_reference", "not_executable"]
-"""What came of a prediction: the state of the reference; another one; a call that is an error,
+"""Outcome of a prediction: the state of the reference; another one; a call that is an error,
 while the reference has none; no error, and no reference to compare with; nothing, as code can't
 carry it out or can't reach the state that it is about."""
 STEP_RESULTS: tuple[StepResult, ...] = get_args(StepResult)
 
 
 class StepCounts(FailureCounts):
-    """What came of the step-wise predictions of one tested model.
+    """Counts of the step-wise predictions of one tested model.
 
     Attributes:
         changing: Results of those whose reference changes the state.
@@ -238,7 +238,7 @@ class StepWorker:
 
 
 def _outcome(chat: HostedChat, item: Item) -> Row:
-    """What came of a prediction.
+    """The outcome of a prediction.
 
     Raises:
         UnboundError: If code can't carry it out, or can't reach the state that it is about.

@@ -16,7 +16,7 @@ from .validate_config import ValidateConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ValidationReport(Shown):
-    """Whether better plans succeed.
+    """Report on plans and their success.
 
     Attributes:
         sources: Files and folders of executions.

@@ -25,7 +25,7 @@ from .dialogue import AGENT_STOPPED, HostedChat, StepDialogue, prompts_digest
 from .planned import Plan, Plans
 
 NOT_EXECUTABLE = "not_executable"
-"""How an episode ends whose plan can't be run, or whose solution the benchmark does not have."""
+"""The ending of an episode whose plan can't be run, or for which the benchmark has no solution."""
 
 
 class ModeTasks:

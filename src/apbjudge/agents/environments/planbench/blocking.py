@@ -1,4 +1,4 @@
-"""Which tools are blocked in each task, and what replaces them (arXiv:2606.22388, app. B.5).
+"""Tools blocked in each task, and what replaces them (arXiv:2606.22388, app. B.5).
 
 A blocked tool takes away every catalogued path that it is part of. Candidates are the empty set
 and all sets of up to four tools of the catalogue, small ones first, each size in lexicographic
@@ -39,7 +39,7 @@ _BASE_RATIO = 0.6
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """What is blocked in a task.
+    """Blocked tools of a task.
 
     Attributes:
         blocked: The noise types of the stand-ins that replace a tool, by the tool; in the order in
@@ -63,7 +63,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BlockPlan(Shown):
-    """What is blocked in each task.
+    """Blocked tools of each task.
 
     Attributes:
         setting: The condition in a few words, as runs are named by.
@@ -83,12 +83,12 @@ class BlockPlan(Shown):
 
     @property
     def remaining(self) -> Mapping[int, int]:
-        """How many tasks keep how many paths."""
+        """Number of tasks by the number of paths they keep."""
         return dict(sorted(Counter(task.remaining for task in self.tasks.values()).items()))
 
     @property
     def blocked(self) -> Mapping[int, int]:
-        """How many tasks have how many blocked tools."""
+        """Number of tasks by the number of blocked tools."""
         return dict(sorted(Counter(len(task.blocked) for task in self.tasks.values()).items()))
 
     @property

@@ -30,7 +30,7 @@ FAILING = frozenset({"explicit failures", "deprecated", "condition_limited"})
 
 @dataclass(frozen=True, eq=False)
 class PlanBenchDatabase:
-    """What stays the same in every episode.
+    """The data that stays the same in every episode.
 
     Attributes:
         data: Queries, tools and paths.
@@ -87,7 +87,7 @@ class PlanBenchDatabase:
         }
 
     def look_up(self, tool: PlanbenchTool, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What the records say: the distinct outputs of those that are equal in all inputs.
+        """The outputs in the records: the distinct ones of those that are equal in all inputs.
 
         Args:
             tool: An executable tool.

@@ -100,7 +100,7 @@ class PlanBenchDialogue:
 
 
 def _told(database: PlanBenchDatabase, turn: Turn) -> str:
-    """What the agent is told in answer to a turn."""
+    """The agent's next message in answer to a turn."""
     found, done = turn.step.retrieval, turn.step.execution
     if found is not None and found.tools is not None:
         return listed([database.lines[tool.name] for tool in found.tools], turn.notice)

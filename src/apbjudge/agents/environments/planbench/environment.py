@@ -183,7 +183,7 @@ class PlanBenchEnvironment:
         return Score(float(self.ended == FOLLOWED), details)
 
     def _observation(self, name: str) -> ToolResult:
-        """What the last turn brought; a search's tools with their definitions."""
+        """The result of the last turn; a search's tools with their definitions."""
         turn = self.turns[-1]
         found, done = turn.step.retrieval, turn.step.execution
         if found is not None and found.tools is not None:

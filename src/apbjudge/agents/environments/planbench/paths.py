@@ -219,7 +219,7 @@ class TaskPaths:
 
     @property
     def is_shorter(self) -> bool:
-        """Whether there is a path that is shorter than each of the catalogue."""
+        """True if there is a path that is shorter than each of the catalogue."""
         best = min(map(len, self.catalogued), default=0)
         return self.shortest is not None and self.shortest < best
 

@@ -1,4 +1,4 @@
-"""How the environment searches for tools: by phrases, which it takes for datatypes.
+"""The environment's search for tools: by phrases, which it takes for datatypes.
 
 Nothing here is learned: phrases are compared by hashed words and character trigrams, and every
 phrase is taken for some datatype. A tool matches where its whole interface does.
@@ -33,7 +33,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def counts_of(text: str) -> NDArray[np.float64]:
-    """How often each hashed feature of a text occurs; shape ``(DIMENSIONS,)``."""
+    """Counts of each hashed feature of a text; shape ``(DIMENSIONS,)``."""
     text = text.strip().lower().replace("_", " ")
     words = _WORDS.findall(text)
     padded = f"  {_BLANKS.sub(' ', text)}  "
@@ -142,7 +142,7 @@ def read_request(content: Mapping[str, Any]) -> SearchRequest | None:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search returns.
+    """Result of a search.
 
     Attributes:
         tools: In the order shown.

@@ -15,7 +15,7 @@ from ....trajectories.slate.evaluator import OutputTag
 Scope = Literal["case", "library"]
 """Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
 Layer = Literal["exact", "canonical", "judge", "default", ""]
-"""How an output was found: by the same JSON, by arguments that are equal however written, by free
+"""Source of an output: the same JSON, by arguments that are equal however written, by free
 texts that a judge takes for the same, as the tool's default; empty for an error."""
 
 
@@ -34,7 +34,7 @@ class TextPair(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """What answers a call.
+    """The output for a call.
 
     Attributes:
         tag: As the protocol ``slate`` counts it.
@@ -102,7 +102,7 @@ class RecordedOutputs:
     def look_up(
         self, case: SlateCase, substep: str, name: str, arguments: Any, outputs: Mapping[str, Any]
     ) -> Lookup:
-        """What answers a call of an agent.
+        """Returns the output for a call of an agent.
 
         Stricter layers come first; within a layer the substep's own record, then those of the case,
         then those of others.
@@ -157,7 +157,7 @@ class RecordedOutputs:
         ]
 
     def _is_judged_same(self, tool: SlateTool, recorded: Any, given: Any) -> bool:
-        """Whether all free texts in which two arguments differ mean the same to the judge."""
+        """True if all free texts in which two arguments differ mean the same to the judge."""
         if self._same_text is None:
             return False
         pairs: list[TextPair] = []

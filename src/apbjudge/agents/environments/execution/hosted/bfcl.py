@@ -313,7 +313,7 @@ class BfclEnvironment:
         return {"next": "agent", "text": request, "tools": self._task.tools.get(self._turn)}
 
     def state(self) -> dict[str, Any]:
-        """What tells one state from another: the public attributes of the objects."""
+        """Values that tell one state from another: the public attributes of the objects."""
         state: dict[str, Any] = {}
         for class_, each in self._objects.items():
             attributes: dict[str, Any] = each.__dict__
@@ -333,7 +333,7 @@ class BfclEnvironment:
         return {"reward": float(failure is None), "details": failure or {"turn": None, "why": ""}}
 
     def _failure_of_rest(self) -> dict[str, Any] | None:
-        """What is wrong where the turns from here on stay as they are."""
+        """Faults that remain if the turns from here on stay as they are."""
         if self._task.is_joined:
             return self._failure_of_turn()
         if self._has_called:

@@ -42,7 +42,7 @@ _NEW_SPACES = 0x10000000 | 0x20000000 | 0x40000000 | 0x08000000
 
 
 def _needs() -> dict[str, Any]:
-    """Where this interpreter finds modules, and whether episodes can be kept apart.
+    """Folders of this interpreter's modules, and its support for isolated episodes.
 
     Projects that are installed to be edited count: they need not be on the path.
     """
