@@ -78,7 +78,7 @@ class Environment(Protocol):
     """Answers the calls of one episode at a time.
 
     Equal calls after ``reset`` of one task give equal observations: nothing is drawn that the seed
-    and the task do not settle. What its code raises is a fault of its own: it ends the episode
+    and the task do not fix. What its code raises is a fault of its own: it ends the episode
     without a result. An episode has a thread of its own, so others take place at the same time.
     """
 
@@ -118,7 +118,7 @@ class Dialogue(Protocol):
 
     @property
     def ended(self) -> str:
-        """Why the episode ended, in the benchmark's own word; empty while it goes on."""
+        """Reason for the episode's end, in the benchmark's own word; empty while it goes on."""
         ...
 
     def answer(self, reply: Completion) -> None:

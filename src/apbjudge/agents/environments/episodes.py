@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 TRAJECTORIES = "trajectories.jsonl"
 INFRASTRUCTURE = "infrastructure"
-"""Why an episode has no end whose environment broke."""
+"""Reason of an episode whose environment broke, so that it has no end."""
 PATIENCE = 6
 """Longer timeouts than a call's: to begin a task, and to score it."""
 TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
-"""Why a run ends an episode that the environment would let go on."""
+"""Limits by which a run ends an episode that the environment would let go on."""
 
 TRAJECTORY_RECORDS = asking_records(
     "episode", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
@@ -251,7 +251,7 @@ class EpisodeWorker:
         return completion
 
     def _stop(self, turns: int, account: Account) -> str:
-        """Why the episode goes no further, by the limits of the run; empty where it may.
+        """The limit of the run that ends the episode; empty if it may go on.
 
         Replies from the cache count as when they came: an episode that is resumed, or played
         before, ends where it would have ended. Replies without usage count by estimate.

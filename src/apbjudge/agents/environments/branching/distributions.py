@@ -172,19 +172,19 @@ def beginnings(known: Sequence[str], first: TokenChoice) -> dict[str, float]:
 
 def _texts(choice: TokenChoice) -> dict[str, float]:
     """Probabilities by text without blanks; of equal tokens listed twice the first counts."""
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     by_token = dict([*choice.top[::-1], (choice.token, choice.logprob)])
     for token, logprob in by_token.items():
         if text := token.strip():
-            found[text] = found.get(text, 0.0) + exp(logprob)
-    return found
+            probabilities[text] = probabilities.get(text, 0.0) + exp(logprob)
+    return probabilities
 
 
 def from_labels(
-    tools: Sequence[str | None], known: Sequence[str], found: LabelShares
+    tools: Sequence[str | None], known: Sequence[str], label_shares: LabelShares
 ) -> Distribution:
     """The distribution over tools that labels stand for; empty where no label was captured."""
-    pairs = [(tool, found.shares[label]) for tool, label in zip(tools, known, strict=True)]
+    pairs = [(tool, label_shares.shares[label]) for tool, label in zip(tools, known, strict=True)]
     ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
     candidates = tuple(Candidate(tool, share) for tool, share in ranked)
-    return Distribution(candidates, "logits", captured=found.captured)
+    return Distribution(candidates, "logits", captured=label_shares.captured)

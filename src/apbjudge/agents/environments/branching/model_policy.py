@@ -1,4 +1,4 @@
-"""A language model as the agent: what it is asked, and what is made of its answers."""
+"""A language model as the agent: its prompts, and the reading of its answers."""
 
 from __future__ import annotations
 

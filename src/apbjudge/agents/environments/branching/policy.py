@@ -10,14 +10,14 @@ from .distributions import Distribution
 
 
 class EstimatedDistribution(NamedTuple):
-    """A distribution, and what it took to estimate it."""
+    """A distribution, and the usage of its estimation."""
 
     distribution: Distribution
     usage: Usage = Usage()
 
 
 class Decision(NamedTuple):
-    """An action, and what it took to get it."""
+    """An action, and its usage."""
 
     action: PlanAction
     usage: Usage = Usage()

@@ -7,7 +7,7 @@ with one action each, and ends with the first run that is right. If none is, the
 pass. Entropy only ranks: there is no threshold.
 
 What says that a run is right is the reference itself in the paper, which no user has in earnest;
-see ``BranchConfig.verifier``. Whether *entropy* helps shows only beside a random order.
+see ``BranchConfig.verifier``. Compare with a random order to see whether *entropy* helps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .policy import Decision, Policy
 
 
 class Opinion(NamedTuple):
-    """A judge's view of a run, and what it took to ask."""
+    """A judge's view of a run, and the usage of asking."""
 
     accepted: bool
     usage: Usage = Usage()
@@ -127,7 +127,7 @@ class BranchResult:
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
 
-        They are of two settings, so that they are graded beside each other; without branching
+        They are of two settings, so that they are graded side by side; without branching
         they are one. Steps of the first pass carry their distribution, which ``apbjudge entropy``
         reads; the result lists the branches.
         """
@@ -252,7 +252,7 @@ def step_order(
 
 
 class _Search:
-    """The state of one case: where each substep began, and what was spent since one asked."""
+    """The state of one case: the beginning of each substep, and the usage since the last call."""
 
     def __init__(
         self,

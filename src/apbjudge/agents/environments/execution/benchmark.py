@@ -1,7 +1,7 @@
 """Benchmarks whose code runs in a sandbox: their tasks, and the environment of each.
 
 A tool that takes too long or ends its process is an error that the agent is told of. Environments
-draw nothing that their task does not settle, so the episode goes on in a new process in which all
+draw nothing that their task does not fix, so the episode goes on in a new process in which all
 earlier calls were made again.
 """
 

@@ -278,8 +278,9 @@ class _Stage:
         config, benchmark = self.config, self.benchmark
         specs = () if mode in UNASKED else config.specs
         user = config.user_model if specs else None
-        models, who = _models(mode, specs, plans, given=config.plans is not None)
-        maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
+        models, who = _models(mode, specs, plans, has_plans=config.plans is not None)
+        spec = specs[0] if specs else TestedModelSpec(model="none")
+        maker = CasePromptMaker.of(config.prompts, (self.folder,), spec)
         tasks = ModeTasks(benchmark, mode, maker, plans)
         helpers = {} if user is None else {"--user-model": user}
 
@@ -324,18 +325,14 @@ class _Stage:
         )
 
 
-def _spec(specs: Sequence[TestedModelSpec]) -> TestedModelSpec:
-    return specs[0] if specs else TestedModelSpec(model="none")
-
-
 def _models(
-    mode: Mode, specs: Sequence[TestedModelSpec], plans: Plans | None, *, given: bool
+    mode: Mode, specs: Sequence[TestedModelSpec], plans: Plans | None, *, has_plans: bool
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names of the tested models, and for each the index of the model that acts for it.
 
     Plans of others are carried out by the model of their name, or by the only one that is named.
     """
-    if plans is None or not given:
+    if plans is None or not has_plans:
         names = tuple(spec.model for spec in specs) or (mode,)
         if not specs and plans is not None:
             names = plans.models

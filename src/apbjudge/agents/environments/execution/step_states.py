@@ -59,7 +59,7 @@ class StepCounts(FailureCounts):
     Attributes:
         changing: Results of those whose reference changes the state.
         reading: Results of those whose reference leaves it as it is.
-        unknown: Results of those of which that is not known.
+        unknown: Results of those for which that is not known.
     """
 
     changing: dict[StepResult, int] = {}
@@ -248,9 +248,9 @@ def _outcome(chat: HostedChat, item: Item) -> Row:
     before, start = environment.state(), environment.snapshot()
     predicted = item.prediction.steps if item.prediction.kind == "steps" else ()
     _check_values(predicted, "the prediction")
-    made = list(_carried_out(chat, predicted))
+    calls = list(_carried_out(chat, predicted))
     after = environment.state()
-    errors = [call for call in made if call["is_error"]]
+    errors = [call for call in calls if call["is_error"]]
     result: StepResult = "error" if errors else "no_reference"
     changes: bool | None = None
     if item.reference is not None:
@@ -265,7 +265,7 @@ def _outcome(chat: HostedChat, item: Item) -> Row:
         "result": result,
         "detail": str(errors[0]["content"]) if errors else "",
         "reference_changes": changes,
-        "calls": made,
+        "calls": calls,
     }
 
 

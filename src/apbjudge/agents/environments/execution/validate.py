@@ -1,4 +1,4 @@
-"""Executable validation: judged plans against what came of executing them."""
+"""Executable validation: judged plans against the outcomes of their execution."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _untitled(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @takes(config=ValidateConfig)
 def validate(config: ValidateConfig) -> ValidationReport:
-    """Sets plans against what came of their execution.
+    """Compares verdicts on plans with the outcomes of their execution.
 
     Args:
         config: The settings; options count more.

@@ -52,7 +52,7 @@ class ModeTasks:
         """The plan of a trial; RowError where there is none though the mode needs one."""
         if self.setting not in PLANNED or self._plans is None:
             return None
-        return self._plans.of(row.task, row.tested_model, row.trial)
+        return self._plans.plan_of(row.task, row.tested_model, row.trial)
 
     def dialogue(self, task: str, plan: Plan | None = None) -> StepDialogue:
         """A new episode of a task."""

@@ -51,7 +51,7 @@ class BlockPlanConfig(DataConfig):
     setting: Setting = Field(
         default="mixed",
         description="default: nothing is blocked; mixed: one path remains, and all three kinds of "
-        "stand-ins replace a blocked tool; explicit, implicit, misleading: one path remains, one "
+        "blockers replace a blocked tool; explicit, implicit, misleading: one path remains, one "
         "kind; longest, shortest: as mixed, with the longest or shortest remaining paths; base: "
         "0.6 of the paths remain, kinds at random.",
     )

@@ -24,11 +24,11 @@ def paths_text(report: PathReport) -> str:
     tasks = report.tasks
     longest = "" if report.longest is None else f", of at most {report.longest} tools"
     n, known = count(len(tasks)), count(sum(len(task.catalogued) for task in tasks))
-    found = count(sum(len(task.paths) for task in tasks))
+    n_paths = count(sum(len(task.paths) for task in tasks))
     orders = count(sum(sum(task.orders) for task in tasks))
     head = [
         f"{_SCOPES[report.scope]}{longest}: {count(report.tools)} tools, tasks: {n}",
-        f"paths: {found}, orders: {orders}, paths of the catalogue: {known}",
+        f"paths: {n_paths}, orders: {orders}, paths of the catalogue: {known}",
     ]
     lacking = sum(len(task.not_catalogued) for task in tasks)
     if lacking:

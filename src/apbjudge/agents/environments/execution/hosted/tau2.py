@@ -19,7 +19,7 @@ from typing import Any
 
 DOMAINS = ("airline", "retail", "telecom", "mock")
 SOLO = ("telecom", "mock")
-"""Domains of which the package has the solo mode."""
+"""Domains for which the package has the solo mode."""
 
 _NO_USER = (
     "The user can't be asked. Take what follows as said, and the user's consent as given to "
@@ -244,7 +244,7 @@ class Tau2Environment:
         self._gold_hashes: tuple[Any, Any] | None = None
         self._has_user = has_user
         self._calls: list[Any] = []
-        self._said: list[str] = []
+        self._texts: list[str] = []
 
     def call(self, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
         """Carries out a call of the agent or the user.
@@ -269,7 +269,7 @@ class Tau2Environment:
 
     def say(self, text: str) -> dict[str, Any]:
         """Notes what the agent says, which ends the episode where there is no user."""
-        self._said.append(text)
+        self._texts.append(text)
         return {"next": "user" if self._has_user else "end", "text": "", "tools": None}
 
     def state(self) -> list[Any]:
@@ -289,7 +289,7 @@ class Tau2Environment:
             "db": self._has_gold_state() if "DB" in basis else None,
             "assertions": self._assertions() if "ENV_ASSERTION" in basis else [],
             "communicated": [
-                any(fact.lower() in text.lower().replace(",", "") for text in self._said)
+                any(fact.lower() in text.lower().replace(",", "") for text in self._texts)
                 for fact in _facts(self._task)
             ],
             "actions": [
