@@ -164,7 +164,7 @@ class Rubric(Shown, Record):
         return f"{self.name}@{self.version}{'#' * bool(self.only)}{'+'.join(self.only)}"
 
     def __hash__(self) -> int:
-        """Of the content, so that what is made of a rubric can be cached."""
+        """Hash of the content, so that results for a rubric can be cached."""
         return hash(self.digest)
 
     @cached_property
@@ -266,7 +266,7 @@ _SOME_CODES = re.compile(r"(.+)#([A-Z]\w*(?:\+[A-Z]\w*)*)", re.ASCII)
 
 
 def _some_codes(base: Rubric, codes: str, source: str) -> Rubric:
-    return _made(_taken_over(base, {"codes": codes.split("+")}, source), source)
+    return _validated(_taken_over(base, {"codes": codes.split("+")}, source), source)
 
 
 def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
@@ -284,7 +284,7 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
             raise OptionError(
                 f"{source}: {name}: expected a list of strings, got {shorten(listed)}"
             )
-    return _made({**values, "principles": [*own, *more]}, source)
+    return _validated({**values, "principles": [*own, *more]}, source)
 
 
 def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, Any]:
@@ -320,7 +320,7 @@ def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, 
     return values
 
 
-def _made(values: dict[str, Any], source: str) -> Rubric:
+def _validated(values: dict[str, Any], source: str) -> Rubric:
     try:
         rubric = Rubric.model_validate(values)
     except ValidationError as error:

@@ -38,8 +38,8 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
     offered = item.tools.by_name if item.tools else ()
     first = next(item.prediction.calls, None)
     counts_calls = _counts_calls(item)
-    made = [len(message_calls(message)) for message in item.trajectory]
-    before = 0 if item.form == "plan" else max(len(made), sum(made))
+    calls_per_message = [len(message_calls(message)) for message in item.trajectory]
+    before = 0 if item.form == "plan" else max(len(calls_per_message), sum(calls_per_message))
     n_calls = 0
     for n_steps, step in enumerate(item.prediction.steps):
         for call in step.calls:

@@ -122,7 +122,7 @@ def violations(
         _steps.reset(token)
         if steps is not None:
             steps.take(taken.taken)
-    return tuple({(each.path, each.message): each for each in _told(errors, arguments)}.values())
+    return tuple({(each.path, each.message): each for each in _faults(errors, arguments)}.values())
 
 
 # The schema ---------------------------------------------------------------------------------------
@@ -173,16 +173,16 @@ def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
             left.append((spec, parts[id(spec)]))
         return parts[id(spec)]
 
-    whole, steps = part(root), Steps(MAX_STEPS, "one schema")
+    schema, steps = part(root), Steps(MAX_STEPS, "one schema")
     while left:
-        spec, made = left.pop()
+        spec, provable = left.pop()
         steps.take(1 + len(spec))
         for keyword, wanted in spec.items():
             if _is_well_formed(keyword, wanted):
-                made[keyword] = wanted
+                provable[keyword] = wanted
             elif (inner := _rewritten(keyword, spec, root, part)) is not None:
-                made[keyword] = inner
-    return whole
+                provable[keyword] = inner
+    return schema
 
 
 def _rewritten(
@@ -351,7 +351,7 @@ _RULES = {
 }
 
 
-def _told(errors: Iterable[Any], arguments: Mapping[str, Any]) -> Iterator[Violation]:
+def _faults(errors: Iterable[Any], arguments: Mapping[str, Any]) -> Iterator[Violation]:
     for error in errors:
         value: Any = arguments
         path = ""
