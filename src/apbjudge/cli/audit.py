@@ -109,8 +109,8 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 
     if options.out is not None:
         return options.out / f"{n + 1}-{spec.slug}" if len(options.judges) > 1 else options.out
-    given = (config.rows, config.cases, config.labels)
-    paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
+    inputs = (config.rows, config.cases, config.labels)
+    paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in inputs]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
     content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()

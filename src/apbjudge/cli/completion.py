@@ -50,8 +50,8 @@ def _names(setting: str) -> Iterable[str]:
             from ..statistics import kinds
             from ..statistics.metric import kinds_among
 
-            of_judges = kinds_among(vars(kinds).values())
-            return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *of_judges)))
+            judge_metrics = kinds_among(vars(kinds).values())
+            return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *judge_metrics)))
         case "by":
             from ..records.judgement_table import BY_FIELDS
 

@@ -39,7 +39,7 @@ class Predictions(Config):
 
 
 class GradeOptions(Gates, Stopping, GradeConfig):
-    """The settings of the command beside the judge's."""
+    """The settings of the command besides the judge's."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,

@@ -97,7 +97,7 @@ def _print(text: str) -> None:
     typer.echo(text, nl=False)
     if not text.strip():
         typer.echo(
-            "no table is about these runs: summary.json in their folders has the figures, and "
+            "no table is about these runs: summary.json in their folders has the metrics, and "
             "--format html shows every item",
             err=True,
         )
