@@ -33,14 +33,14 @@ def changes_document(changes: Changes) -> Document:
 def changes_csv(changes: Changes) -> str:
     """One line a change."""
     out = io.StringIO()
-    sides = ("tested_model", "is_correct", "grade", "errors", "category", "reason")
-    heads = [f"{side}_{name}" for side in ("before", "after") for name in sides]
+    keys = ("tested_model", "is_correct", "grade", "errors", "category", "reason")
+    heads = [f"{side}_{name}" for side in ("before", "after") for name in keys]
     writer = csv.writer(out)
     writer.writerow(["kind", "item_id", "protocol", *heads, "human_correct", "is_now_wrong"])
-    for one in changes.items:
-        scores = [_flat(getattr(side, name)) for side in (one.before, one.after) for name in sides]
-        ends = [_flat(one.human), _flat(one.is_now_wrong)]
-        cells = [one.kind, one.item_id, one.protocol, *scores, *ends]
+    for item in changes.items:
+        scores = [_flat(getattr(side, name)) for side in (item.before, item.after) for name in keys]
+        ends = [_flat(item.human), _flat(item.is_now_wrong)]
+        cells = [item.kind, item.item_id, item.protocol, *scores, *ends]
         writer.writerow(map(text_cell, cells))
     return out.getvalue()
 

@@ -68,7 +68,7 @@ class ReportConfig(IntervalConfig):
     )
 
     @property
-    def given(self) -> tuple[Path | None, ...]:
+    def input_paths(self) -> tuple[Path | None, ...]:
         """Paths of inputs that came with the command."""
         return (*self.predictions, self.cases, self.data_root)
 

@@ -1,4 +1,4 @@
-"""Finished runs by judge, and their judgements as a pandas frame beside what humans say of them."""
+"""Finished runs by judge, and a pandas frame of their judgements with the labels of humans."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class ReportItems:
 
     @property
     def note(self) -> str:
-        """That the items are a sample; empty where they are all."""
+        """Note that the items are a sample; empty if they are all."""
         if len(self._places) == self.n_judged:
             return ""
         return (
@@ -216,8 +216,8 @@ class ReportItems:
         all_of_it = Conservation(accepts=1)  # what was graded is shown
         for protocol, path, format_, outcomes, success in self.logs:
             try:
-                settled = Outcomes(outcomes, success)
-                for entry in read_log(path, format_, outcomes=settled, conservation=all_of_it):
+                known = Outcomes(outcomes, success)
+                for entry in read_log(path, format_, outcomes=known, conservation=all_of_it):
                     if isinstance(entry.content, Trajectory):
                         yield protocol, entry.content
             except (InputError, OptionError) as error:

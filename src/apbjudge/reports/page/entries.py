@@ -61,7 +61,7 @@ class JudgeFacts:
 
     Attributes:
         name: Its name in the report, unique.
-        note: A warning about its figures; None for nothing.
+        note: A warning about its metrics; None for nothing.
         rows: Judgements, of which ``scored`` have a verdict.
         unscored: Number of judgements without one, by reason.
         cost_usd: Price of all calls; None when unknown.

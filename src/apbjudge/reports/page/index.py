@@ -227,10 +227,10 @@ class Index:
         human = self._human.letters
         leads: list[dict[str, Any]] = []
 
-        def lead(text: str, state: Mapping[str, str], count: int, of: int) -> None:
+        def lead(text: str, state: Mapping[str, str], count: int, total: int) -> None:
             if count:
                 fragment = urlencode({"view": "items", **state})
-                leads.append({"text": text, "count": count, "of": of, "fragment": fragment})
+                leads.append({"text": text, "count": count, "of": total, "fragment": fragment})
 
         differ = _differing(*(judge.letters for judge in self._judges))
         lead("Judges with different verdicts", {"change": "verdict", "sort": "change"}, *differ)
@@ -256,8 +256,8 @@ class Index:
 
         def looks(at: int) -> list[tuple[str, float, list[str]]]:
             judged = zip(names, self._judges, by_rule, strict=True)
-            every = ((n, *one.look(at, self._human, by_rule=of)) for n, one, of in judged)
-            return [look for look in every if look[1]]
+            results = ((n, *i.look(at, self._human, by_rule=rule)) for n, i, rule in judged)
+            return [look for look in results if look[1]]
 
         weights = ((sum(look[1] for look in looks(at)), -at) for at in range(self.count))
         models, queries = [*self._models.numbers], [*self._queries.numbers, ""]  # -1 for none
@@ -284,7 +284,7 @@ def _number(value: float | None) -> float:
 
 
 def _differing(*judges: Sequence[str]) -> tuple[int, int]:
-    """On how many entries verdicts differ, and how many have two verdicts or more."""
+    """Number of entries on which verdicts differ, and of those with two verdicts or more."""
     groups = (
         [one for one in group if one in (CORRECT, INCORRECT)] for group in zip(*judges, strict=True)
     )

@@ -153,11 +153,11 @@ def _step(number: int, step: TrajectoryStep, word: str) -> View:
 
 def _call(call: ToolCall) -> View:
     view: View = {"name": call.name, **present(error=call.parse_error)}
-    given: Any = call.arguments
-    arguments = safe(given)
-    if isinstance(given, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
+    stated: Any = call.arguments
+    arguments = safe(stated)
+    if isinstance(stated, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
         return {**view, "arguments": arguments}
-    return {**view, **present(raw=_text(given))}
+    return {**view, **present(raw=_text(stated))}
 
 
 def _observation(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:

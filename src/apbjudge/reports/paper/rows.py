@@ -28,7 +28,7 @@ class JudgeResults:
     """All judgements of items by one judge, perhaps of several runs.
 
     Attributes:
-        note: What must be said beside every figure.
+        note: The notes that stand with every metric.
         method: How the tested models refined their responses, such as ``Self_R+``; empty where
             they did not.
         models: The models that judge, as the run names them.
@@ -58,7 +58,7 @@ class TableSources:
 def build(
     definition: Definition, rows: Sequence[TableRow], notes: Iterable[str] = ()
 ) -> PaperTable:
-    """The table of some rows, with the best sets marked and the reasons why figures are missing.
+    """The table of some rows, with the best sets marked and the reasons why metrics are missing.
 
     Columns that a table may lack, heads that no row has and sections of no row are left out.
     """
@@ -107,27 +107,27 @@ def _mark_best(rows: Sequence[TableRow], columns: Iterable[PaperColumn], rivals:
         groups.setdefault((row.judge, *shared), []).append(row)
     for column in columns:
         for group in groups.values() if column.better else ():
-            contenders = [
-                (row, cell.contender)
+            candidates = [
+                (row, cell.row_values)
                 for row in group
-                if (cell := row.cells.get(column.id)) and cell.contender
-                if len(cell.contender.values)
+                if (cell := row.cells.get(column.id)) and cell.row_values
+                if len(cell.row_values.values)
             ]
             marks = best_set(  # what is counted is 0 or 1 an item
-                [contender for _, contender in contenders],
+                [values for _, values in candidates],
                 better=column.better or "higher",
                 bounds=RATE if column.unit == "count" else column.bounds,
                 level=CONFIDENCE_LEVEL,
             )
             if any(marks) and not all(marks):
-                for (row, _), is_best in zip(contenders, marks, strict=True):
+                for (row, _), is_best in zip(candidates, marks, strict=True):
                     row.cells[column.id] = replace(row.cells[column.id], best=is_best)
     for row in rows:
-        row.cells = {at: replace(cell, contender=None) for at, cell in row.cells.items()}
+        row.cells = {at: replace(cell, row_values=None) for at, cell in row.cells.items()}
 
 
 def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[str]:
-    """Why figures have no value."""
+    """Reasons why metrics have no value."""
     titles = {column.id: column.title for column in columns}
     several = len({row.judge for row in rows}) > 1
     return reasons(
@@ -167,7 +167,7 @@ class SectionPart:
 
 
 def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
-    """By tested model, then in the natural order of values."""
+    """Rows by tested model, then in the natural order of values."""
     model, *between = heads
     value = between.pop() if between else ""
     rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
