@@ -29,7 +29,7 @@ from textwrap import fill
 from typing import Any
 
 import apbjudge
-from apbjudge.agents.environments.execution.analysis import PlanFigures
+from apbjudge.agents.environments.execution.analysis import PlanMetrics
 
 sys.path.insert(0, str(Path(__file__).parent / "own_benchmarks"))
 from tau_bench_log import rows_of
@@ -132,7 +132,7 @@ def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> lis
     ]
 
 
-def verdict(of: PlanFigures) -> str:
+def verdict(of: PlanMetrics) -> str:
     """What a judge's figures allow to be said."""
     difference = of.metrics["difference"]
     about = f"{of.judge}, {'all tasks' if of.tasks == 'all' else f'where {of.tasks}'}"

@@ -1708,7 +1708,7 @@ def planbench_block_plan(
         config: The settings; options count more.
         data: Folder of the benchmark's data (queries.json, …).
         setting: default: nothing is blocked; mixed: one path remains, and all three kinds of
-            stand-ins replace a blocked tool; explicit, implicit, misleading: one path remains,
+            blockers replace a blocked tool; explicit, implicit, misleading: one path remains,
             one kind; longest, shortest: as mixed, with the longest or shortest remaining paths;
             base: 0.6 of the paths remain, kinds at random.
         keep_paths: Paths that remain, in place of the setting's number.
@@ -2248,7 +2248,7 @@ def validate(
     correlation: float = 0.0,
     level: float = 0.95,
 ) -> ValidationReport:
-    """Sets plans against what came of their execution.
+    """Compares verdicts on plans with the outcomes of their execution.
 
     Args:
         config: The settings; options count more.

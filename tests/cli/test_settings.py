@@ -50,7 +50,7 @@ def test_the_help_lists_every_setting_with_its_text(
     words = re.sub(r"\x1b\[[\d;]*m", "", shown.out).replace("│", " ").split()
     everyday = set(command.fields) - {n for names in command.groups.values() for n in names}
     assert len(everyday) <= 13
-    for param in command.made(name).params:
+    for param in command.typer_command(name).params:
         if not param.hidden:
             assert (param.opts[0] if param.opts[0].startswith("-") else param.metavar) in words
             assert param.help

@@ -28,7 +28,7 @@ def settings_page() -> str:
     seen: dict[tuple[str, str], str] = {}
     for name, command in config_commands().items():
         parts.append(f"## apbjudge {name}\n\n{COMMANDS[name]}\n")
-        params = command.made(name).params
+        params = command.typer_command(name).params
         grouped = {n for names in command.groups.values() for n in names}
         everyday = [n for n in command.fields if n not in grouped]
         everyday.sort(key=lambda n: not option_of(command.fields[n]).is_argument)

@@ -58,7 +58,7 @@ def asking_command(
 
 
 def resources_of(config: RunsConfig, events: Events) -> Resources:
-    """What the models of a command are asked with."""
+    """Resources for asking the models of a command."""
     from ..llm.resources import shared_resources
 
     return shared_resources(client=None, limits=config, cache=config.cache, warn=events.note)

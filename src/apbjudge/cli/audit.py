@@ -33,7 +33,7 @@ COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
 class AuditOptions(RunsConfig):
-    """How the audit is run."""
+    """Settings of an audit."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": GradeConfig.groups["Budget"],
@@ -109,8 +109,8 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 
     if options.out is not None:
         return options.out / f"{n + 1}-{spec.slug}" if len(options.judges) > 1 else options.out
-    given = (config.rows, config.cases, config.labels)
-    paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in given]
+    inputs = (config.rows, config.cases, config.labels)
+    paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in inputs]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
     content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -142,7 +142,7 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
 
 
 def _more_cases(card: Card, config: AuditConfig) -> str:
-    """How to get as many cases as the undecided probes need; empty where that is no help."""
+    """Advice on getting as many cases as the undecided probes need; empty where there is none."""
     from ..audits.material import N_SHIPPED
     from ..audits.session import sizes_of
 
@@ -163,7 +163,7 @@ def _more_cases(card: Card, config: AuditConfig) -> str:
 
 
 def _is_finished(name: str) -> bool:
-    """Whether a judge is named by the folder of its audit."""
+    """True if a judge is named by the folder of its audit."""
     try:
         return Path(name, CARD).is_file()
     except OSError:  # longer than a path may be

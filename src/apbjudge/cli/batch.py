@@ -17,7 +17,7 @@ from .options import Values, command
 
 
 class BatchRows(Config):
-    """What is to be graded, or asked."""
+    """Input of ``batch``."""
 
     rows: Annotated[Path, Option(is_argument=True)] = Field(
         description="Predictions for a judge, or cases for a tested model."
@@ -25,7 +25,7 @@ class BatchRows(Config):
 
 
 class Requests(Config):
-    """Where the requests go."""
+    """Files for the requests."""
 
     out: Path = Field(description="File for the requests.")
     model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
@@ -36,7 +36,7 @@ class Requests(Config):
 
 
 class Answers(Config):
-    """Where the answers are."""
+    """Files of the answers."""
 
     answers: Annotated[Path, Option(is_argument=True)] = Field(
         description="File of answers, as vllm run-batch writes it."

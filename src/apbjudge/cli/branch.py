@@ -16,7 +16,7 @@ from .stopping import Stopping
 
 
 class PlansArgument(Config):
-    """What is carried out."""
+    """Input of ``branch``."""
 
     cases: Annotated[Path, Option(is_argument=True)] = Field(
         description="JSONL file of SLATE cases: plans with tools and recorded outputs."

@@ -16,7 +16,7 @@ from .options import Output, Values, command, print_result
 
 
 class Files(Config):
-    """What is read."""
+    """Input of ``calibrate``."""
 
     files: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         description="Judgements (a file or a run's folder), one judge each, and last the labels, "

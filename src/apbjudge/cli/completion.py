@@ -13,7 +13,7 @@ _NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split
 
 
 def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
-    """What lists the values of a setting; None where the shell completes files by itself.
+    """The function that lists the values of a setting; None where the shell completes files itself.
 
     Of several values in one text, separated by commas, the last one is completed.
     """
@@ -50,8 +50,8 @@ def _names(setting: str) -> Iterable[str]:
             from ..statistics import kinds
             from ..statistics.metric import kinds_among
 
-            of_judges = kinds_among(vars(kinds).values())
-            return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *of_judges)))
+            judge_metrics = kinds_among(vars(kinds).values())
+            return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *judge_metrics)))
         case "by":
             from ..records.judgement_table import BY_FIELDS
 

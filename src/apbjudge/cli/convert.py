@@ -13,7 +13,7 @@ from .options import Values, command, flag, print_next, print_problems
 
 
 class ConvertOptions(Config):
-    """What is converted, and how."""
+    """Input and format of ``convert``."""
 
     source: Annotated[Path, Option(is_argument=True, is_log=True, metavar="IN")] = Field(
         description="Log of runs of agents: files, packed (.gz, .zst) or not, a folder, a quoted "

@@ -17,7 +17,7 @@ from .options import Values, command
 
 
 class DoctorRows(Config):
-    """What is to be graded, or asked."""
+    """Input of ``doctor``."""
 
     predictions: Annotated[Path | None, Option(is_argument=True, metavar="ROWS")] = Field(
         default=None,

@@ -18,7 +18,7 @@ from .stopping import Stopping, stoppable
 
 
 class BenchmarkArgument(Config):
-    """What is carried out."""
+    """Input of ``execute``."""
 
     benchmark: Annotated[str, Option(is_argument=True, metavar="BENCHMARK")] = Field(
         description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, an installed "

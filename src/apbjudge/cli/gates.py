@@ -45,7 +45,7 @@ class GateFiles(Config):
 
 
 class Gates(GateFiles):
-    """Conditions on figures."""
+    """Conditions on metrics."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Gates": "fail_under gate allow_unfinished junit ci_summary"

@@ -29,7 +29,7 @@ FILES = (
 
 
 class Predictions(Config):
-    """What is graded."""
+    """Input of ``grade``."""
 
     predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), "
@@ -39,7 +39,7 @@ class Predictions(Config):
 
 
 class GradeOptions(Gates, Stopping, GradeConfig):
-    """The settings of the command beside the judge's."""
+    """The settings of the command besides the judge's."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,

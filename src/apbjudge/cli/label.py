@@ -12,7 +12,7 @@ from .options import Values, command, print_next
 
 
 class Browser(Config):
-    """What happens once the page is there."""
+    """Options for the finished page."""
 
     open: bool = Field(default=False, description="Open the page in the browser.")
 

@@ -115,7 +115,7 @@ class _Lazy(Group):
         name, command, rest = super().resolve_command(ctx, args)
         path = " ".join([*ctx.command_path.split()[1:], name or ""])
         if path in COMMANDS:
-            command = command_of(path).made(path)
+            command = command_of(path).typer_command(path)
             _tune_collector()
         return name, command, rest
 

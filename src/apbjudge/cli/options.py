@@ -78,7 +78,7 @@ class ConfigCommand:
                 known += [n for n in names.split() if n in self.fields and n not in known]
         self.more: list[Parameter] = []
 
-    def made(self, path: str) -> Command:
+    def typer_command(self, path: str) -> Command:
         """The command as typer has it.
 
         Values come as text, and the fields say what is usable: the texts of errors are theirs.
@@ -101,7 +101,7 @@ class ConfigCommand:
         call.__doc__ = self.run.__doc__
         call.__signature__ = Signature([*params, *self.more])  # type: ignore[attr-defined]
         app = typer.Typer(add_completion=False)
-        settings = {"token_normalize_func": _with_dashes}
+        settings = {"token_normalize_func": lambda token: token.replace("_", "-")}
         app.command(path.rsplit(maxsplit=1)[-1], cls=Command, context_settings=settings)(call)
         return cast("Command", get_command(app))
 
@@ -143,10 +143,6 @@ def _unfinished(values: Values) -> Iterator[str]:
 
         paths = cast("list[str | Path]", value if isinstance(value, list) else [value])
         yield from filter(None, (unfinished_in(Path(path)) for path in paths))
-
-
-def _with_dashes(token: str) -> str:
-    return token.replace("_", "-")
 
 
 def _of(kind: Any, about: object) -> Any:
@@ -227,7 +223,7 @@ def _encodable(value: Any) -> Any:
 
 
 class Output(Config):
-    """How a result is printed."""
+    """Format of a result."""
 
     format: Literal["text", "json"] = Field(default="text", description="How to print the result.")
 

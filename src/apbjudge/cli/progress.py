@@ -15,7 +15,7 @@ PLAIN_EVERY_S = 10.0
 BAD_ROWS_SHOWN = 20
 """Different faults, and lines of each."""
 _PLACE = re.compile(r"(.*?):(\d+): (.*?)(?:, got .*)?", re.DOTALL)
-"""Where a row is, and what is wrong with it but for what it has."""
+"""Row of a message, and its fault without what the row has."""
 
 
 class Reporter:
@@ -113,7 +113,7 @@ class Reporter:
         return ", ".join(parts)
 
     def events(self) -> Events:
-        """What a run is to tell this reporter."""
+        """The callbacks by which a run reports its progress."""
         return Events(progress=self.progress, bad_row=self.bad_row, note=self.note)
 
     def bad_row(self, message: str) -> None:

@@ -17,7 +17,7 @@ from .options import Values, command
 
 
 class PromptRows(Config):
-    """Where the item is."""
+    """Source of the item."""
 
     rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Predictions, as for grade, or a log, of whose steps one is meant; with "

@@ -26,11 +26,11 @@ _WRITTEN_BY_US = re.compile(
     rb"|Settings of each run\n|# Settings of each run\n|Judge,Run,Model,"
     rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
 )
-"""How a file begins that this command wrote, in any of its formats."""
+"""Beginnings of a file that this command wrote, in any of its formats."""
 
 
 class ReportOutput(Config):
-    """Where the report goes, and in which format."""
+    """File and format of the report."""
 
     groups: ClassVar[Mapping[str, str]] = {}
 
@@ -97,7 +97,7 @@ def _print(text: str) -> None:
     typer.echo(text, nl=False)
     if not text.strip():
         typer.echo(
-            "no table is about these runs: summary.json in their folders has the figures, and "
+            "no table is about these runs: summary.json in their folders has the metrics, and "
             "--format html shows every item",
             err=True,
         )

@@ -12,7 +12,7 @@ from .options import Values, command
 
 
 class Named(Config):
-    """Which rubric."""
+    """Name of the rubric."""
 
     rubric: Annotated[str, Option(is_argument=True, metavar="NAME")] = Field(
         description="name@version, a name alone, or a TOML file; with #E4 that code alone."

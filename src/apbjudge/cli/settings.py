@@ -16,7 +16,7 @@ from ..config import PROJECT, is_negated, kinds, option_name, option_of, unknown
 from ..errors import OptionError, visible
 
 Values = dict[str, Any]
-"""What the user set, by field name; what is missing has its default."""
+"""Values that the user set, by field name; what is missing has its default."""
 
 ASKED = ("judge", "model", "ask", "judges")
 MODELS = (*ASKED, "escalate", "critic", "user_model")
@@ -28,7 +28,7 @@ _ONLY_NAMED = ("overwrite", "python", "sandbox")
 
 
 class Settings:
-    """What the user set for a command. What is added first counts most.
+    """Values that the user set for a command. What is added first counts most.
 
     Args:
         fields: The command's settings.
@@ -145,7 +145,7 @@ class Settings:
         return f"{before}{is_named}{os.path.relpath(folder / text)}"
 
     def notes(self) -> Iterator[str]:
-        """What is said first: where prompts go, and with which key, by the project file alone."""
+        """Notes on where prompts go, and with which key, if the project file alone says so."""
         models = _models(self.values, MODELS)
         ours = [name for name in (*MODELS, *ENDPOINT) if name in self.from_project]
         if ours and models:
@@ -172,7 +172,7 @@ class Settings:
 
 
 def is_file(entry: str) -> bool:
-    """Whether an entry of ``--config`` names a file."""
+    """True if an entry of ``--config`` names a file."""
     return entry.endswith(".toml") and "=" not in entry
 
 

@@ -14,7 +14,7 @@ from .options import Values, command
 
 
 class SplitOptions(Config):
-    """What is graded in parts."""
+    """Input of ``shard`` and ``merge``."""
 
     predictions: Annotated[Path, Option(is_argument=True)] = Field(
         description="What is graded, as grade takes it."

@@ -16,7 +16,7 @@ from .stopping import Stopping
 
 
 class BenchmarkArgument(Config):
-    """Where episodes take place."""
+    """Input of ``simulate``."""
 
     benchmark: Annotated[Path, Option(is_argument=True, metavar="BENCHMARK")] = Field(
         description="File or folder of the benchmark, such as the data folder of PlanBench-XL, or "

@@ -24,7 +24,7 @@ PAUSED, INTERRUPTED = 75, 130
 
 
 class Stopping(Config):
-    """How a command that asks models is paused."""
+    """Options to pause a command that asks models."""
 
     groups: ClassVar[Mapping[str, str]] = {"Run": "grace"}
 
@@ -66,7 +66,7 @@ def _signals_pause(stop: Stop, grace_s: float) -> Generator[None]:
     ignored, as SIGHUP by nohup, stays ignored.
     """
     terminals = [fd for fd in (1, 2) if os.isatty(fd)]
-    heard = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) == signal.SIG_DFL]
+    signals = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) == signal.SIG_DFL]
 
     def pause(sign: int, frame: object) -> None:
         for fd in terminals:
@@ -79,7 +79,7 @@ def _signals_pause(stop: Stop, grace_s: float) -> Generator[None]:
             stop.check()
 
     def listen(handler: signal.Handlers | Callable[[int, object], None]) -> None:
-        for sign in heard:
+        for sign in signals:
             signal.signal(sign, handler)
 
     listen(pause)

@@ -15,7 +15,7 @@ from .options import Values, command, json_text, print_problems
 
 
 class ValidateOutput(Config):
-    """How the figures are printed, and where."""
+    """File and format of the metrics."""
 
     format: Literal["text", "md", "json"] = Field(
         default="text", description="How to print the result."

@@ -1,4 +1,4 @@
-"""What a protocol is."""
+"""Interface of a protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def no_requirement(item: Item) -> None:
 
 
 def no_category(item: Item) -> int | None:
-    """For protocols without categories."""
+    """No categories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ def _neutral(text: str) -> str:
         return text
     text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG.sub(_tag, text)
-    return _CONTROL_TOKENS.sub(_bracket, text)
+    return _CONTROL_TOKENS.sub(lambda match: _BRACKETS[match.group()], text)
 
 
 _neutral_long = lru_cache(maxsize=16)(_neutral)
@@ -85,7 +85,3 @@ def _escape(match: re.Match[str]) -> str:
 
 
 _BRACKETS = {"<": "&lt;", "<<": "&lt;&lt;", "[": "&#91;", "]": "&#93;"}
-
-
-def _bracket(match: re.Match[str]) -> str:
-    return _BRACKETS[match.group()]

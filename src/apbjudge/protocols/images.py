@@ -93,7 +93,7 @@ def kind_of(file: FileRef) -> str:
 
 
 def is_image(file: FileRef) -> bool:
-    """Whether a file of a case is a picture or a video frame, by its extension."""
+    """True if a file of a case is a picture or a video frame, by its extension."""
     return kind_of(file) == "picture"
 
 
@@ -256,7 +256,7 @@ def read_text(roots: Sequence[Path], file: FileRef, field: str, *, max_bytes: in
 
 
 def find_file(roots: Sequence[Path], name: str, field: str, *, hint: str = "") -> tuple[Path, int]:
-    """Where a file of a case is, and its bytes on disk; see ``read_file``.
+    """Path of a file of a case, and its bytes on disk; see ``read_file``.
 
     Raises:
         RowError: If it is missing, outside the folders or no regular file.
@@ -284,7 +284,7 @@ def _unreadable(
 
 
 def _place(roots: Sequence[Path], name: str, field: str) -> Path:
-    """Where a picture is: in the first folder that has it; in the first one when none has."""
+    """Path of a picture: in the first folder that has it; in the first one when none has."""
     bases = [root.resolve() for root in roots]
     inside: list[Path] = []
     leads_out = False

@@ -88,7 +88,7 @@ TELLS_CASE = re.compile(
     r"(?:nobody|no one|no tool) (?:else )?(?:can|could|knows|would know)",
     re.IGNORECASE,
 )
-"""What a query itself must not say of a case that can't be solved."""
+"""Phrases that a query itself must not have in a case that can't be solved."""
 
 TELLS_TOOL = re.compile(
     r"distract|decoy|red herring|irrelevant|unrelated|useless|unused|unneeded|unnecessary|"
@@ -99,4 +99,4 @@ TELLS_TOOL = re.compile(
     r"\bthis (?:task|query|case|request|scenario)\b|cannot (?:serve|help|solve)",
     re.IGNORECASE,
 )
-"""What the description of an invented tool must not say of it."""
+"""Phrases that the description of an invented tool must not have."""

@@ -57,7 +57,7 @@ def prose_of_reference(item: Item) -> list[str]:
 
 
 def _prose(item: Item, plan: str, steps: Iterable[Step]) -> list[str]:
-    """What is written for people to read: plan, thoughts, reasons, a whole plan's arguments."""
+    """Text for people to read: plan, thoughts, reasons, a whole plan's arguments."""
     texts = [plan]
     for step in steps:
         texts.append(step.thought)
@@ -193,7 +193,7 @@ def _first_of_rows(matrix: Any, n: Any) -> Any:
 
 
 def _kind(item: Item) -> Hashable:
-    """What two cases must have in common to be compared."""
+    """Values that two cases must have in common to be compared."""
     condition = item.condition
     return (
         item.form,

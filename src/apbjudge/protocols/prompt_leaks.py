@@ -1,4 +1,4 @@
-"""What a prompt gives away that the tested model should not know."""
+"""Checks of what a prompt gives away that the tested model should not know."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PromptLeak(NamedTuple):
 
 
 def secrets_of(item: Item) -> list[str]:
-    """What the tested model of a case must not know: some of ``PROMPT_LEAKS``."""
+    """Facts that the tested model of a case must not know: some of ``PROMPT_LEAKS``."""
     condition = item.condition
     held = (
         condition.extraneous,
@@ -54,7 +54,7 @@ def secrets_of(item: Item) -> list[str]:
 
 
 def sent_text(row: Mapping[str, Any]) -> str:
-    """What a tested model was sent, without replies and results: ``prompt`` and ``messages``."""
+    """Texts sent to a tested model, without replies and results: ``prompt`` and ``messages``."""
     texts: list[str] = []
     for name in ("prompt", "messages"):
         value = row.get(name)
@@ -69,7 +69,7 @@ def sent_text(row: Mapping[str, Any]) -> str:
 
 
 def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
-    """What query, system prompt and the prompt that was sent give away.
+    """Leaks in the query, the system prompt and the prompt that was sent.
 
     Args:
         item: The item.
@@ -101,7 +101,7 @@ def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
 
 @lru_cache(maxsize=64)
 def _descriptions(tools: str) -> tuple[str, ...]:
-    """What tools and parameters are said to be; cached, since rows often repeat their tools."""
+    """Descriptions of tools and parameters; cached, since rows often repeat their tools."""
     return tuple(text for text in strings(json.loads(tools)) if " " in text)
 
 
@@ -194,7 +194,7 @@ def sentences(text: str) -> list[str]:
 
 
 def mentions(text: str, name: str) -> bool:
-    """Whether a text names a tool.
+    """True if a text names a tool.
 
     Args:
         text: The text.

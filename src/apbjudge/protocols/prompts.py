@@ -29,7 +29,7 @@ NO_FILES = ShownFiles()
 
 
 class Prompt(Record):
-    """What a judge is sent.
+    """The prompt of a judge.
 
     Attributes:
         system: Rubric and rules: the same for every item of a run.

@@ -32,7 +32,7 @@ PLAN_CHECKS: tuple[Check, ...] = (
     low_overlap,
     repeated_calls,
 )
-"""What can be proven or suspected of any whole plan."""
+"""Checks that can prove or suspect something of any whole plan."""
 
 STEP_CHECKS: tuple[Check, ...] = (
     output_format,
@@ -44,7 +44,7 @@ STEP_CHECKS: tuple[Check, ...] = (
     repeated_calls,
     vague_values,
 )
-"""What can be proven or suspected of any proposed steps."""
+"""Checks that can prove or suspect something of any proposed steps."""
 
 
 def _base_checks(item: Item, rubric: Rubric) -> Iterator[Finding]:

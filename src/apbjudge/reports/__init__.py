@@ -1,1 +1,1 @@
-"""Judgements to columns to figures to text."""
+"""Reports: from judgements to columns, metrics and text."""

@@ -1,4 +1,4 @@
-"""What changed from one run to another, as text, Markdown and CSV."""
+"""Changes from one run to another, as text, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def changes_markdown(changes: Changes) -> str:
 
 
 def changes_document(changes: Changes) -> Document:
-    """What was compared, how many items changed how, and every change."""
+    """Both runs, the number of items by change, and every change."""
     table = [Table.of(_HEADS, map(_cells, changes.items))] if changes.items else []
     return Document((Notes(tuple(changes_summary(changes))), *table))
 
@@ -33,14 +33,14 @@ def changes_document(changes: Changes) -> Document:
 def changes_csv(changes: Changes) -> str:
     """One line a change."""
     out = io.StringIO()
-    sides = ("tested_model", "is_correct", "grade", "errors", "category", "reason")
-    heads = [f"{side}_{name}" for side in ("before", "after") for name in sides]
+    keys = ("tested_model", "is_correct", "grade", "errors", "category", "reason")
+    heads = [f"{side}_{name}" for side in ("before", "after") for name in keys]
     writer = csv.writer(out)
     writer.writerow(["kind", "item_id", "protocol", *heads, "human_correct", "is_now_wrong"])
-    for one in changes.items:
-        scores = [_flat(getattr(side, name)) for side in (one.before, one.after) for name in sides]
-        ends = [_flat(one.human), _flat(one.is_now_wrong)]
-        cells = [one.kind, one.item_id, one.protocol, *scores, *ends]
+    for item in changes.items:
+        scores = [_flat(getattr(side, name)) for side in (item.before, item.after) for name in keys]
+        ends = [_flat(item.human), _flat(item.is_now_wrong)]
+        cells = [item.kind, item.item_id, item.protocol, *scores, *ends]
         writer.writerow(map(text_cell, cells))
     return out.getvalue()
 
@@ -52,7 +52,7 @@ def _flat(value: object) -> object:
 
 
 def changes_summary(changes: Changes) -> list[str]:
-    """What was compared, and how many items changed how; a line each."""
+    """Both runs, and the number of items by change; a line each."""
     pairs = f"{changes.n_pairs} items in both, {changes.n_compared} with a verdict by both"
     only = f"{changes.n_only[0]} only in the first, {changes.n_only[1]} only in the second"
     kinds = ", ".join(f"{n} {kind}" for kind, n in changes.counts.items() if n)

@@ -17,7 +17,7 @@ SETTINGS = "settings"
 
 
 class ReportConfig(IntervalConfig):
-    """Which runs a report is about, and what is in it."""
+    """Runs of a report, and its contents."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Intervals": IntervalConfig.interval_options,
@@ -68,7 +68,7 @@ class ReportConfig(IntervalConfig):
     )
 
     @property
-    def given(self) -> tuple[Path | None, ...]:
+    def input_paths(self) -> tuple[Path | None, ...]:
         """Paths of inputs that came with the command."""
         return (*self.predictions, self.cases, self.data_root)
 

@@ -1,4 +1,4 @@
-"""Finished runs by judge, and their judgements as a pandas frame beside what humans say of them."""
+"""Finished runs by judge, and a pandas frame of their judgements with the labels of humans."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class JudgeRuns:
 
     @property
     def note(self) -> str | None:
-        """What must be said beside every figure."""
+        """Notes that stand with every metric."""
         return " ".join(dict.fromkeys(note for run in self.runs for note in run.notes)) or None
 
     @cached_property

@@ -154,7 +154,7 @@ class ReportItems:
 
     @property
     def note(self) -> str:
-        """That the items are a sample; empty where they are all."""
+        """Note that the items are a sample; empty if they are all."""
         if len(self._places) == self.n_judged:
             return ""
         return (
@@ -216,8 +216,8 @@ class ReportItems:
         all_of_it = Conservation(accepts=1)  # what was graded is shown
         for protocol, path, format_, outcomes, success in self.logs:
             try:
-                settled = Outcomes(outcomes, success)
-                for entry in read_log(path, format_, outcomes=settled, conservation=all_of_it):
+                known = Outcomes(outcomes, success)
+                for entry in read_log(path, format_, outcomes=known, conservation=all_of_it):
                     if isinstance(entry.content, Trajectory):
                         yield protocol, entry.content
             except (InputError, OptionError) as error:
@@ -267,7 +267,7 @@ def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
 
 
 def _label_view(label: HumanLabel) -> dict[str, Any]:
-    """What a rater says of an item; unsure marks and marked steps only where there are any."""
+    """A rater's label of an item; unsure marks and marked steps only where there are any."""
     answers = {"rater", "is_correct", "grade", "errors", "category", "note"}
     if label.unsure:
         answers.add("unsure")
@@ -277,7 +277,7 @@ def _label_view(label: HumanLabel) -> dict[str, Any]:
 
 
 def _keys(table: JudgementTable, run: RunFolder) -> Iterator[_Key]:
-    """What tells each row's item from others; of one without protocol, perhaps its line alone."""
+    """Keys of each row's item; of an item without protocol, perhaps its line alone."""
     fields = (table.values(name) for name in ("protocol", "tested_model", "setting"))
     names = zip(table.item_id.values, *fields, strict=True)
     for at, (item_id, protocol, tested_model, setting) in enumerate(names):

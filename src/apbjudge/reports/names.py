@@ -114,14 +114,14 @@ _NAMING = frozenset(("tested_model", "value", "own"))
 """Fields of results that hold what names tested models, and those that name one."""
 
 
-def renamed(of: T, names: Names) -> T:
+def renamed(result: T, names: Names) -> T:
     """The same result, or results, with display names."""
-    if isinstance(of, tuple):
-        return cast("T", tuple(renamed(each, names) for each in cast("tuple[object, ...]", of)))
-    if not names or not is_dataclass(of) or isinstance(of, type):
-        return of
-    held = {field.name: getattr(of, field.name) for field in fields(of)}
+    if isinstance(result, tuple):
+        return cast("T", tuple(renamed(each, names) for each in cast("tuple[object, ...]", result)))
+    if not names or not is_dataclass(result) or isinstance(result, type):
+        return result
+    held = {field.name: getattr(result, field.name) for field in fields(result)}
     changes = {name: renamed(held[name], names) for name in _HOLDERS & {*held}}
     named = {name: held[name] for name in _NAMING & {*held} if isinstance(held[name], str)}
     changes |= {name: names.get(model, model) for name, model in named.items()}
-    return cast("T", replace(of, **changes))
+    return cast("T", replace(result, **changes))

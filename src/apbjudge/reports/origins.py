@@ -1,4 +1,4 @@
-"""How the responses of runs came about, read from the predictions that were judged."""
+"""Origins of the responses of runs, read from the predictions that were judged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK = b'"is_oracle"'
 
 
 def origin_of(run: RunFolder, problems: Problems) -> Refinements:
-    """What the predictions of a run on refined responses state of them; nothing without the file.
+    """Origins that the predictions of a run on refined responses state; empty without the file.
 
     ``problems`` gets a line for values that can't be used, and where the file has changed since it
     was judged.
@@ -45,7 +45,7 @@ def origin_of(run: RunFolder, problems: Problems) -> Refinements:
 
 
 def oracles_among(runs: Sequence[RunFolder], keys: Vector) -> Refinements | None:
-    """What is stated of responses, if a critic of any may have seen the reference; else None.
+    """The origins stated, if a critic of any may have seen the reference; else None.
 
     Files that never name the field are searched for it and not read, which takes little time. One
     that may not be opened counts as one that is not there.

@@ -142,7 +142,7 @@ class Report(Shown):
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
-            run = read_run(path, self.config.given)
+            run = read_run(path, self.config.input_paths)
             own = (j for j in self.judges if run.identity in [of.identity for of in j.runs])
             base = next(own, None)
             if base is None:
@@ -163,14 +163,14 @@ class Report(Shown):
 
     @cached_property
     def _origins(self) -> dict[str, Refinements | None]:
-        """By judge, how the responses came about where any was refined with the reference."""
+        """Notes by judge on the origin of responses, if any was refined with the reference."""
         return {
             judge.name: oracles_among(judge.runs, judge.table.items().key) for judge in self.judges
         }
 
     @cached_property
     def _notes(self) -> dict[str, str | None]:
-        """By judge, what must be said beside every figure."""
+        """Notes by judge that stand with every metric."""
         notes: dict[str, str | None] = {}
         for judge in self.judges:
             origin = self._origins[judge.name]
@@ -181,7 +181,7 @@ class Report(Shown):
 
     @cached_property
     def changes(self) -> Changes | None:
-        """What changed from the first run to the second; None unless asked for by name.
+        """Changes from the first run to the second; None unless asked for by name.
 
         Raises:
             OptionError: If there are no two runs to compare.
@@ -191,8 +191,8 @@ class Report(Shown):
         if (pair := self._pair) is None:
             raise OptionError("--table changes: expected two runs to compare, got one")
         names, tables = pair
-        whole = JudgementTable.joined([judge.table for judge in self.judges])
-        answers = answers_of(whole.item[whole.has_id], whole.key[whole.has_id])
+        table = JudgementTable.joined([judge.table for judge in self.judges])
+        answers = answers_of(table.item[table.has_id], table.key[table.has_id])
         changes = find_changes(names, tables, self.labels, answers)
         if not changes.n_pairs:
             raise OptionError(
@@ -209,7 +209,7 @@ class Report(Shown):
 
     @property
     def unknown_names(self) -> list[str]:
-        """Tested models with a display name of which no run has a judgement."""
+        """Tested models with a display name but without a judgement in any run."""
         tables = [judge.table for judge in self.judges]
         known = {model for table in tables for model in table.labels["tested_model"]}
         return sorted({*self.names} - known)
@@ -222,12 +222,12 @@ class Report(Shown):
             return [first.name, second.name], (first.table, second.table)
         if not self.judges or len(self.judges[0].runs) != 2:
             return None
-        one, other = self.judges[0].tables
-        return [f"{run.judge} [{run.place}]" for run in self.judges[0].runs], (one, other)
+        before, after = self.judges[0].tables
+        return [f"{run.judge} [{run.place}]" for run in self.judges[0].runs], (before, after)
 
     @property
     def _shown_changes(self) -> Changes | None:
-        """What the page's overview lists: changes asked for, and those of two tested models."""
+        """Comparisons of the page's overview: changes asked for, and those of two tested models."""
         if CHANGES in self.config.tables:
             return self.changes
         if (pair := self._pair) is None or len(self.judges) > 1:
@@ -295,12 +295,12 @@ class Report(Shown):
         return write_report(report, path)
 
     def _facts(self, judge: JudgeRuns) -> JudgeFacts:
-        """What the page says of a judge."""
+        """Metrics of a judge for the page."""
         totals = judge.table.totals
         settings = judge.runs[0].settings.items()
         labelled = self.reliability.judges if self.reliability else ()
         own = next((of for of in labelled if of.judge == judge.name), None)
-        whole = [of for of in (own.corrected if own else ()) if not of.field and of.figure == "CR"]
+        rates = [of for of in (own.corrected if own else ()) if not of.field and of.figure == "CR"]
         return JudgeFacts(
             name=judge.name,
             note=self._notes[judge.name],
@@ -317,12 +317,12 @@ class Report(Shown):
             ),
             source=", ".join(run.place for run in judge.runs),
             agreement=own.whole.measures.get("agreement") if own else None,
-            corrected=whole[-1].result.rectified if whole else None,
+            corrected=rates[-1].result.rectified if rates else None,
             by_rule=bool(judge.table.by_rule.all()),
         )
 
     def to_frame(self) -> DataFrame:
-        """All tables as one pandas frame, a row per figure, as their CSV has it."""
+        """All tables as one pandas frame, a row per metric, as their CSV has it."""
         import pandas
 
         return pandas.read_csv(StringIO(tables_csv(self.tables)))
@@ -369,7 +369,7 @@ def report(config: ReportConfig) -> Report:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
     names = {} if config.names is None else read_names(config.names)
-    judges = by_judge([run for path in config.runs for run in read_runs(path, config.given)])
+    judges = by_judge([run for path in config.runs for run in read_runs(path, config.input_paths)])
     labels = None
     if config.labels:
         first, *more = config.labels

@@ -48,16 +48,16 @@ def _row(judge: str, run: RunFolder, names: Mapping[str, str]) -> dict[str, str]
     models = sorted(names.get(model, model) for model in labels["tested_model"] if model)
     is_model = settings.get("model", STATIC) != STATIC and "function" not in settings
 
-    def of_spec(name: str) -> str:
+    def spec_text(name: str) -> str:
         return _text(settings.get(name, JudgeSpec.model_fields[name].default)) if is_model else ""
 
     return {
         "Judge": judge,
         "Run": run.place,
         "Model": _text(settings.get("model")),
-        "Temperature": of_spec("temperature"),
-        "Samples": of_spec("samples"),
-        "Max tokens": of_spec("max_reply_tokens"),
+        "Temperature": spec_text("temperature"),
+        "Samples": spec_text("samples"),
+        "Max tokens": spec_text("max_reply_tokens"),
         "Rubric": _joined(labels["rubric"]),
         "Protocol": _joined(labels["protocol"]),
         "Prompts": _version(identity),

@@ -1,4 +1,4 @@
-"""What is good: scales, taxonomy and versioned rubric texts."""
+"""Rubrics: scales, taxonomy and versioned texts."""
 
 from .reply import Reply, reply_model
 from .rubric import (

@@ -27,8 +27,8 @@ REASONING_LIMIT = 4000
 def _tidy(schema: dict[str, Any]) -> None:
     """Closes the object, and leaves out titles, which only repeat the keys."""
     schema["additionalProperties"] = False
-    for of in (schema, *schema["properties"].values()):
-        of.pop("title", None)
+    for part in (schema, *schema["properties"].values()):
+        part.pop("title", None)
 
 
 class Reply(BaseModel):

@@ -84,7 +84,7 @@ class Example(Record):
     case: str = ""
 
     def is_of(self, case_id: str, query: str, response: str) -> bool:
-        """Whether a row is of the case it was taken from, or has the same query and response."""
+        """True if a row is of the case it was taken from, or has the same query and response."""
         same = (query.split(), response.split()) == (self.query.split(), self.response.split())
         return same or self.case == case_id != ""
 
@@ -107,7 +107,7 @@ class PassRule(Record):
 
 
 class Rubric(Shown, Record):
-    """What is good, for one protocol.
+    """The rubric of one protocol: what is good.
 
     Attributes:
         name: Name without version, such as ``apb-holistic``.
@@ -164,7 +164,7 @@ class Rubric(Shown, Record):
         return f"{self.name}@{self.version}{'#' * bool(self.only)}{'+'.join(self.only)}"
 
     def __hash__(self) -> int:
-        """Of the content, so that what is made of a rubric can be cached."""
+        """Hash of the content, so that results for a rubric can be cached."""
         return hash(self.digest)
 
     @cached_property
@@ -184,7 +184,7 @@ class Rubric(Shown, Record):
         return Scale(bands=self.bands)
 
     def category_is_correct(self, number: int | None) -> bool:
-        """Whether a behaviour counts as correct; None and unknown numbers do not."""
+        """True if a behaviour counts as correct; False for None and unknown numbers."""
         return any(category.correct for category in self.categories if category.number == number)
 
     @cached_property
@@ -266,7 +266,7 @@ _SOME_CODES = re.compile(r"(.+)#([A-Z]\w*(?:\+[A-Z]\w*)*)", re.ASCII)
 
 
 def _some_codes(base: Rubric, codes: str, source: str) -> Rubric:
-    return _made(_taken_over(base, {"codes": codes.split("+")}, source), source)
+    return _validated(_taken_over(base, {"codes": codes.split("+")}, source), source)
 
 
 def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
@@ -284,11 +284,11 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
             raise OptionError(
                 f"{source}: {name}: expected a list of strings, got {shorten(listed)}"
             )
-    return _made({**values, "principles": [*own, *more]}, source)
+    return _validated({**values, "principles": [*own, *more]}, source)
 
 
 def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """What a rubric has of its base, as far as it is about the codes that it has itself."""
+    """Parts of its base that a rubric has, as far as they are about its own codes."""
     values: dict[str, Any] = {name: getattr(base, name) for name in Rubric.model_fields}
     if (chosen := own.get("codes")) is not None:
         if "criteria" in own or not {*map(str, as_list(chosen) or [""])} <= {*base.codes}:
@@ -320,7 +320,7 @@ def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, 
     return values
 
 
-def _made(values: dict[str, Any], source: str) -> Rubric:
+def _validated(values: dict[str, Any], source: str) -> Rubric:
     try:
         rubric = Rubric.model_validate(values)
     except ValidationError as error:
@@ -380,7 +380,7 @@ def _check(rubric: Rubric, source: str) -> None:
 
 _TAKEN = ("reasoning", "grade", "category", "is_correct")
 _NO_CODES = {"cr", "grade", "none"}
-"""What can't be a code: figures that stand beside those of codes, and a label's word for none."""
+"""Names that can't be codes: metrics beside those of codes, and a label's word for none."""
 
 
 def _check_flags(rubric: Rubric, source: str) -> None:

@@ -31,7 +31,7 @@ class FlagRule(Record):
     without: tuple[ErrorCode, ...] = ()
 
     def allows(self, flags: Collection[ErrorCode]) -> bool:
-        """Whether a combination of flags is in the set."""
+        """True if a combination of flags is in the set."""
         counted = len(flags) if self.of is None else sum(code in flags for code in self.of)
         most = counted if self.max is None else self.max
         return self.min <= counted <= most and not any(c in flags for c in self.without)
@@ -60,7 +60,7 @@ class Band(Record):
     flags: tuple[FlagRule, ...]
 
     def allows(self, flags: Collection[ErrorCode]) -> bool:
-        """Whether this grade may stand beside these flags."""
+        """True if this grade may stand beside these flags."""
         return any(rule.allows(flags) for rule in self.flags)
 
 

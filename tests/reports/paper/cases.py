@@ -10,7 +10,7 @@ import numpy as np
 from apbjudge.calibration.results import Reliability, ReliabilityReport
 from apbjudge.records import judgement_reader
 from apbjudge.reports.paper.building import JudgeResults, TableSources, paper_tables
-from apbjudge.reports.paper.formatting import figure_of
+from apbjudge.reports.paper.formatting import metric_cell
 from apbjudge.reports.paper.table import PaperTable, TableRow
 from apbjudge.statistics.analyses import diversity, self_evaluation
 from apbjudge.statistics.measures import calibrate
@@ -77,7 +77,7 @@ def row_of(table: PaperTable, *heads: str, judge: str | None = None) -> TableRow
 def printed(table: PaperTable, *heads: str, section: str | None = None) -> list[str]:
     """The figures of a row as they are shown, of one section or of all."""
     row = row_of(table, *heads)
-    return [figure_of(row, c).value for c in table.columns if section in (None, c.section)]
+    return [metric_cell(row, c).value for c in table.columns if section in (None, c.section)]
 
 
 def percents(table: PaperTable, *heads: str, places: int) -> list[str]:

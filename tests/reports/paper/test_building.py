@@ -9,10 +9,10 @@ from apbjudge.judge.metrics import TRUNCATED
 from apbjudge.records import UNSOLVABLE_TYPES
 from apbjudge.reports.paper.building import (
     TableSources,
-    contender_of,
-    figures_of,
+    metrics_of,
     paper_tables,
     parts_of,
+    row_values_of,
 )
 from apbjudge.reports.paper.definitions import DEFINITIONS, OF_BANKS, TABLE_KEYS
 from apbjudge.reports.paper.table import Counts
@@ -94,11 +94,11 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
     for definition in DEFINITIONS:
         for section in definition.sections if definition.key not in OF_REFINEMENT else ():
             for _, part in parts_of(c, section, definition.split) if section.protocol else ():
-                for name, metric in figures_of(part, section.columns).items():
+                for name, metric in metrics_of(part, section.columns).items():
                     kind = metric.kind
                     if kind.better is None or kind is TRUNCATED or metric.value is None:
                         continue
-                    result = contender_of(part, kind)
+                    result = row_values_of(part, kind)
                     total = result.values.sum() if name == "TC" else result.values.mean()
                     assert total == pytest.approx(metric.value)
                     assert len(result.values) == metric.n_items

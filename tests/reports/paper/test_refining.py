@@ -73,7 +73,7 @@ def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() 
     runs = [judged(base, method="all"), judged(base[100:], method="later")]
     (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
     rows = refined_rows(definition, TableSources(judges=(judged(base),), refined=tuple(runs)))
-    first, second = (row.cells["Holistic", "Refined"].contender for row in rows)
+    first, second = (row.cells["Holistic", "Refined"].row_values for row in rows)
     assert first is not None
     assert second is not None
     case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
@@ -191,7 +191,7 @@ def test_a_table_without_rows_of_its_kind_says_what_it_needs() -> None:
     of_another = judged(of_marks([1, 1]), "another", method="R")
     for key, run, said in (
         ("refinement", oracle, "there is nothing for it"),
-        ("refinement", of_another, "a run of refined responses beside the base run"),
+        ("refinement", of_another, "a run of refined responses besides the base run"),
         ("refinement-oracle", fair, "saw the reference"),
     ):
         with pytest.raises(OptionError, match=f"--table {key}: .*{said}"):

@@ -1,4 +1,4 @@
-"""What an environment and a benchmark are, and how a tested model talks with one."""
+"""Interfaces of an environment and a benchmark, and of a tested model's dialogue with one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an environment says of the state that calls have brought it to.
+    """An environment's score of the state that calls have brought it to.
 
     Attributes:
         reward: 0 to 1; 1 is success.
@@ -78,7 +78,7 @@ class Environment(Protocol):
     """Answers the calls of one episode at a time.
 
     Equal calls after ``reset`` of one task give equal observations: nothing is drawn that the seed
-    and the task do not settle. What its code raises is a fault of its own: it ends the episode
+    and the task do not fix. What its code raises is a fault of its own: it ends the episode
     without a result. An episode has a thread of its own, so others take place at the same time.
     """
 
@@ -118,7 +118,7 @@ class Dialogue(Protocol):
 
     @property
     def ended(self) -> str:
-        """Why the episode ended, in the benchmark's own word; empty while it goes on."""
+        """Reason for the episode's end, in the benchmark's own word; empty while it goes on."""
         ...
 
     def answer(self, reply: Completion) -> None:

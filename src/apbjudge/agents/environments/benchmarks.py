@@ -32,7 +32,7 @@ class BenchmarkKind:
         open: Opens it with its settings by name; raises InputError or OptionError.
         settings: What each setting is, by name.
         adapter: Program that the benchmark's process runs; see ``execution/hosted``.
-        fixed: Settings of the adapter that the name settles.
+        fixed: Settings of the adapter that the name fixes.
     """
 
     name: str
@@ -127,7 +127,7 @@ def open_hosted(
                 f"BENCHMARK: expected {known}, an installed one or a .py file, got {name!r}"
             )
     if fixed := sorted(options.keys() & kind.fixed.keys()):
-        raise OptionError(f"--with: {fixed[0]} is settled by the name {name}")
+        raise OptionError(f"--with: {fixed[0]} is fixed by the name {name}")
     assert kind.adapter is not None  # noqa: S101 - of the kinds here all have one
     host = Host(kind.adapter, {**kind.fixed, **options}, isolation or Isolation(), warn)
     try:

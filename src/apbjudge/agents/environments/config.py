@@ -13,7 +13,7 @@ from ..prediction.config import TestedConfig, TestedModelSpec, sampling
 
 
 class CallLimit(Config):
-    """How long a tool may take."""
+    """Time limit of a tool."""
 
     call_seconds: int = Field(
         default=20,
@@ -24,7 +24,7 @@ class CallLimit(Config):
 
 
 class FirstTasks(Config):
-    """How many of the tasks are taken."""
+    """Number of tasks to take."""
 
     first: int | None = Field(
         default=None,
@@ -35,7 +35,7 @@ class FirstTasks(Config):
 
 
 class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
-    """Which models act, how often and how long."""
+    """Models that act, and limits of their number and time."""
 
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
         default=(), description="A setting of the benchmark, such as block_plan=plan.json."
@@ -89,7 +89,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
 
 
 class SimulateConfig(EpisodesConfig):
-    """Which models act in an environment, how often and how long."""
+    """Models that act in an environment, and limits of their number and time."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",

@@ -44,25 +44,25 @@ class Chat:
 
     @property
     def ended(self) -> str:
-        """Why it ended; empty while it goes on."""
+        """Reason for its end; empty while it goes on."""
         return self._ended
 
     def carry_out(
-        self, calls: Sequence[ToolCall], source: StepSource = "agent", **said: Any
+        self, calls: Sequence[ToolCall], source: StepSource = "agent", **fields: Any
     ) -> tuple[ToolResult, ...]:
         """Carries out the calls of a reply and adds the step that they are.
 
         Args:
             calls: Those that can't be read (``parse_error``) are errors.
             source: Who makes them: ``agent`` or ``user``.
-            said: Further fields of the step.
+            fields: Further fields of the step.
         """
         results = tuple(
             replace(self._result(call, source), call_id=call.call_id, name=call.name)
             for call in calls
         )
         kind: StepKind = "invalid" if all(call.parse_error for call in calls) else "call"
-        step = TrajectoryStep(source, kind, calls=tuple(calls), observations=results, **said)
+        step = TrajectoryStep(source, kind, calls=tuple(calls), observations=results, **fields)
         self._steps.append(step)
         return results
 
@@ -150,8 +150,8 @@ class ToolDialogue(Chat):
         ]
 
     def _tools(self) -> Sequence[Mapping[str, Any]]:
-        every = returned(cast("type[Sequence[Any]]", Sequence), self._environment.tools)
-        return [tool for tool in every if _name(tool) not in self._blocked]
+        tools = returned(cast("type[Sequence[Any]]", Sequence), self._environment.tools)
+        return [tool for tool in tools if _name(tool) not in self._blocked]
 
     def answer(self, reply: Completion) -> None:
         """Carries out the calls of a reply, or takes it as the answer."""
@@ -221,7 +221,7 @@ def messages_of(
 
     Providers refuse a call whose arguments are no JSON.
     """
-    made = [
+    native_calls = [
         {
             "id": call.call_id,
             "type": "function",
@@ -233,7 +233,7 @@ def messages_of(
         for call in calls
     ]
     messages: list[dict[str, Any]] = [
-        {"role": "assistant", "content": reply.text or None, "tool_calls": made}
+        {"role": "assistant", "content": reply.text or None, "tool_calls": native_calls}
     ]
     for result in results:
         content = result.content

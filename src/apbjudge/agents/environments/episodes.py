@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 TRAJECTORIES = "trajectories.jsonl"
 INFRASTRUCTURE = "infrastructure"
-"""Why an episode has no end whose environment broke."""
+"""Reason of an episode whose environment broke, so that it has no end."""
 PATIENCE = 6
-"""How much longer than a call it may take to begin a task, and to score it."""
+"""Longer timeouts than a call's: to begin a task, and to score it."""
 TURNS, TOKENS, COST = "exceeded_turns", "exceeded_tokens", "exceeded_cost"
-"""Why a run ends an episode that the environment would let go on."""
+"""Limits by which a run ends an episode that the environment would let go on."""
 
 TRAJECTORY_RECORDS = asking_records(
     "episode", TRAJECTORIES, ids=("id", "tested_model"), check=trajectory_of
@@ -54,7 +54,7 @@ TRAJECTORY_RECORDS = asking_records(
 
 
 _Step = tuple[AskedModel, Request] | Row | None
-"""What an episode comes to: who is asked and what; its record at the end; None before the score."""
+"""A request of an episode: model and messages; its record at the end; None before the score."""
 
 
 class EpisodeThread:
@@ -189,7 +189,7 @@ class EpisodeWorker:
         return row.trial
 
     def _steps(self, row: Episode, account: Account) -> Generator[_Step, Any, None]:
-        """What the environment does: yields requests, each answered by a reply; then the record.
+        """Runs the environment: yields requests, each answered by a reply; then the record.
 
         Before it scores the state it yields None.
         """
@@ -251,7 +251,7 @@ class EpisodeWorker:
         return completion
 
     def _stop(self, turns: int, account: Account) -> str:
-        """Why the episode goes no further, by the limits of the run; empty where it may.
+        """The limit of the run that ends the episode; empty if it may go on.
 
         Replies from the cache count as when they came: an episode that is resumed, or played
         before, ends where it would have ended. Replies without usage count by estimate.

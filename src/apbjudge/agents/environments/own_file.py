@@ -39,19 +39,19 @@ class MethodTools:
             truth value or a ``Score``.
     """
 
-    def __init__(self, of: Any) -> None:
-        self._of = of
-        public = inspect.getmembers(cast("Any", type(of)), inspect.isfunction)
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        public = inspect.getmembers(cast("Any", type(target)), inspect.isfunction)
         names = [name for name, _ in public if not name.startswith("_") and name not in _NEEDED]
-        self._forms = {name: _arguments(getattr(of, name)) for name in names}
+        self._forms = {name: _arguments(getattr(target, name)) for name in names}
 
     def reset(self, task: str) -> None:
         """See ``Environment``."""
-        self._of.reset(task)
+        self._target.reset(task)
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """See ``Environment``."""
-        texts = {name: inspect.getdoc(getattr(self._of, name)) or "" for name in self._forms}
+        texts = {name: inspect.getdoc(getattr(self._target, name)) or "" for name in self._forms}
         forms = {name: form.json_schema() for name, form in self._forms.items()}
         return [{"name": n, "description": texts[n], "parameters": forms[n]} for n in forms]
 
@@ -64,7 +64,7 @@ class MethodTools:
         except ValidationError as error:
             return ToolResult(f"Error: {row_error(error)}", is_error=True)
 
-        @wraps(method := getattr(self._of, name))
+        @wraps(method := getattr(self._target, name))
         def result() -> ToolResult:
             value = method(**values)
             return value if isinstance(value, ToolResult) else ToolResult(value, is_error=False)
@@ -74,9 +74,9 @@ class MethodTools:
     def score(self) -> Score:
         """See ``Environment``."""
 
-        @wraps(self._of.score)
+        @wraps(self._target.score)
         def result() -> Any:
-            value = self._of.score()
+            value = self._target.score()
             is_reward = isinstance(value, int | float) and 0 <= value <= 1
             return Score(value) if is_reward else value
 
@@ -84,7 +84,7 @@ class MethodTools:
 
 
 def _arguments(method: Any) -> TypeAdapter[dict[str, Any]]:
-    """The form of a method's arguments, apart from what it does with them."""
+    """The form of a method's arguments."""
 
     @wraps(method)
     def arguments(**values: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class PlanLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What an agent knows when it decides on a substep.
+    """The agent's knowledge when it decides on a substep.
 
     Attributes:
         task: Id of the task, which tells nothing.
@@ -39,13 +39,13 @@ class Situation:
 
     @property
     def description(self) -> str:
-        """What the plan says of the substep."""
+        """The plan's text for the substep."""
         return next((line.description for line in self.plan if line.step == self.substep), "")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAction:
-    """What an agent does for a substep.
+    """An agent's action for a substep.
 
     Attributes:
         call: The call; None for doing without a tool.
@@ -67,7 +67,7 @@ class PlanEnvironment(Environment, Protocol):
     """Asks for one action a substep; ``call`` too is for the substep at hand."""
 
     def situation(self) -> Situation | None:
-        """What there is to decide; None at the end of the plan."""
+        """The next decision; None at the end of the plan."""
         ...
 
     def act(self, action: PlanAction) -> None:

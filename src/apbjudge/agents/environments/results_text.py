@@ -32,7 +32,7 @@ def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
 
 
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
-    """What came of step-wise predictions, by tested model and by what their reference does."""
+    """Counts of step-wise predictions, by tested model and by what their reference does."""
     rows: list[list[Cell]] = []
     notes = [f"{run.benchmark[0]}: {run.benchmark[1]}"]
     for name, each in steps.counts.items():
@@ -41,17 +41,17 @@ def steps_text(run: ExecutionRun, steps: StepRun) -> str:
             ("only reads", each.reading),
             ("not known", each.unknown),
         )
-        for reference, of in groups:
-            if of:
-                numbers = (of.get(result, 0) for result in STEP_RESULTS)
-                rows.append([name, reference, count(sum(of.values())), *map(count, numbers)])
+        for reference, counts in groups:
+            if counts:
+                numbers = (counts.get(result, 0) for result in STEP_RESULTS)
+                rows.append([name, reference, count(sum(counts.values())), *map(count, numbers)])
     notes += failed_lines(steps.counts)
     heads = ["tested model", "reference", "predictions", *STEP_RESULTS]
     return counts_text(",".join(heads).replace("_", " "), rows, notes, leads=2)
 
 
 def execution_text(run: ExecutionRun) -> str:
-    """What became of the tasks, a line for each mode and tested model."""
+    """Counts of the tasks, a line for each mode and tested model."""
     if run.steps is not None:
         return steps_text(run, run.steps)
     rows: list[list[Cell]] = []
@@ -68,16 +68,16 @@ def execution_text(run: ExecutionRun) -> str:
         notes += failed_lines(drafts.counts, f"{name}, ")
     for mode, simulation in run.modes.items():
         for name, each in simulation.counts.items():
-            of_both = ended.get((mode, name), [])
-            idle = [row["null_reward"] == 1 for row in of_both if row["null_reward"] is not None]
-            right = sum(row["is_correct"] for row in of_both)
+            episodes = ended.get((mode, name), [])
+            idle = [row["null_reward"] == 1 for row in episodes if row["null_reward"] is not None]
+            right = sum(row["is_correct"] for row in episodes)
             numbers = (each.turns, sum(each.failed.values()))
             rows.append(
                 [
                     mode,
                     name or "(unknown tasks)",
                     count(each.played),
-                    f"{right}/{len(of_both)}" if of_both else DASH,
+                    f"{right}/{len(episodes)}" if episodes else DASH,
                     f"{sum(idle)}/{len(idle)}" if idle else DASH,
                     *map(count, numbers),
                     *spent(each),

@@ -25,7 +25,7 @@ from .runner import EpisodeSource, Row
 
 
 class EpisodeCounts(CallCounts):
-    """What became of the episodes of one tested model.
+    """Counts of the episodes of one tested model.
 
     Attributes:
         played: Episodes that ended.

@@ -1,4 +1,4 @@
-"""What a plan costs, and what the cheapest way of the reference does (efficiency cases)."""
+"""Costs of a plan and of the cheapest way of the reference (efficiency cases)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def optimal_cost(item: Item) -> float | None:
 
 
 def excess_cost(item: Item) -> float | None:
-    """What a plan costs above the cheapest way; None where either is not known."""
+    """Cost of a plan above the cheapest way; None if either is not known."""
     cost, least = plan_cost(item), optimal_cost(item)
     return None if cost is None or least is None else cost - least
 

@@ -38,8 +38,8 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
     offered = item.tools.by_name if item.tools else ()
     first = next(item.prediction.calls, None)
     counts_calls = _counts_calls(item)
-    made = [len(message_calls(message)) for message in item.trajectory]
-    before = 0 if item.form == "plan" else max(len(made), sum(made))
+    calls_per_message = [len(message_calls(message)) for message in item.trajectory]
+    before = 0 if item.form == "plan" else max(len(calls_per_message), sum(calls_per_message))
     n_calls = 0
     for n_steps, step in enumerate(item.prediction.steps):
         for call in step.calls:
@@ -61,7 +61,7 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def _counts_calls(item: Item) -> bool:
-    """Whether a plan's lines are numbered from 1, and each names the call that it stands for."""
+    """True if a plan's lines are numbered from 1, and each names the call that it stands for."""
     names = [call.name for call in item.prediction.calls]
     lines = numbered_lines(item.prediction.plan) if item.form == "plan" and len(names) > 1 else []
     return [number for number, _ in lines] == list(range(1, len(names) + 1)) and all(

@@ -14,7 +14,7 @@ from .rules import finding
 
 
 def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """What is off in the form of the reply; the rubric says which code it is.
+    """Faults in the form of the reply; the rubric says which code they are.
 
     Proven where the tested model's prompt is known to have demanded the form, and of an empty reply
     where tools to plan with were given. Elsewhere a reply in another form that was read all the
@@ -38,7 +38,7 @@ def _format(item: Item, rubric: Rubric, *, is_proven: bool) -> Iterator[Finding]
 
 
 def is_mute(item: Item) -> bool:
-    """Whether a reply is empty, or one JSON object whose values, but for a REJECT, all are."""
+    """True if a reply is empty, or one JSON object whose values, but for a REJECT, all are."""
     if item.is_silent:
         return True
     try:
@@ -51,7 +51,7 @@ def is_mute(item: Item) -> bool:
 
 
 def over_refusal(item: Item) -> bool | None:
-    """Whether a solvable case that asks for a whole plan is answered with the reject form.
+    """True if a solvable case that asks for a whole plan is answered with the reject form.
 
     Prose that declines, and a provider's refusal without text, are not in that form.
 

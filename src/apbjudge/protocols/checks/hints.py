@@ -1,4 +1,4 @@
-"""Hints: shown beside a verdict, never deciding it."""
+"""Hints: shown with a verdict, never deciding it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def distractors(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def uses_distractor(item: Item) -> bool | None:
-    """Whether a listed distractor is called; None when the case has none."""
+    """True if a listed distractor is called; None when the case has none."""
     if not item.condition.extraneous:
         return None
     return any(call.name in item.condition.distractors for call in item.prediction.calls)

@@ -1,4 +1,4 @@
-"""A prediction beside the reference: what the reference does too proves nothing, and what matches.
+"""A prediction against the reference: shared faults, which prove nothing, and matches.
 
 Schemas and tool lists of real data are now and then wrong, and then the expert's own calls break
 them. A fault is the reference's as well when it is of the same kind, of the same tool and at the
@@ -19,7 +19,7 @@ _OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
 _PROVEN_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
     ("early-reference", "used-before-made"), "used-before-made"
 )
-"""Of a rule that may be only suspected, the one by which the same fault is proven in a plan that
+"""Rules that may be only suspected, with the rule that proves the same fault in a plan that
 says more of itself, as by numbered lines or other marks."""
 
 
@@ -124,7 +124,7 @@ _NO_STEP = ("tool", "function", "user", "system", "developer")
 
 
 def matches_reference(item: Item) -> bool | None:
-    """Whether the prediction calls the tools of the reference, in its order.
+    """True if the prediction calls the tools of the reference, in its order.
 
     Names have to be equal letter by letter; within a step the order of the calls is free.
     Arguments are not compared, as those of a whole plan are prose. Hence a match does not make a

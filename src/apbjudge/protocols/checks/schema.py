@@ -122,13 +122,13 @@ def violations(
         _steps.reset(token)
         if steps is not None:
             steps.take(taken.taken)
-    return tuple({(each.path, each.message): each for each in _told(errors, arguments)}.values())
+    return tuple({(each.path, each.message): each for each in _faults(errors, arguments)}.values())
 
 
 # The schema ---------------------------------------------------------------------------------------
 
 _SOURCE = "x-source"
-"""Where a part that was rewritten has the original, for messages."""
+"""Place of the original of a part that was rewritten, for messages."""
 
 
 @lru_cache(maxsize=256)
@@ -144,7 +144,7 @@ _is_type = Draft202012Validator.TYPE_CHECKER.is_type
 
 
 def _is_well_formed(keyword: str, wanted: Any) -> bool:
-    """Whether a keyword without parts is one that we know, and its value one of its values."""
+    """True if a keyword without parts is one that we know, and its value one of its values."""
     match keyword:
         case "type" | "required":
             texts = as_list(wanted) or [wanted]
@@ -173,16 +173,16 @@ def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
             left.append((spec, parts[id(spec)]))
         return parts[id(spec)]
 
-    whole, steps = part(root), Steps(MAX_STEPS, "one schema")
+    schema, steps = part(root), Steps(MAX_STEPS, "one schema")
     while left:
-        spec, made = left.pop()
+        spec, provable = left.pop()
         steps.take(1 + len(spec))
         for keyword, wanted in spec.items():
             if _is_well_formed(keyword, wanted):
-                made[keyword] = wanted
+                provable[keyword] = wanted
             elif (inner := _rewritten(keyword, spec, root, part)) is not None:
-                made[keyword] = inner
-    return whole
+                provable[keyword] = inner
+    return schema
 
 
 def _rewritten(
@@ -207,12 +207,12 @@ def _rewritten(
 
 
 def _names_are_known(spec: Mapping[str, Any]) -> bool:
-    """Whether names are additional beyond doubt: patterns never run."""
+    """True if names are additional beyond doubt: patterns never run."""
     return "patternProperties" not in spec and isinstance(spec.get("properties", {}), dict)
 
 
 def _target(root: Mapping[str, Any], reference: object) -> object:
-    """What a reference leads to; None where it leads nowhere, or into another document."""
+    """Target of a reference; None where it leads nowhere, or into another document."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     node: Any = root
@@ -281,7 +281,7 @@ def _bounded(name: str, keyword: _Keyword) -> _Keyword:
 
 
 def _is_open(value: object) -> bool:
-    """Whether a list has an entry that may stand for any number of them."""
+    """True if a list has an entry that may stand for any number of them."""
     return any(each is _UNKNOWN for each in as_list(value) or ())
 
 
@@ -312,7 +312,7 @@ def _type(validator: Any, kinds: Any, value: Any, schema: Any) -> _Errors:
 
 
 def _spellings(value: object) -> Iterator[object]:
-    """What a value may become: a text what it spells, a number or a truth its text."""
+    """Values that a value may become: a text what it spells, a number or a truth its text."""
     if isinstance(value, int | float):
         yield ""
     elif isinstance(value, str) and len(value) <= LONGEST_MARK:
@@ -351,7 +351,7 @@ _RULES = {
 }
 
 
-def _told(errors: Iterable[Any], arguments: Mapping[str, Any]) -> Iterator[Violation]:
+def _faults(errors: Iterable[Any], arguments: Mapping[str, Any]) -> Iterator[Violation]:
     for error in errors:
         value: Any = arguments
         path = ""

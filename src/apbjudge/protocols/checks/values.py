@@ -1,4 +1,4 @@
-"""How values look: placeholders, references to results, stopgaps."""
+"""Kinds of values: placeholders, references to results, stopgaps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def strings(value: Any, path: str) -> Iterator[Leaf]:
 
 
 def is_previous_result(text: str) -> bool:
-    """Whether a value is the placeholder for the result of the step before."""
+    """True if a value is the placeholder for the result of the step before."""
     return len(text) <= LONGEST_MARK and _PREVIOUS.match(text) is not None
 
 
@@ -122,7 +122,7 @@ def numbered_lines(text: str) -> list[tuple[int, str]]:
 
 
 def is_placeholder(value: object) -> bool:
-    """Whether a value as a whole could stand for a result still to come.
+    """True if a value as a whole could stand for a result still to come.
 
     That is a text, or an object of nothing but words for references such as
     ``{"$ref": "step1", "path": "id"}``. A list never is: it stays one, whatever its entries become.
@@ -145,5 +145,5 @@ _REFERENCE_WORDS = _REFERENCE_SIGNS | frozenset(
 
 
 def is_stopgap(text: str) -> bool:
-    """Whether a value is empty or says nothing."""
+    """True if a value is empty or says nothing."""
     return len(text) <= LONGEST_MARK and _STOPGAP.match(text) is not None

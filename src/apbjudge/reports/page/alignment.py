@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _pairs(a: Sequence[_Key], b: Sequence[_Key]) -> dict[int, int]:
-    """Which call of b belongs to which of a: equal ones first, then those of one tool."""
+    """Pairs the calls of a and b: equal ones first, then those of one tool."""
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     pairs = {of.a + i: of.b + i for of in blocks for i in range(of.size)}
     taken = {*pairs.values()}

@@ -17,7 +17,6 @@ import orjson
 
 from ...errors import OptionError
 from ...records import Item
-from ...records.trajectories import Trajectory
 from ...rubrics import shipped_rubric
 from .entries import Entry, Pictures
 from .index import Index
@@ -126,7 +125,7 @@ class Details:
                 "line": entry.line,
                 "groups": {k: v for k, v in entry.groups.items() if v is not None},
             },
-            "case": self._case(item) if item else run and self._task(run),
+            "case": self._case(item) if item else run and self._shared(task_view(run)),
             "run": run and run_view(run, diagnosis_of(rows)),
             "prediction": prediction_view(item, findings) if item or findings else None,
             "judgements": [row and judgement_view(row) for row in entry.judgements],
@@ -173,9 +172,6 @@ class Details:
         if digest:
             self._numbers[digest] = number
         return number
-
-    def _task(self, run: Trajectory) -> int:
-        return self._shared(task_view(run))
 
     def _shared(self, view: View) -> int:
         """The number of a case, whose list of tools is a record of its own."""

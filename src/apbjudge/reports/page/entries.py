@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def query(self) -> str:
-        """What the tested model was asked; empty where that is not known."""
+        """The tested model's prompt; empty if it is not known."""
         of = self.item or self.trajectory
         return of.query or "" if of else ""
 
@@ -61,7 +61,7 @@ class JudgeFacts:
 
     Attributes:
         name: Its name in the report, unique.
-        note: A warning about its figures; None for nothing.
+        note: A warning about its metrics; None for nothing.
         rows: Judgements, of which ``scored`` have a verdict.
         unscored: Number of judgements without one, by reason.
         cost_usd: Price of all calls; None when unknown.

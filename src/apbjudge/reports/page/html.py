@@ -18,7 +18,7 @@ from ...document.numbers import level_text
 from ...document.templating import environment
 from ...jsonl import is_replaceable, replacing
 from ..changes import changes_summary, score_text
-from ..paper.formatting import best_note, columns_of, figure_of, scored
+from ..paper.formatting import best_note, columns_of, metric_cell, scored
 from ..paper.table import PaperTable, TableRow
 from .blocks import Details, block, to_json
 from .entries import JudgeFacts, ReportInput, ReportSize
@@ -144,7 +144,7 @@ def _environment() -> Environment:
 
     calls: tuple[Callable[..., Any], ...] = (
         *(_against_labels, _by_judge, _judge_facts, _table_notes),
-        *(best_note, columns_of, figure_of, level_text, scored),
+        *(best_note, columns_of, metric_cell, level_text, scored),
     )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
     filters = {"raw": Markup, "data_url": _data_url}
@@ -167,7 +167,7 @@ def _table_notes(table: PaperTable) -> list[str]:
         if column.meaning:
             meanings.setdefault(column.title, {})[column.meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
-    how = f"Below a figure: its {level_text(table.level)} interval."
+    how = f"Below a value: its {level_text(table.level)} interval."
     rows = "pairs" if table.counted == "pairs" else "scored rows"
     of = f"After a slash: the number of rows, where it is not all {rows}."
     best = filter(None, [best_note(table, "★")])
@@ -175,13 +175,13 @@ def _table_notes(table: PaperTable) -> list[str]:
 
 
 def _against_labels(judge: JudgeFacts) -> Iterator[tuple[str, str]]:
-    """What labels say of a judge, in pairs of a name and a text; nothing without labels."""
+    """Metrics of a judge against labels, in pairs of a name and a text; empty without labels."""
     names = {"Corrected with labels": judge.corrected, "Agrees with humans": judge.agreement}
     for name, estimate in names.items():
         if estimate is not None and estimate.value is not None:
-            figure = MetricCell(estimate=estimate, unit="percent", denominator=False)
-            of = "items" if estimate is judge.corrected else "labelled items"
-            parts = (f"{figure.value} %", figure.interval, f"of {estimate.n_items:,} {of}")
+            cell = MetricCell(estimate=estimate, unit="percent", denominator=False)
+            unit = "items" if estimate is judge.corrected else "labelled items"
+            parts = (f"{cell.value} %", cell.interval, f"of {estimate.n_items:,} {unit}")
             yield name, " ".join(filter(None, parts))
 
 

@@ -42,7 +42,7 @@ _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
     "unscored": ("Without a verdict", {"verdict": "unscored"}),
 }
-"""What of a judge deserves a look, in words, and the state of the list that shows it."""
+"""Counts of a judge that deserve a look, in words, and the state of the list that shows them."""
 
 
 UNSURE = 0.7
@@ -122,7 +122,7 @@ class _Verdicts:
         return columns
 
     def tally(self, human: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """How many entries deserve a look, see ``_LEADS``, and how many could."""
+        """Number of entries that deserve a look, see ``_LEADS``, and of those that could."""
         n_own = len(self.letters) - self.letters.count(NOTHING)
         marks = self.columns["marks"]
         return {
@@ -134,7 +134,7 @@ class _Verdicts:
         }
 
     def look(self, at: int, human: _Verdicts, *, by_rule: bool) -> tuple[float, list[str]]:
-        """How much an entry deserves a look, 0 for not at all, and why."""
+        """Priority of an entry, 0 for none, and its reasons."""
         own, theirs = self.letters[at], human.letters[at]
         weight, why = 0.0, list[str]()
         # code that proves nothing does not contradict anybody
@@ -227,10 +227,10 @@ class Index:
         human = self._human.letters
         leads: list[dict[str, Any]] = []
 
-        def lead(text: str, state: Mapping[str, str], count: int, of: int) -> None:
+        def lead(text: str, state: Mapping[str, str], count: int, total: int) -> None:
             if count:
                 fragment = urlencode({"view": "items", **state})
-                leads.append({"text": text, "count": count, "of": of, "fragment": fragment})
+                leads.append({"text": text, "count": count, "of": total, "fragment": fragment})
 
         differ = _differing(*(judge.letters for judge in self._judges))
         lead("Judges with different verdicts", {"change": "verdict", "sort": "change"}, *differ)
@@ -256,8 +256,8 @@ class Index:
 
         def looks(at: int) -> list[tuple[str, float, list[str]]]:
             judged = zip(names, self._judges, by_rule, strict=True)
-            every = ((n, *one.look(at, self._human, by_rule=of)) for n, one, of in judged)
-            return [look for look in every if look[1]]
+            results = ((n, *i.look(at, self._human, by_rule=rule)) for n, i, rule in judged)
+            return [look for look in results if look[1]]
 
         weights = ((sum(look[1] for look in looks(at)), -at) for at in range(self.count))
         models, queries = [*self._models.numbers], [*self._queries.numbers, ""]  # -1 for none
@@ -274,7 +274,7 @@ class Index:
 
 
 def _refutes(change: Any) -> bool:
-    """Whether an override took a correct verdict back."""
+    """True if an override took a correct verdict back."""
     values = cast("dict[str, Any]", change) if isinstance(change, dict) else {}
     return values.get("field") == "is_correct" and values.get("was") is True
 
@@ -284,7 +284,7 @@ def _number(value: float | None) -> float:
 
 
 def _differing(*judges: Sequence[str]) -> tuple[int, int]:
-    """On how many entries verdicts differ, and how many have two verdicts or more."""
+    """Number of entries on which verdicts differ, and of those with two verdicts or more."""
     groups = (
         [one for one in group if one in (CORRECT, INCORRECT)] for group in zip(*judges, strict=True)
     )

@@ -127,15 +127,15 @@ def _message(message: Mapping[str, Any]) -> View:
     except RowError:
         read = Messages((), unknown=[message])
     texts, rest, calls = [read.system_prompt], dict[str, Any](), list[View]()
-    for of in read.messages:
+    for m in read.messages:
         seen = [
-            as_json(r.content) if not isinstance(r.content, str) else r.content for r in of.results
+            as_json(r.content) if not isinstance(r.content, str) else r.content for r in m.results
         ]
-        thought = str(of.extra.get("thought") or of.reasoning)
-        texts += [thought, of.text, *(f"[{name}]" for name in of.attachments), *seen]
-        calls += [{"name": c.name, "arguments": safe(as_object(c.arguments))} for c in of.calls]
-        rest |= {name: of.extra[name] for name in of.extra if name not in _NAMING}
-        unread = [p for p in of.extra.get("content", ()) if kind_of(as_object(p) or {}) == "unread"]
+        thought = str(m.extra.get("thought") or m.reasoning)
+        texts += [thought, m.text, *(f"[{name}]" for name in m.attachments), *seen]
+        calls += [{"name": c.name, "arguments": safe(as_object(c.arguments))} for c in m.calls]
+        rest |= {name: m.extra[name] for name in m.extra if name not in _NAMING}
+        unread = [p for p in m.extra.get("content", ()) if kind_of(as_object(p) or {}) == "unread"]
         rest |= {"content": unread}
     for own in read.unknown:  # a step in the benchmark's own form, or what nobody knows
         calls += map(_call, message_calls(own))
@@ -143,8 +143,8 @@ def _message(message: Mapping[str, Any]) -> View:
         known = {"thought", "action", *NAMES, *ARGUMENTS} if calls else {"thought"}
         rest |= {key: own[key] for key in own if key not in known}
     rest = {key: value for key, value in rest.items() if value}
-    named = (result.name for of in read.messages for result in of.results)
-    stated = message.get("role") or next((of.role for of in read.messages), None)
+    named = (result.name for m in read.messages for result in m.results)
+    stated = message.get("role") or next((m.role for m in read.messages), None)
     return {
         "role": stated if isinstance(stated, str) else "assistant" if calls else "message",
         "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
@@ -255,7 +255,7 @@ def _place(where: str, calls: Sequence[Call]) -> int | None:
 
 
 def _inside(path: str, arguments: Mapping[str, Any]) -> View:
-    """Where in a call's arguments: the path and, when it names one of them, the argument."""
+    """Place in a call's arguments: the path and, when it names one of them, the argument."""
     if not path.startswith("."):
         return {"path": ""}
     inner = _HOLDER.sub("", path, count=1).removeprefix(".")

@@ -36,7 +36,7 @@ TEXT_SHOWN = 20_000
 
 
 def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
-    """What the first judge that measured a run says of it.
+    """The diagnosis of a run by the first judge that measured it.
 
     Args:
         rows: Rows of ``judgements.jsonl``; a diagnosis that can't be read counts as none.
@@ -99,7 +99,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
 
 
 def task_view(trajectory: Trajectory) -> View:
-    """What all runs of a task share, in the form of ``case_view``."""
+    """The fields that all runs of a task share, in the form of ``case_view``."""
     tools = trajectory.tools
     return {
         "query": _text(trajectory.query),
@@ -153,11 +153,11 @@ def _step(number: int, step: TrajectoryStep, word: str) -> View:
 
 def _call(call: ToolCall) -> View:
     view: View = {"name": call.name, **present(error=call.parse_error)}
-    given: Any = call.arguments
-    arguments = safe(given)
-    if isinstance(given, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
+    stated: Any = call.arguments
+    arguments = safe(stated)
+    if isinstance(stated, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
         return {**view, "arguments": arguments}
-    return {**view, **present(raw=_text(given))}
+    return {**view, **present(raw=_text(stated))}
 
 
 def _observation(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
@@ -187,7 +187,7 @@ def _execution(facts: Execution) -> View:
 
 
 def _mark(tool_type: str) -> str | None:
-    """What a tool's type says against it."""
+    """Mark of a tool by its type."""
     if tool_type.startswith("block"):
         return "blocked"
     return "noisy" if tool_type.startswith("nois") else None

@@ -84,7 +84,7 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
     but those that another one is shown to be better than. Tested models compete with each other
     where all else is the same (judge, level, stage, …), and likewise refinement methods.
-    Figures of judges against humans are not marked, see ``_label_rows``.
+    Metrics of judges against humans are not marked, see ``_label_rows``.
 
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
@@ -92,9 +92,9 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
     known = (*DEFINITIONS, SAMPLES, *run_definitions(results))
     wanted = [definition for definition in known if not names or definition.key in names]
     tables = tuple(table for definition in wanted if (table := _table(definition, results)))
-    made = {table.key for table in tables}
+    built = {table.key for table in tables}
     for name in names:
-        if name not in made:
+        if name not in built:
             needs = next((of.needs for of in known if of.key == name), RUN_NEEDS)
             raise OptionError(f"--table {name}: there is nothing for it; it needs {needs}")
     return tables
@@ -107,8 +107,8 @@ def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
     """
     alone = (replace(results, judges=(judge,)) for judge in results.judges)
     tables = [table for own in alone if (table := _table(HEADLINE, own))]
-    of_runs = (_table(definition, results) for definition in run_headlines(results))
-    return (*sorted(tables, key=_is_bound), *filter(None, of_runs))
+    run_tables = (_table(definition, results) for definition in run_headlines(results))
+    return (*sorted(tables, key=_is_bound), *filter(None, run_tables))
 
 
 def _is_bound(table: PaperTable) -> bool:
@@ -117,7 +117,7 @@ def _is_bound(table: PaperTable) -> bool:
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
     """A table; None where it would have no row or too few columns."""
-    of_judge = {"judgements": _judged_rows, "samples": sample_rows, "runs": run_rows}
+    readers = {"judgements": _judged_rows, "samples": sample_rows, "runs": run_rows}
     match definition.source:
         case "labels":
             judges = results.reliability.judges if results.reliability else ()
@@ -127,7 +127,7 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
             rows = refined_rows(definition, results)
             notes = [*judge_notes(results, rows), *refinement_notes(definition, results)]
         case source:
-            rows = [row for judge in results.judges for row in of_judge[source](definition, judge)]
+            rows = [row for judge in results.judges for row in readers[source](definition, judge)]
             notes = judge_notes(results, rows)
     if not rows:
         return None
@@ -138,7 +138,7 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
 
 
 def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[str]:
-    """What must be said of each judge, and which tested model is the judge itself."""
+    """Notes on each judge, and the tested model that is the judge itself."""
     notes = [f"{judge.judge}: {note}" for judge in judges for note in judge.notes]
     if definition.key == "self-evaluation":
         owns = {judge.judge: judge.self_evaluation for judge in judges}
@@ -150,29 +150,29 @@ def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[
 
 
 def _judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
-    """By tested model and, where the table tells them apart, by value."""
+    """Rows by tested model and, where the table tells them apart, by value."""
     rows_by_heads: dict[tuple[str, ...], TableRow] = {}
     for section in definition.sections:
         for heads, part in parts_of(judge.columns, section, definition.split):
-            estimates = figures_of(part, section.columns)
-            contenders = {
-                name: contender_of(part, metric.kind)
+            estimates = metrics_of(part, section.columns)
+            row_values = {
+                name: row_values_of(part, metric.kind)
                 for name, metric in estimates.items()
                 if metric.kind.better and not metric.bound and metric.kind not in _UNMARKED
             }
             row = rows_by_heads.setdefault(heads, TableRow(judge.judge, heads))
-            row.add(section.title, counts_of(part.c, part.rows), estimates, contenders)
+            row.add(section.title, counts_of(part.c, part.rows), estimates, row_values)
     return [rows_by_heads[heads] for heads in sorted(rows_by_heads, key=place_of)]
 
 
 _UNMARKED = (WEIGHTED, TRUNCATED)
-"""What is no mean over the items of a row, or says nothing of right and wrong."""
+"""Metrics that are no mean over the items of a row, or do not rate right and wrong."""
 
 
-def figures_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
+def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
     """The metrics of these kinds that a part has; those it does not have are missing."""
     c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
-    metrics = _common_figures(part) if CR in kinds else {}
+    metrics = _common_metrics(part) if CR in kinds else {}
     if part.protocol == "tool-broken":
         metrics |= broken_figures(c, rows)
     elif part.protocol == "unsolvable":
@@ -191,23 +191,23 @@ def figures_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
     return {name: metrics[name] for name in names if name in metrics} | own
 
 
-def _common_figures(part: SectionPart) -> Metrics:
+def _common_metrics(part: SectionPart) -> Metrics:
     """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
     if part.form is not None:
         return common_figures(part.c, part.rows, part.form)
-    figures: Metrics = {}
+    metrics: Metrics = {}
     for form in E2_OF:
-        figures |= common_figures(part.c, _of_form(part.c, part.rows, form), form)
+        metrics |= common_figures(part.c, _rows_of_form(part.c, part.rows, form), form)
     together = common_figures(part.c, part.rows, "holistic")
-    return figures | {key: estimate for key, estimate in together.items() if key != "E2-H"}
+    return metrics | {key: estimate for key, estimate in together.items() if key != "E2-H"}
 
 
-def _of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
+def _rows_of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
     return np.intersect1d(rows, c.where(has_label(c, "form", form)))
 
 
-def contender_of(part: SectionPart, kind: MetricKind) -> RowValues:
-    """What a metric with a direction is the mean of, row by row; TC is that of using one at all."""
+def row_values_of(part: SectionPart, kind: MetricKind) -> RowValues:
+    """Values, row by row, of a metric with a direction; for TC, of using one at all."""
     c, rows = part.c, part.rows
     if kind in _PAIRED:  # with distractors, without, or the difference
         of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
@@ -264,36 +264,36 @@ def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
 
 
 def _label_rows(definition: Definition, judge: Reliability) -> Iterator[TableRow]:
-    """By judge or, for self-evaluation, tested model. Nothing is marked as best in these tables.
+    """Rows by judge or, for self-evaluation, by tested model. Nothing is marked as best.
 
-    The judges share their labelled items, so that their figures are correlated, and a reliability
-    report holds the figures alone. The tables name ``apbjudge compare --labels``, which compares
+    The judges share their labelled items, so that their metrics are correlated, and a reliability
+    report holds the metrics alone. The tables name ``apbjudge compare --labels``, which compares
     judges item by item.
     """
-    whole, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
+    overall, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
     row = TableRow("", (judge.judge,))
     if definition.key == "judges":
         names = [kind.name for kind in definition.sections[0].columns]
-        figures = {name: whole.measures[name] for name in names if name in whole.measures}
-        yield row.add("", Counts(rows=whole.n_items, scored=whole.n_scored), figures)
+        metrics = {name: overall.measures[name] for name in names if name in overall.measures}
+        yield row.add("", Counts(rows=overall.n_items, scored=overall.n_scored), metrics)
     elif definition.key == "corrected":
         yield from _corrected_rows(judge)
     elif definition.key == "diversity" and diversity is not None:
         groups = (diversity.different, diversity.standard)
         for section, group in zip(definition.sections, groups, strict=True):
-            figures = {AGREEMENT.name: group.agreement, GRADE_MAE.name: group.error}
-            row.add(section.title, _all(group.agreement), figures)
+            metrics = {AGREEMENT.name: group.agreement, GRADE_MAE.name: group.error}
+            row.add(section.title, _all(group.agreement), metrics)
         yield row
     elif definition.key == "self-evaluation" and own is not None:
-        for of in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
-            rate, grade = of.rate.estimate, of.grade.estimate
-            rates = {HUMAN_CR.name: of.human_rate, JUDGE_CR.name: of.judge_rate, CR_BIAS.name: rate}
+        for m in sorted(own.models, key=lambda f: (f.tested_model.casefold(), f.tested_model)):
+            rate, grade = m.rate.estimate, m.grade.estimate
+            rates = {HUMAN_CR.name: m.human_rate, JUDGE_CR.name: m.judge_rate, CR_BIAS.name: rate}
             grades = {
-                HUMAN_GRADE.name: of.human_grade,
-                JUDGE_GRADE.name: of.judge_grade,
+                HUMAN_GRADE.name: m.human_grade,
+                JUDGE_GRADE.name: m.judge_grade,
                 GRADE_BIAS.name: grade,
             }
-            row = TableRow(judge.judge, (of.tested_model,))
+            row = TableRow(judge.judge, (m.tested_model,))
             yield row.add("CR", _all(rate), rates).add("Grade", _all(grade), grades)
 
 
@@ -304,17 +304,17 @@ def _corrected_rows(judge: Reliability) -> Iterator[TableRow]:
         if part.figure in {"CR", "Grade"}:
             head = part.value or "not stated" if part.field else "all"
             row = rows.setdefault((part.field, part.value), TableRow(judge.judge, (head,)))
-            of, kind = part.result, part.figure if part.figure == "CR" else "grade"
-            figures = {
-                f"corrected {kind}": of.rectified,
-                f"labels {kind}": of.labelled_only,
-                f"added {kind}": replace(nothing(n_items=of.n_judged, note=""), value=of.added),
-                f"judge {kind}": of.raw,
+            r, kind = part.result, part.figure if part.figure == "CR" else "grade"
+            estimates = {
+                f"corrected {kind}": r.rectified,
+                f"labels {kind}": r.labelled_only,
+                f"added {kind}": replace(nothing(n_items=r.n_judged, note=""), value=r.added),
+                f"judge {kind}": r.raw,
             }
-            row.add(part.figure, Counts(rows=of.n_judged, scored=of.n_judged), figures)
+            row.add(part.figure, Counts(rows=r.n_judged, scored=r.n_judged), estimates)
     yield from rows.values()
 
 
 def _all(estimate: Estimate) -> Counts:
-    """Unscored rows are none of the rows that such a figure is about."""
+    """Unscored rows are none of the rows that such a metric is about."""
     return Counts(rows=estimate.n_items, scored=estimate.n_items)

@@ -6,8 +6,7 @@ Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874.
   early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
   Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
 * Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
-* Tables 1 and 5 have over-refusals and truncated replies beside the paper's columns, where they are
-  known.
+* Tables 1 and 5 have over-refusals and truncated replies besides the paper's columns, where known.
 """
 
 from __future__ import annotations
@@ -166,7 +165,7 @@ _SPREAD = (
     MetricKind("Grade SD between", "grade"),
 )
 OPTIONAL = frozenset((*OF_BANKS, *OF_REPLIES, CRITIC, *_PASSES, *_SPREAD))
-"""Columns that a table has only where a row has a figure for them."""
+"""Columns that a table has only where a row has a value for them."""
 
 
 E2_OF = {"holistic": "E2-H", "step-wise": "E2-S"}
@@ -194,7 +193,7 @@ _SHARED = (
 )
 
 ORACLE = "refinement-oracle"
-_REFINED = "a run of refined responses beside the base run of the same judge"
+_REFINED = "a run of refined responses besides the base run of the same judge"
 _TRANSITIONS = (
     "Pairs are refined responses with a verdict before and after, of all refined responses; Fix "
     "rate is fixed of those wrong before, Over-correction spoiled of those right before"
@@ -202,7 +201,7 @@ _TRANSITIONS = (
 
 
 def _refined(*columns: MetricKind) -> tuple[Section, ...]:
-    """Of each protocol and form: holistic and step-wise, which the paper has, then the others."""
+    """Sections of each protocol and form: the paper's holistic and step-wise, then the others."""
     plain = ("holistic", "step-wise")
     others = ("tool-broken", "unsolvable", "efficiency")
     return (
@@ -225,7 +224,7 @@ HEADLINE = Definition(
     ),
     needs="judgements",
 )
-"""What the report page shows first; no table of the paper."""
+"""Table at the top of the report page; no table of the paper."""
 
 _BY_PART: tuple[tuple[Split, str, str, str, str, str, *tuple[str, ...]], ...] = (
     (

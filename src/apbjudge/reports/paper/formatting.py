@@ -1,4 +1,4 @@
-"""The paper's tables as text, Markdown, LaTeX, CSV (a line per figure) and nested JSON."""
+"""The paper's tables as text, Markdown, LaTeX, CSV (a line per metric) and nested JSON."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _CSV_COLUMNS: Sequence[str] = (
 ).split()
 
 
-def figure_of(row: TableRow, column: PaperColumn) -> MetricCell:
-    """A row's figure in a column; one without a value where the row has none.
+def metric_cell(row: TableRow, column: PaperColumn) -> MetricCell:
+    """A row's metric in a column; one without a value where the row has none.
 
     ``/n`` is shown where the denominator is not the section's scored rows.
     """
     cell, counts = row.cells.get(column.id), row.counts.get(column.section)
     if cell is None:
         return MetricCell(estimate=nothing(), unit=column.unit, denominator=False)
-    of = cell.estimate
-    is_scored = counts is not None and counts.scored == of.n_items
+    estimate = cell.estimate
+    is_scored = counts is not None and counts.scored == estimate.n_items
     return MetricCell(
-        estimate=of,
+        estimate=estimate,
         unit=column.unit,
         best=bool(cell.best),
-        denominator=not is_scored and of.value is not None,
+        denominator=not is_scored and estimate.value is not None,
     )
 
 
@@ -57,7 +57,7 @@ def columns_of(table: PaperTable, section: str) -> tuple[PaperColumn, ...]:
 
 
 def best_note(table: PaperTable, mark: str) -> str:
-    """What the marks, such as ``*``, mean; empty where nothing is marked."""
+    """Meanings of the marks, such as ``*``; empty where nothing is marked."""
     if not any(cell.best for row in table.rows for cell in row.cells.values()):
         return ""
     rivals, shared = "tested models", [head.casefold() for head in table.heads[1:2]]
@@ -131,7 +131,7 @@ def _parts(
 
 
 def _title(column: PaperColumn, rows: Sequence[TableRow]) -> str:
-    """What a column is called: what code alone found is never called a correctness rate."""
+    """Name of a column; findings of code alone are never called a correctness rate."""
     is_bound = any(
         cell.estimate.bound == "upper" for row in rows if (cell := row.cells.get(column.id))
     )
@@ -162,15 +162,15 @@ def _cells(table: PaperTable, sections: tuple[str, ...], row: TableRow) -> Itera
         columns = columns_of(table, section)
         if section in row.counts:
             yield scored(row, section)
-            yield from (figure_of(row, column) for column in columns)
+            yield from (metric_cell(row, column) for column in columns)
         else:
             yield from [""] * (1 + len(columns))
 
 
 def tables_csv(tables: Iterable[PaperTable]) -> str:
-    """All tables in long form, one line per figure.
+    """All tables in long form, one line per metric.
 
-    Figures are as estimated: rates from 0 to 1, not in percent; missing ones are empty. ``row_is``
+    Values are as estimated: rates from 0 to 1, not in percent; missing ones are empty. ``row_is``
     says what a row is of (``Tested model``), ``part_is`` what tells rows of one apart (``Level``;
     empty where nothing does). ``best`` is 1 in the best set, 0 outside, and empty where
     nothing is shown. Of texts from data, what can't be printed is escaped.
@@ -197,7 +197,7 @@ def tables_csv(tables: Iterable[PaperTable]) -> str:
 
 
 def tables_json(tables: Iterable[PaperTable]) -> list[dict[str, Any]]:
-    """All tables as nested JSON values; figures as estimated, missing ones None, never NaN.
+    """All tables as nested JSON values; metrics as estimated, missing ones None, never NaN.
 
     ``best`` is true in the best set, false outside, and None where nothing is shown. Half
     characters (lone surrogates), which JSON can't hold, are escaped.
@@ -206,14 +206,14 @@ def tables_json(tables: Iterable[PaperTable]) -> list[dict[str, Any]]:
 
 
 def _table_json(table: PaperTable) -> dict[str, Any]:
-    def whole(text: str) -> str:
+    def escaped(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 
     return asdict(replace(table, rows=())) | {
         "rows": [
             {
-                "judge": whole(row.judge),
-                "heads": [whole(head) for head in row.heads],
+                "judge": escaped(row.judge),
+                "heads": [escaped(head) for head in row.heads],
                 "counts": [
                     {"section": section, **asdict(counts)} for section, counts in row.counts.items()
                 ],
@@ -230,5 +230,5 @@ def _table_json(table: PaperTable) -> dict[str, Any]:
             }
             for row in table.rows
         ],
-        "notes": [whole(note) for note in table.notes],
+        "notes": [escaped(note) for note in table.notes],
     }

@@ -1,4 +1,4 @@
-"""The same items before and after refinement: what changed, and what must be said beside it."""
+"""The same items before and after refinement: changes, and notes on them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Pairs:
 
     @property
     def sample(self) -> Sample:
-        """How the pairs were sampled."""
+        """Sampling of the pairs."""
         return self.base.columns.sample(self.at)
 
     def moved(self, key: str) -> Array:
@@ -87,7 +87,7 @@ class _Pairs:
 
     @property
     def origin(self) -> Refinements:
-        """How the refined responses came about."""
+        """Origin of the refined responses."""
         return _origin(self.run)
 
 
@@ -106,13 +106,13 @@ def refined_rows(definition: Definition, results: TableSources) -> list[TableRow
             row = next(open_rows, None)
             if row is None:
                 own.append(row := TableRow(base.judge, pairs.heads))
-            figures = {kind.name: _figure(pairs, kind.name) for kind in pairs.section.columns}
-            estimates = {key: of for key, (of, _) in figures.items() if of is not None}
-            contenders = {key: of for key, (_, of) in figures.items() if of is not None}
+            measured = {kind.name: _measured(pairs, kind.name) for kind in pairs.section.columns}
+            estimates = {key: of for key, (of, _) in measured.items() if of is not None}
+            row_values = {key: of for key, (_, of) in measured.items() if of is not None}
             is_of_pairs = definition.counted == "pairs"
             scored = len(pairs.on) if is_of_pairs else int(_scored(pairs.run, pairs.rows).sum())
             counts = Counts(rows=len(pairs.rows), scored=scored)
-            row.add(title, counts, estimates, contenders)
+            row.add(title, counts, estimates, row_values)
         methods = list(dict.fromkeys(row.heads[1] for row in own))
         rows += sorted(
             own,
@@ -144,8 +144,8 @@ def _paired(
     base: JudgeResults, run: JudgeResults, section: Section, heads: tuple[str, ...], rows: Vector
 ) -> _Pairs:
     c = base.columns
-    of_model = has_label(c, "tested_model", heads[0]) & has_label(c, "protocol", section.protocol)
-    drafts = c.where(of_model)
+    of_drafts = has_label(c, "tested_model", heads[0]) & has_label(c, "protocol", section.protocol)
+    drafts = c.where(of_drafts)
     drafts = drafts[~_saw_reference(base)[drafts]]
     items, first = np.unique(c.item[drafts], return_index=True)
     refined, only = np.unique(run.columns.item[rows], return_index=True)
@@ -175,27 +175,27 @@ def _scored(run: JudgeResults, rows: Vector) -> Vector:
 
 
 def _origin(run: JudgeResults) -> Refinements:
-    """How responses came about; where nothing is known, of as many rows."""
+    """Origins of responses; if nothing is known, unknown ones of as many rows."""
     unread = "the refined predictions were not read"
     return run.origin or Refinements.unknown(unread).at(run.columns.key)
 
 
 def _saw_reference(run: JudgeResults) -> Vector:
-    """Of each row, whether its critic is known to have seen the reference."""
+    """True for each row whose critic is known to have seen the reference."""
     if run.origin is None:
         return np.zeros(len(run.columns), dtype=bool)
     return run.origin.is_oracle == 1
 
 
-# Figures ------------------------------------------------------------------------------------------
+# Metrics ------------------------------------------------------------------------------------------
 
 
-_Figure = tuple[Estimate | None, RowValues | None]
-"""A figure, and what it is the mean of where that competes with other methods."""
+_Measured = tuple[Estimate | None, RowValues | None]
+"""An estimate, and the values behind it where it competes with other methods."""
 
 
-def _figure(pairs: _Pairs, key: str) -> _Figure:
-    """A figure by its name; None where it is none of these responses."""
+def _measured(pairs: _Pairs, key: str) -> _Measured:
+    """A metric by its name; None where it is none of these responses."""
     origin, by_case = pairs.origin, pairs.sample
     match key:
         case "Unreadable" | "Truncated":  # of all responses, with a pair or without
@@ -224,10 +224,10 @@ def _figure(pairs: _Pairs, key: str) -> _Figure:
     return estimate, None
 
 
-def _competing(pairs: _Pairs, key: str) -> _Figure:
-    """A figure that has a direction."""
+def _competing(pairs: _Pairs, key: str) -> _Measured:
+    """A metric that has a direction."""
     old, new, by_case = pairs.old, pairs.new, pairs.sample
-    of = np.ones(len(old), dtype=bool)
+    chosen = np.ones(len(old), dtype=bool)
     match key:
         case "Refined":
             values, estimate = new, _bounded(pairs, bounded(new, by_case))
@@ -236,15 +236,15 @@ def _competing(pairs: _Pairs, key: str) -> _Figure:
             estimate = paired_test(values, by_case).estimate
         case "Grade Δ":
             values = pairs.run.columns.grade[pairs.on] - pairs.base.columns.grade[pairs.at]
-            of = ~np.isnan(values)
-            if not of.any():
+            chosen = ~np.isnan(values)
+            if not chosen.any():
                 return nothing(note="no item with a grade before and after"), None
-            estimate = paired_test(values[of], by_case.take(of)).estimate
+            estimate = paired_test(values[chosen], by_case.take(chosen)).estimate
         case "Fix rate":
-            values, of = new, old == 0
+            values, chosen = new, old == 0
             estimate = share(pairs.moved("Fixed"), 1 - old, by_case)
         case _:  # over-correction
-            values, of = 1 - new, old == 1
+            values, chosen = 1 - new, old == 1
             estimate = share(pairs.moved("Spoiled"), old, by_case)
     if estimate.value is None:
         before = "wrong" if key == "Fix rate" else "right"
@@ -252,8 +252,8 @@ def _competing(pairs: _Pairs, key: str) -> _Figure:
     if estimate.bound:
         return estimate, None
     # each run numbers its own cases; methods compete by those of the base run
-    items, cases = (of_row[pairs.at][of] for of_row in (pairs.base.columns.item, pairs.cases))
-    return estimate, RowValues(values=values[of], items=items, cases=cases)
+    items, cases = (of_row[pairs.at][chosen] for of_row in (pairs.base.columns.item, pairs.cases))
+    return estimate, RowValues(values=values[chosen], items=items, cases=cases)
 
 
 def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:
@@ -310,7 +310,7 @@ def _critics(c: JudgementTable) -> dict[str, str]:
 
 
 def _critic_rate(pairs: _Pairs) -> Estimate | None:
-    """How often the critic is right itself on the items of the pairs; None where not known."""
+    """The critic's own accuracy on the items of the pairs; None if not known."""
     c, origin = pairs.base.columns, pairs.origin
     known, protocol = _critics(c), has_label(c, "protocol", pairs.section.protocol)
     correct: list[Vector] = []
@@ -335,7 +335,7 @@ def _critic_rate(pairs: _Pairs) -> Estimate | None:
 
 
 def refinement_notes(definition: Definition, results: TableSources) -> list[str]:
-    """What must be said beside the figures, of each method and of all."""
+    """Notes on the metrics, of each method and of all."""
     notes: list[str] = []
     for base in results.judges:
         by_method: dict[str, list[_Pairs]] = defaultdict(list)
@@ -361,7 +361,7 @@ def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
 
 
 def _method_notes(definition: Definition, own: list[_Pairs]) -> Iterator[str]:
-    """What is to be said of one method of one judge: how it refines in Table 4 and of oracles."""
+    """Notes on one method of one judge: how it refines in Table 4 and of oracles."""
     with_critic = any(CRITIC in section.columns for section in definition.sections)
     ways = list(dict.fromkeys(way for pairs in own for way in _ways(pairs)))
     if with_critic or definition.key == ORACLE:
@@ -388,7 +388,7 @@ def _ways(pairs: _Pairs) -> list[Way]:
 
 
 def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
-    """How a method refines, whatever it is called."""
+    """Description of a method of refining, whatever its name."""
     text = " or ".join(dict.fromkeys(map(str, ways)))
     if text == str(Way()):
         return
@@ -402,7 +402,7 @@ def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
 
 
 def _circular(pairs: _Pairs, way: Way) -> str:
-    """Why a critique comes from what judges; empty where it does not."""
+    """Reason why the judge counts as the critic; empty where it does not."""
     critic = way.critic or (pairs.heads[0] if way.mode == "self" else "")
     for judge in sorted(pairs.base.models):
         if critic and model_name(critic) == model_name(judge):
@@ -419,13 +419,13 @@ def _circular(pairs: _Pairs, way: Way) -> str:
 
 
 def _grades_by_codes(c: JudgementTable) -> bool:
-    """Whether the judge may have graded by a rubric of ours, and so by the codes of reviews."""
+    """True if the judge may have graded by a rubric of ours, and so by the codes of reviews."""
     names = {name for name in c.labels["rubric"] if name is not None}
     return not names or bool(names & {*rubric_names()})
 
 
 def _on_critics(c: JudgementTable, ways: list[Way]) -> Iterator[str]:
-    """What the critique is guided by, and how often critics are right themselves."""
+    """Notes on the critique's guidance and on the critics' own accuracy."""
     if any(way.guide == "codes" for way in ways) and _grades_by_codes(c):
         yield (
             "the critique names the error codes that the judge grades by, so part of a gain may be "
@@ -439,5 +439,5 @@ def _on_critics(c: JudgementTable, ways: list[Way]) -> Iterator[str]:
             yield (
                 f"how often the critic {critic} is right itself is not known: the judge has judged "
                 "no response of it; predict with it on the same cases, grade that, and give the "
-                "run to report beside the base run"
+                "run to report besides the base run"
             )

@@ -1,4 +1,4 @@
-"""What rows of tables are made of: judgements, their parts, and rows before the best are marked."""
+"""Rows of tables: judgements, their parts, and rows before the best are marked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JudgeResults:
     """All judgements of items by one judge, perhaps of several runs.
 
     Attributes:
-        note: What must be said beside every figure.
+        note: The notes that stand with every metric.
         method: How the tested models refined their responses, such as ``Self_R+``; empty where
             they did not.
         models: The models that judge, as the run names them.
@@ -45,7 +45,7 @@ class JudgeResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSources:
-    """What tables are made of; ``refined`` runs are set against the run of the same judge."""
+    """Input of tables; ``refined`` runs are set against the run of the same judge."""
 
     judges: tuple[JudgeResults, ...]
     refined: tuple[JudgeResults, ...] = ()
@@ -58,7 +58,7 @@ class TableSources:
 def build(
     definition: Definition, rows: Sequence[TableRow], notes: Iterable[str] = ()
 ) -> PaperTable:
-    """The table of some rows, with the best sets marked and the reasons why figures are missing.
+    """The table of some rows, with the best sets marked and the reasons why metrics are missing.
 
     Columns that a table may lack, heads that no row has and sections of no row are left out.
     """
@@ -107,27 +107,27 @@ def _mark_best(rows: Sequence[TableRow], columns: Iterable[PaperColumn], rivals:
         groups.setdefault((row.judge, *shared), []).append(row)
     for column in columns:
         for group in groups.values() if column.better else ():
-            contenders = [
-                (row, cell.contender)
+            candidates = [
+                (row, cell.row_values)
                 for row in group
-                if (cell := row.cells.get(column.id)) and cell.contender
-                if len(cell.contender.values)
+                if (cell := row.cells.get(column.id)) and cell.row_values
+                if len(cell.row_values.values)
             ]
             marks = best_set(  # what is counted is 0 or 1 an item
-                [contender for _, contender in contenders],
+                [values for _, values in candidates],
                 better=column.better or "higher",
                 bounds=RATE if column.unit == "count" else column.bounds,
                 level=CONFIDENCE_LEVEL,
             )
             if any(marks) and not all(marks):
-                for (row, _), is_best in zip(contenders, marks, strict=True):
+                for (row, _), is_best in zip(candidates, marks, strict=True):
                     row.cells[column.id] = replace(row.cells[column.id], best=is_best)
     for row in rows:
-        row.cells = {at: replace(cell, contender=None) for at, cell in row.cells.items()}
+        row.cells = {at: replace(cell, row_values=None) for at, cell in row.cells.items()}
 
 
 def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[str]:
-    """Why figures have no value."""
+    """Reasons why metrics have no value."""
     titles = {column.id: column.title for column in columns}
     several = len({row.judge for row in rows}) > 1
     return reasons(
@@ -143,7 +143,7 @@ def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[s
 
 
 def judge_notes(results: TableSources, rows: Sequence[TableRow]) -> list[str]:
-    """What must be said of each judge that has a row."""
+    """Notes on each judge that has a row."""
     shown = {row.judge for row in rows}
     return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
 
@@ -167,7 +167,7 @@ class SectionPart:
 
 
 def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
-    """By tested model, then in the natural order of values."""
+    """Rows by tested model, then in the natural order of values."""
     model, *between = heads
     value = between.pop() if between else ""
     rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
@@ -176,7 +176,7 @@ def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def counts_of(c: JudgementTable, rows: Vector) -> Counts:
-    """How many rows there are, and how many of them have a verdict."""
+    """Number of rows, and number of those with a verdict."""
     return Counts(rows=len(rows), scored=int(c.scored[rows].sum()))
 
 

@@ -1,4 +1,4 @@
-"""Tables of whole runs: the figures of their protocols by tested model and setting."""
+"""Tables of whole runs: the metrics of their protocols by tested model and setting."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def run_definitions(results: TableSources) -> Iterator[Definition]:
 def run_headlines(results: TableSources) -> Iterator[Definition]:
     """The rate of successful runs by tested model and setting, a table a protocol."""
     for name in _protocols(results):
-        figures = (success_kind(name).name,)
-        yield _definition(name, RunTable(key="headline", title="Successful runs", figures=figures))
+        names = (success_kind(name).name,)
+        yield _definition(name, RunTable(key="headline", title="Successful runs", figures=names))
 
 
 def _definition(protocol: str, table: RunTable, least: int = 1) -> Definition:
@@ -62,8 +62,8 @@ def _definition(protocol: str, table: RunTable, least: int = 1) -> Definition:
 def _protocols(results: TableSources) -> list[str]:
     names: set[str] = set()
     for c in (judge.columns for judge in results.judges):
-        of_runs = c.codes["protocol"][c.codes["form"] == c.form_of_runs]
-        codes: list[int] = np.unique(of_runs).tolist()
+        numbers = c.codes["protocol"][c.codes["form"] == c.form_of_runs]
+        codes: list[int] = np.unique(numbers).tolist()
         names.update(filter(None, (c.labels["protocol"][code] for code in codes)))
     return sorted(names)
 
@@ -75,29 +75,29 @@ def run_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
     fields = ("tested_model", *filter(None, ["setting", definition.split]))
     rows: list[TableRow] = []
     for heads, at in groups(c, profiles, fields):
-        figures = run_figures(c, at, section.protocol)
-        wanted = section.names or tuple(figures)
-        estimates = {name: figures[name] for name in wanted if name in figures}
-        contenders = dict(_contenders(c, at, section.protocol, {*estimates}))
-        row = TableRow(judge.judge, heads).add("", counts_of(c, at), estimates, contenders)
+        metrics = run_figures(c, at, section.protocol)
+        wanted = section.names or tuple(metrics)
+        estimates = {name: metrics[name] for name in wanted if name in metrics}
+        row_values = dict(_row_values(c, at, section.protocol, {*estimates}))
+        row = TableRow(judge.judge, heads).add("", counts_of(c, at), estimates, row_values)
         rows.append(row)
     return sorted(rows, key=lambda row: place_of(row.heads))
 
 
-def _contenders(
+def _row_values(
     c: JudgementTable, rows: Vector, protocol: str, wanted: set[str]
 ) -> Iterator[tuple[str, RowValues]]:
-    """What the figures with a direction are means of; ratios of totals are not compared."""
+    """Values of the metrics with a direction; ratios of totals are not compared."""
     scored = rows[c.scored[rows] == 1]
     success = success_kind(protocol).name
     if success in wanted:
         correct = c.correct[scored].astype(float)
         yield success, RowValues(values=correct, items=c.item[scored], cases=c.case[scored])
-    for figure in figures_of(c, protocol):
-        if figure.name in wanted and figure.better is not None and figure.per is None:
-            values, _ = columns_of(c, figure, rows)
+    for metric in figures_of(c, protocol):
+        if metric.name in wanted and metric.better is not None and metric.per is None:
+            values, _ = columns_of(c, metric, rows)
             at = rows[~np.isnan(values)]
             yield (
-                figure.name,
+                metric.name,
                 RowValues(values=values[~np.isnan(values)], items=c.item[at], cases=c.case[at]),
             )

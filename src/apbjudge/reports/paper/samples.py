@@ -30,9 +30,9 @@ def sample_rows(_: Definition, judge: JudgeResults) -> list[TableRow]:
     rows: list[tuple[tuple[str, int, str], TableRow]] = []
     shown = ~is_base(c) & ~has_label(c, "form", RUN)
     for (model, protocol, form), at in groups(c, shown, ("tested_model", "protocol", "form")):
-        if figures := sample_figures(c, at):
+        if metrics := sample_metrics(c, at):
             title = protocol if form == protocol else f"{protocol} ({form})"
-            row = TableRow(judge.judge, (model, title)).add("", counts_of(c, at), figures)
+            row = TableRow(judge.judge, (model, title)).add("", counts_of(c, at), metrics)
             known = protocol in _PROTOCOLS
             rank = _PROTOCOLS.index(protocol) if known else len(_PROTOCOLS)
             rows.append(((model.casefold(), rank, title), row))
@@ -40,7 +40,7 @@ def sample_rows(_: Definition, judge: JudgeResults) -> list[TableRow]:
 
 
 def sample_notes(rows: Sequence[TableRow]) -> Iterator[str]:
-    """That intervals of spreads need cases, and which cases have too few samples for a k."""
+    """Notes: intervals of spreads need cases, and some cases have too few samples for a k."""
     if any((row.cells["", "CR"].estimate.n_clusters or 0) < FEW_CLUSTERS for row in rows):
         yield (
             f"With fewer than {FEW_CLUSTERS} cases, intervals of SD and Sampling hold less often "
@@ -52,12 +52,12 @@ def sample_notes(rows: Sequence[TableRow]) -> Iterator[str]:
         for (_, key), cell in row.cells.items():
             if key.startswith("pass@") and (n := n_cases - cell.estimate.n_items):
                 k, have = key.removeprefix("pass@"), "case has" if n == 1 else "cases have"
-                of = ", ".join(filter(None, (row.judge if several else "", *row.heads)))
-                yield f"{of}: {n} {have} fewer than {k} samples, no part in pass@{k} and pass^{k}"
+                at = ", ".join(filter(None, (row.judge if several else "", *row.heads)))
+                yield f"{at}: {n} {have} fewer than {k} samples, no part in pass@{k} and pass^{k}"
 
 
-def sample_figures(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
-    """The figures of a tested model under a protocol; none where no case has two samples.
+def sample_metrics(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
+    """The metrics of a tested model under a protocol; empty if no case has two samples.
 
     Args:
         c: All judgements of a judge.
@@ -80,22 +80,22 @@ def sample_figures(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
     n_scored = int(c.scored[rows].sum())
     counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}
     count = replace(nothing(n_items=n_scored, note=""), n_clusters=rates["CR"].n_clusters)
-    figures: dict[str, Estimate] = {
+    estimates: dict[str, Estimate] = {
         name: replace(count, value=float(n)) for name, n in counts.items()
     }
-    figures |= {**rates, "differ": _differing(cases, outcome, sample)}
+    estimates |= {**rates, "differ": _differing(cases, outcome, sample)}
     spread = repeat_spread(outcome, cases, clusters, c.intervals)
-    figures |= {**_deviations("", spread), "sampling": spread.share}
+    estimates |= {**_deviations("", spread), "sampling": spread.share}
     graded = ~np.isnan(c.grade[rows])
     if graded.any():
         grades = c.grade[rows][graded]
         spread = repeat_spread(grades, cases[graded], clusters[graded], c.intervals)
-        figures |= _deviations("Grade ", spread)
-    return figures
+        estimates |= _deviations("Grade ", spread)
+    return estimates
 
 
-def _deviations(of: str, spread: RepeatSpread) -> dict[str, Estimate]:
-    return {f"{of}SD within": spread.within, f"{of}SD between": spread.between}
+def _deviations(prefix: str, spread: RepeatSpread) -> dict[str, Estimate]:
+    return {f"{prefix}SD within": spread.within, f"{prefix}SD between": spread.between}
 
 
 def _differing(cases: Vector, outcome: Vector, sample: Sample) -> Estimate:

@@ -60,18 +60,18 @@ class PaperColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperCell:
-    """One figure.
+    """One metric.
 
     Attributes:
         best: True where nothing shows that a row that it competes with is better in this column,
             False where something does; None where nothing is compared, or none of those that
             compete is shown to be better than another. The table's notes say which rows compete.
-        contender: What the figure is the mean of, until the best set is marked.
+        row_values: The values that the metric is the mean of, until the best set is marked.
     """
 
     estimate: Estimate
     best: bool | None = None
-    contender: RowValues | None = None
+    row_values: RowValues | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class TableRow:
         heads: What it is a row of, one text per entry of the table's ``heads``; first the tested
             model (the judge, where judges are compared), then perhaps a level or a stage.
         counts: By section, the rows behind it; a section that the row says nothing of is missing.
-        cells: By column; a figure that is not there is missing.
+        cells: By column; a metric that is not there is missing.
     """
 
     judge: str
@@ -104,13 +104,13 @@ class TableRow:
         section: str,
         counts: Counts,
         estimates: Mapping[str, Estimate],
-        contenders: Mapping[str, RowValues | None] | None = None,
+        values: Mapping[str, RowValues | None] | None = None,
     ) -> TableRow:
-        """The same row with one section more; its figures by key."""
+        """The same row with one section more; its metrics by key."""
         self.counts[section] = counts
         for key, estimate in estimates.items():
-            contender = (contenders or {}).get(key)
-            self.cells[section, key] = PaperCell(estimate=estimate, contender=contender)
+            row_values = (values or {}).get(key)
+            self.cells[section, key] = PaperCell(estimate=estimate, row_values=row_values)
         return self
 
 

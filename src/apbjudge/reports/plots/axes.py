@@ -1,4 +1,4 @@
-"""What charts share: looks of series, axes of values, rows of names, points, whiskers, legends.
+"""Parts that charts share: looks of series, axes, rows of names, points, whiskers, legends.
 
 No two series differ by colour alone.
 """
@@ -175,14 +175,14 @@ def value_axis(
 
 
 def value_limits(
-    marks: Sequence[Mark], *, whole: bool = False, least: float = math.inf
+    marks: Sequence[Mark], *, full_range: bool = False, least: float = math.inf
 ) -> tuple[float, float]:
-    """Ends of an axis with room for marks and the value ``least``; 0 to 100 % where ``whole``."""
+    """Ends of an axis with room for marks and for ``least``; 0 to 100 % where ``full_range``."""
     low = min(least, *(mark.ends[0] for mark in marks))
     high = max(mark.ends[1] for mark in marks)
     if marks[0].unit == "percent":
         tight = math.floor(10 * low + 1e-9) / 10, math.ceil(10 * high - 1e-9) / 10
-        low, high = (0.0, 1.0) if whole else (tight[0], max(tight[1], tight[0] + 0.1))
+        low, high = (0.0, 1.0) if full_range else (tight[0], max(tight[1], tight[0] + 0.1))
     elif marks[0].unit == "count":
         low, high = 0.0, max(1.0, high)
     pad = 0.03 * ((high - low) or 1.0)

@@ -58,7 +58,7 @@ def dot_chart(
     series: Literal["section", "column"],
     titles: Mapping[str, str] | None = None,
     axis: str,
-    whole: bool = True,
+    full_range: bool = True,
 ) -> MplFigure:
     """Points with whiskers: a row per name, and in each row a point per series.
 
@@ -68,7 +68,7 @@ def dot_chart(
         series: Field of a mark that is its series.
         titles: Titles of the series, in their order; None for the series' own names.
         axis: Label of the axis of values.
-        whole: Whether the axis of rates goes from 0 to 100 % whatever they are.
+        full_range: Whether the axis of rates goes from 0 to 100 % whatever they are.
     """
     series_of = attrgetter(series)
     own = distinct(map(series_of, marks))
@@ -84,13 +84,13 @@ def dot_chart(
     between = [row + 0.5 for row in range(len(names) - 1)]
     across = axes.get_yaxis_transform()
     axes.hlines(between, 0, 1, transform=across, colors=RULE, linewidth=0.5, zorder=0)
-    value_axis(axes, "x", marks[0].unit, value_limits(marks, whole=whole), axis)
+    value_axis(axes, "x", marks[0].unit, value_limits(marks, full_range=full_range), axis)
     series_legend(figure, [(titles or {}).get(key, key) for key in keys])
     return figure
 
 
 def bar_chart(
-    marks: Marks, names: Names, *, titles: Mapping[str, str], of: str = "cases"
+    marks: Marks, names: Names, *, titles: Mapping[str, str], counted: str = "cases"
 ) -> MplFigure:
     """A stacked bar per tested model, whose parts are shares of its rows by column."""
     from matplotlib.patches import Patch
@@ -108,7 +108,7 @@ def bar_chart(
     name_rows(axes, labels(names, NAME_LETTERS))
     undecided = "; open end: undecided" if min(lefts.values()) < _FULL else ""
     value_axis(axes, "x", "percent", (0.0, 1.0), grid=False)
-    figure.supxlabel(f"Share of {of}, %{undecided}", fontsize="medium")
+    figure.supxlabel(f"Share of {counted}, %{undecided}", fontsize="medium")
     patches = [
         Patch(facecolor=fill.colour, hatch=fill.hatch, edgecolor=INK, linewidth=0.5)
         for fill in fills.values()
@@ -309,7 +309,7 @@ _SHIFTS: tuple[Point, ...] = (
         for turn in range(12)
     ),
 )
-"""Where a number may be beside its point, the nearest places first."""
+"""Places of a number beside its point, the nearest first."""
 
 
 def cost_chart(marks: Marks, _: Names) -> MplFigure:
@@ -354,7 +354,7 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
 
 
 def shifts(places: Sequence[Point]) -> list[Point]:
-    """How far each number moves from its point, so that none hides another or its point.
+    """Offset of each number from its point, so that none hides another or its point.
 
     Args:
         places: The points, in points of print.

@@ -81,11 +81,11 @@ class Figure:
         svg = re.sub(r"[ \t]*<!--.*?-->\n?", "", text[text.index("<svg") :], flags=re.DOTALL)
         # coordinates to a hundredth of a point: nobody sees more
         svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
-        said = f"{self.alt} {self.note}".strip()
+        description = f"{self.alt} {self.note}".strip()
         described = (
             f' role="img" aria-labelledby="{self.key}-title {self.key}-desc">'
             f'\n <title id="{self.key}-title">{escape(self.title)}</title>'
-            f'\n <desc id="{self.key}-desc">{escape(said)}</desc>'
+            f'\n <desc id="{self.key}-desc">{escape(description)}</desc>'
         )
         return svg.replace(">", described, 1).encode()
 

@@ -111,15 +111,15 @@ def summed(marks: Sequence[Mark]) -> list[Mark]:
     several = len({mark.name for mark in marks}) > 1
     return [
         replace(
-            of[0],
-            name="all tested models" if several else of[0].name,
-            value=sum(mark.value for mark in of),
+            group[0],
+            name="all tested models" if several else group[0].name,
+            value=sum(mark.value for mark in group),
             low=None,
             high=None,
-            n=sum(mark.n for mark in of),
-            n_clusters=max(mark.n_clusters for mark in of),
+            n=sum(mark.n for mark in group),
+            n_clusters=max(mark.n_clusters for mark in group),
         )
-        for of in groups.values()
+        for group in groups.values()
     ]
 
 

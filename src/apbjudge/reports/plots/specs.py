@@ -1,4 +1,4 @@
-"""Which figures there are: the values that each draws of which tables, in words and as a chart."""
+"""Specifications of figures: the values that each draws of the tables, in words and as a chart."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Spec:
             the columns' own.
         columns: Regular expression of the keys of the columns.
         title: What it shows, in one sentence.
-        note: What to read beside intervals and numbers of rows, which every figure states.
+        note: Notes besides intervals and numbers of rows, which every figure states.
         alt: What it looks like; ``highlights``, a sentence on the values, are appended.
         select: Takes the values to draw from those of the columns.
         names: The order of tested models or judges; None for that of their correctness in the
@@ -291,7 +291,7 @@ SPECS = (
             series="column",
             titles=MEASURES,
             axis="Against human labels (%, F1 \u00d7 100)",
-            whole=False,
+            full_range=False,
         ),
         # F1 is in percent here too
         highlights=lambda marks: extremes([replace(mark, unit="percent") for mark in marks]),
@@ -322,12 +322,12 @@ SPECS = (
             columns="|".join(titles),
             title=title,
             alt="A stacked bar per tested model and setting.",
-            draw=partial(bar_chart, titles=titles, of=of),
+            draw=partial(bar_chart, titles=titles, counted=counted),
             select=_named_with_setting,
             highlights=partial(extremes, titles=titles),
             intervals=False,
         )
-        for key, table, titles, title, of in _RUN_BARS
+        for key, table, titles, title, counted in _RUN_BARS
     ),
     _Spec(
         key="runs-reuse",
@@ -335,7 +335,7 @@ SPECS = (
         columns=f"(?:{'|'.join(KINDS)}), (?:{'|'.join(REUSES)})",
         title="What runs do with the values of blocked alternatives",
         alt="A stacked bar per tested model, setting and kind of blocker.",
-        draw=partial(bar_chart, titles=REUSES, of="calls of the kind"),
+        draw=partial(bar_chart, titles=REUSES, counted="calls of the kind"),
         select=_by_kind_of_blocker,
         highlights=partial(extremes, titles=REUSES),
         intervals=False,
@@ -348,7 +348,7 @@ _BOUNDS = {
     "lower": "lower bounds: proven faults",
 }
 _AXES = {"axis", "up"}
-"""What charts call the label of the axis of their values."""
+"""Name of the label of the axis of values in charts."""
 
 
 def paper_figures(

@@ -1,4 +1,4 @@
-"""Whether an unsure judge errs more: its certainty against human labels."""
+"""Figure of a judge's uncertainty: its certainty against human labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .figure import Figure
 from .marks import Frame, frame, percent
 
 _Rows = Iterable[tuple[dict[str, Any], Estimate]]
-"""What each estimate is of."""
+"""The fields of each estimate's row, and the estimate."""
 MOST_BINS = 10
 LEAST_ITEMS = 10
 _INTERVALS = f"{level_text(CONFIDENCE_LEVEL)} intervals"
@@ -56,10 +56,10 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
 
     bins = _bins(certainty)
     by_bin = [agreement(start, end) for start, end in bins]
-    means = [float(certainty[start:end].mean()) for start, end in bins]
+    bin_means = [float(certainty[start:end].mean()) for start, end in bins]
     sentences = [
         f"{_rate(estimate)} of {estimate.n_items} items at a certainty of {percent(mean)} %"
-        for mean, estimate in zip(means, by_bin, strict=True)
+        for mean, estimate in zip(bin_means, by_bin, strict=True)
     ]
     yield figure(
         "uncertainty",
@@ -70,9 +70,9 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
         f"on {sentences[0]} and on {sentences[-1]}.",
         [
             ({"from": certainty[start], "to": certainty[end - 1], "certainty": mean}, of)
-            for (start, end), mean, of in zip(bins, means, by_bin, strict=True)
+            for (start, end), mean, of in zip(bins, bin_means, by_bin, strict=True)
         ],
-        partial(certainty_chart, means, by_bin),
+        partial(certainty_chart, bin_means, by_bin),
     )
     starts = [start for start, _ in reversed(bins)]
     shares = [(n_items - start) / n_items for start in starts]

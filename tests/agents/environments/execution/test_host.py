@@ -447,7 +447,7 @@ def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
         open_hosted(TOY, isolation=Isolation(python="/no/python"))
     with pytest.raises(OptionError, match=r"^BENCHMARK: its package is not installed"):
         open_hosted("toolsandbox", isolation=Isolation(python=sys.executable))
-    with pytest.raises(OptionError, match=r"^--with: domain is settled by the name tau2-retail$"):
+    with pytest.raises(OptionError, match=r"^--with: domain is fixed by the name tau2-retail$"):
         open_hosted("tau2-retail", {"domain": "airline"})
     with pytest.raises(InputError, match=r"^the benchmark can't be loaded: ValueError: bad table$"):
         open_hosted(write_benchmark(tmp_path, "raise ValueError('bad table')"))

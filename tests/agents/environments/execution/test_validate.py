@@ -17,7 +17,7 @@ from scipy.stats import pearsonr, pointbiserialr
 from sklearn.metrics import roc_auc_score
 
 import apbjudge
-from apbjudge.agents.environments.execution.analysis import ModelOutcomes, PlanFigures
+from apbjudge.agents.environments.execution.analysis import ModelOutcomes, PlanMetrics
 from apbjudge.agents.environments.execution.analysis_text import validation_text
 from apbjudge.errors import InputError, OptionError
 from apbjudge.records.own_runs import sealed
@@ -39,7 +39,7 @@ def group_of(path: Path, rows: Sequence[dict[str, Any]], **options: Any) -> Mode
     return group
 
 
-def plans_of(path: Path, rows: Sequence[dict[str, Any]], judged: Any) -> PlanFigures:
+def plans_of(path: Path, rows: Sequence[dict[str, Any]], judged: Any) -> PlanMetrics:
     (figures,) = group_of(path, rows, judged=judged).plans
     return figures
 

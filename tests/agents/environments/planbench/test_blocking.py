@@ -73,7 +73,7 @@ def test_what_each_setting_blocks_and_how() -> None:
     assert {*kinds["explicit"].values()} == {("explicit failures",)}
     assert {*kinds["misleading"].values()} == {("semantic misleading",)}
     assert all(len(kind) == 1 for kind in kinds["base"].values())
-    assert [*kinds["mixed"]] == [*kinds["explicit"]]  # one draw, other stand-ins
+    assert [*kinds["mixed"]] == [*kinds["explicit"]]  # one draw, other blockers
 
 
 def test_both_meanings_of_ratio() -> None:
@@ -109,7 +109,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
         (lambda tasks: tasks.pop("task_m1"), "all tasks of the data, also task_m1"),
         (
             lambda tasks: tasks["task_m1"].update(blocked={"x": ["explicit failures"]}),
-            "field tasks.task_m1.blocked.x: expected a kind of stand-in that the data has",
+            "field tasks.task_m1.blocked.x: expected a kind of blocker that the data has",
         ),
     ],
 )

@@ -33,7 +33,7 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
         ),
         (
             {"blocker_tools": content("blocker_tools")[1:]},
-            "expected a stand-in for visitor_of_ticket with the noise type 'explicit failures'",
+            "expected a blocker for visitor_of_ticket with the noise type 'explicit failures'",
         ),
     ],
 )

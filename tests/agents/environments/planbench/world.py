@@ -1,7 +1,7 @@
 """The museum of ``examples/worlds`` and an agent in it; all names, values and texts are invented.
 
 It has what PlanBench-XL has: several paths to a target, a composite, tools with two and three
-inputs, a cycle (room and exhibit), noisy siblings and stand-ins for every tool, one that returns an
+inputs, a cycle (room and exhibit), noisy siblings and blockers for every tool, one that returns an
 instruction, and records that agree in a tool's inputs, with the same output (two exhibits of one
 room have one floor) and with different ones (one artist, two periods).
 """

@@ -1,4 +1,4 @@
-"""Whether a model errs where it is uncertain: entropies of its choices against errors.
+"""Analysis of a model's uncertainty: entropies of its choices against errors.
 
 Each choice has an entropy and is right or wrong. Choices are grouped by model, by how their
 distribution was estimated and by the number of samples: entropies of samples take few values and
@@ -81,7 +81,7 @@ METRICS = (
     MetricKind("at_random", "grade", title="… in random order"),
     MetricKind("saved", "grade", "higher", title="… places saved against random"),
 )
-"""What entropies say of errors, as rows of the report; the last four in places of a plan."""
+"""Metrics of entropies against errors, rows of the report; the last four in places of a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class EntropyGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EntropyReport(Shown):
-    """What the entropies of some rows say.
+    """Metrics of the entropies of some rows.
 
     Attributes:
         source: The file or folder.
@@ -158,11 +158,11 @@ def entropy(config: EntropyConfig) -> EntropyReport:
     """
     reader = _BranchReader(config)
     if _is_judged(config.rows):
-        choices = list(reader.of_judge(config.rows))
+        choices = list(reader.choices_of_judge(config.rows))
     elif config.labels:
         raise OptionError("--labels: expected a judge's run with them, got runs of agents")
     else:
-        choices = list(reader.of_runs(config.rows))
+        choices = list(reader.choices_of_runs(config.rows))
     if not choices:
         complaint = f": {reader.problems[0]}" if reader.problems else ""
         raise InputError(f"{config.rows}: no choice with a distribution{complaint}")
@@ -229,7 +229,7 @@ def _mean(values: Array) -> float | None:
 
 
 def _is_judged(path: Path) -> bool:
-    """Whether a path is a judge's run, or its file of judgements."""
+    """True if a path is a judge's run, or its file of judgements."""
     file = judgements_path(path)
     first = next(read_lines(file, any_format=True), None) if file.is_file() else None
     if first is None or isinstance(first.values, RowError):
@@ -255,20 +255,20 @@ class _Stated(BaseModel):
 
 
 class _BranchReader:
-    """Reads choices, and keeps account of what is none."""
+    """Reads choices, and counts what is left out."""
 
     def __init__(self, config: EntropyConfig) -> None:
         self._config = config
         self.left_out: Counter[str] = Counter()
         self.problems: list[str] = []
 
-    def of_runs(self, path: Path) -> Iterator[Choice]:
+    def choices_of_runs(self, path: Path) -> Iterator[Choice]:
         """The choices of runs of agents."""
         for entry in read_log(path):
             try:
                 if isinstance(entry.content, RowError):
                     raise entry.content
-                choices = list(self._of_run(entry.content))
+                choices = list(self._choices_of_run(entry.content))
             except RowError as error:
                 self.problems.append(f"{entry.place}: {error}")
                 continue
@@ -276,16 +276,16 @@ class _BranchReader:
                 self.left_out["runs without distributions"] += 1
             yield from choices
 
-    def _of_run(self, run: Trajectory) -> Iterator[Choice]:
+    def _choices_of_run(self, run: Trajectory) -> Iterator[Choice]:
         for position, step in enumerate(run.steps):
             if "distribution" not in step.extra:
                 continue
             where = f"steps.{position}.extra"
-            found = self._entropy(step, where)
-            if found is None:
+            result = self._entropy(step, where)
+            if result is None:
                 self.left_out["choices of which nothing could be read"] += 1
                 continue
-            estimator, m, entropy = found
+            estimator, m, entropy = result
             wrong = step.extra.get("wrong")
             if not isinstance(wrong, bool):
                 raise RowError(f"{where}.wrong", "true or false", wrong)
@@ -299,34 +299,34 @@ class _BranchReader:
         """Estimator, number of samples, and entropy; None where no candidate could be read."""
         where = f"{where}.distribution"
         try:
-            given = _Stated.model_validate(step.extra["distribution"])
+            stated = _Stated.model_validate(step.extra["distribution"])
         except ValidationError as error:
             fault = row_error(error)
             raise RowError(f"{where}.{fault.field}", fault.expected, fault.got) from None
-        if given.samples is not None:
-            counts = list(Counter(map(repr, given.samples)).values())
-            return ("sampling", len(given.samples), self._of_counts(counts)) if counts else None
-        if given.estimator is None:
+        if stated.samples is not None:
+            counts = list(Counter(map(repr, stated.samples)).values())
+            return ("sampling", len(stated.samples), self._estimated(counts)) if counts else None
+        if stated.estimator is None:
             raise RowError(f"{where}.estimator", "sampling, logits or known", None)
-        known = [each.share for each in given.candidates]
+        known = [each.share for each in stated.candidates]
         if not known:
             return None
         if abs(sum(known) - 1) > 1e-6:
             raise RowError(f"{where}.candidates", "shares that sum to 1", sum(known))
-        if given.estimator != "sampling":
-            return given.estimator, 1, shannon_entropy(known, unit=self._config.unit)
-        counts = [round(each * given.n) for each in known]
-        if not given.n or sum(counts) != given.n:
+        if stated.estimator != "sampling":
+            return stated.estimator, 1, shannon_entropy(known, unit=self._config.unit)
+        counts = [round(each * stated.n) for each in known]
+        if not stated.n or sum(counts) != stated.n:
             raise RowError(f"{where}.candidates", "shares of n samples", known)
-        m = round(given.n / given.captured) if given.captured else given.n
-        return "sampling", m, self._of_counts(counts)
+        m = round(stated.n / stated.captured) if stated.captured else stated.n
+        return "sampling", m, self._estimated(counts)
 
-    def _of_counts(self, counts: list[int]) -> float:
+    def _estimated(self, counts: list[int]) -> float:
         if self._config.estimate == "miller-madow":
             return miller_madow(counts, unit=self._config.unit)
         return shannon_entropy((c / sum(counts) for c in counts), unit=self._config.unit)
 
-    def of_judge(self, path: Path) -> Iterator[Choice]:
+    def choices_of_judge(self, path: Path) -> Iterator[Choice]:
         """The verdicts of a judge, wrong where they differ from the labels of humans."""
         truth = self._truth()
         for judgement in read_judgements(path):
@@ -352,14 +352,14 @@ class _BranchReader:
                 case=judgement.case_id or judgement.item_id or str(judgement.line),
                 run=str(judgement.line),
                 position=-1,
-                entropy=self._of_counts([n_yes, uncertainty.n - n_yes])
+                entropy=self._estimated([n_yes, uncertainty.n - n_yes])
                 if is_sampled
                 else shannon_entropy((yes, 1 - yes), unit=self._config.unit),
                 wrong=judgement.is_correct != label,
             )
 
     def _truth(self) -> dict[tuple[str, str | None], bool]:
-        """What most raters say of each item; an item on which they are split has no label."""
+        """The majority label of each item; an item on which raters are split has no label."""
         if not self._config.labels:
             raise OptionError("--labels: expected labels of humans for a judge's run, got none")
         labels = (

@@ -1,4 +1,4 @@
-"""Whether a model errs where it is uncertain, as text."""
+"""The text of an analysis of entropies against errors."""
 
 from __future__ import annotations
 

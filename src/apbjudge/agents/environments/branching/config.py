@@ -19,7 +19,7 @@ VerifierKind = Literal["oracle", "judge", "none"]
 
 
 class BranchConfig(Config):
-    """How a case is run and branched; see ``search``."""
+    """Settings of running and branching a case; see ``search``."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Branching": "order max_branches max_branches_per_step max_trajectories branch_seed"
@@ -62,7 +62,7 @@ class BranchConfig(Config):
 
 
 class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
-    """Which models carry out the plans, how uncertainty is measured, and where it all goes."""
+    """Models that carry out plans, the measure of uncertainty, and the folder for results."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
@@ -109,7 +109,7 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
 
 
 class EntropyConfig(Config):
-    """How entropies are set against errors; see ``analysis``."""
+    """Settings of comparing entropies with errors; see ``analysis``."""
 
     rows: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Runs whose steps carry distributions, as branch writes them, or a run of a "

@@ -1,4 +1,4 @@
-"""How a tested model's choice of a tool is distributed: by sampling it, or by its probabilities.
+"""Distributions of a tested model's choice of a tool: by samples, or by token probabilities.
 
 Entropy is in nats here and in every file. That of samples takes few values, at most ln m for m of
 them, and is too low on average; it is never to be compared with that of probabilities.
@@ -17,7 +17,7 @@ from ....statistics.entropy import shannon_entropy
 from ..plans import PlanAction
 
 Estimator = Literal["sampling", "logits", "known"]
-"""Where shares come from: counted among samples, computed from token probabilities, or known
+"""Source of shares: counted among samples, computed from token probabilities, or known
 because the policy is a simulated one."""
 MIN_SHARE = 0.01
 """Alternatives below this share are not tried (section 5 of arXiv:2604.12126)."""
@@ -112,7 +112,7 @@ def labels(n: int, kind: LabelKind = "digits") -> list[str]:
 
 
 class LabelShares(NamedTuple):
-    """How probable each label is.
+    """Probability of each label.
 
     Attributes:
         shares: By label, in the order given, scaled to sum to 1; all 0 where nothing was captured.
@@ -172,19 +172,19 @@ def beginnings(known: Sequence[str], first: TokenChoice) -> dict[str, float]:
 
 def _texts(choice: TokenChoice) -> dict[str, float]:
     """Probabilities by text without blanks; of equal tokens listed twice the first counts."""
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     by_token = dict([*choice.top[::-1], (choice.token, choice.logprob)])
     for token, logprob in by_token.items():
         if text := token.strip():
-            found[text] = found.get(text, 0.0) + exp(logprob)
-    return found
+            probabilities[text] = probabilities.get(text, 0.0) + exp(logprob)
+    return probabilities
 
 
 def from_labels(
-    tools: Sequence[str | None], known: Sequence[str], found: LabelShares
+    tools: Sequence[str | None], known: Sequence[str], label_shares: LabelShares
 ) -> Distribution:
     """The distribution over tools that labels stand for; empty where no label was captured."""
-    pairs = [(tool, found.shares[label]) for tool, label in zip(tools, known, strict=True)]
+    pairs = [(tool, label_shares.shares[label]) for tool, label in zip(tools, known, strict=True)]
     ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
     candidates = tuple(Candidate(tool, share) for tool, share in ranked)
-    return Distribution(candidates, "logits", captured=found.captured)
+    return Distribution(candidates, "logits", captured=label_shares.captured)

@@ -1,4 +1,4 @@
-"""A language model as the agent: what it is asked, and what is made of its answers."""
+"""A language model as the agent: its prompts, and the reading of its answers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class ModelPolicy:
         return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
     async def ask_at_end(self, situation: Situation) -> Completion:
-        """What the model says of a run that is complete."""
+        """The model's answer about a run that is complete."""
         messages = self._messages(situation, "verify")
         return await self._ask(messages, situation, self._sampling(0))
 
@@ -229,7 +229,7 @@ def _template(name: str) -> Template:
 
 
 class _Stated(BaseModel):
-    """What a verifier replies."""
+    """The reply of a verifier."""
 
     right: bool
 
@@ -270,7 +270,7 @@ class ModelVerifier:
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:
-    """What a model is shown of a substep that is done."""
+    """The view of a finished substep that a model is shown."""
     shown = {"substep": str(step.extra.get("substep", "")), "what": "", "call": "", "output": ""}
     if step.kind == "invalid":
         return shown | {"what": "the answer could not be read, nothing was done"}

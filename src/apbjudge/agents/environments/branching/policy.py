@@ -1,4 +1,4 @@
-"""What an agent has to say of itself to be branched."""
+"""Interface of an agent that can be branched."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .distributions import Distribution
 
 
 class EstimatedDistribution(NamedTuple):
-    """A distribution, and what it took to estimate it."""
+    """A distribution, and the usage of its estimation."""
 
     distribution: Distribution
     usage: Usage = Usage()
 
 
 class Decision(NamedTuple):
-    """An action, and what it took to get it."""
+    """An action, and its usage."""
 
     action: PlanAction
     usage: Usage = Usage()
@@ -30,7 +30,7 @@ class Policy(Protocol):
     """
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
-        """How its choice is distributed; says by its ``estimator`` how it was found out."""
+        """The distribution of its choice; ``estimator`` states its source."""
         ...
 
     async def act(self, situation: Situation) -> Decision:

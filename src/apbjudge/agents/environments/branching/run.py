@@ -48,7 +48,7 @@ BRANCH_RECORDS = asking_records(
 
 
 class BranchCounts(CallCounts):
-    """What became of the cases of one tested model.
+    """Counts of the cases of one tested model.
 
     Attributes:
         cases: Cases run, each trial for itself.

@@ -7,7 +7,7 @@ with one action each, and ends with the first run that is right. If none is, the
 pass. Entropy only ranks: there is no threshold.
 
 What says that a run is right is the reference itself in the paper, which no user has in earnest;
-see ``BranchConfig.verifier``. Whether *entropy* helps shows only beside a random order.
+see ``BranchConfig.verifier``. Compare with a random order to see whether *entropy* helps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .policy import Decision, Policy
 
 
 class Opinion(NamedTuple):
-    """Whether a run is right, in a judge's view, and what it took to ask."""
+    """A judge's view of a run, and the usage of asking."""
 
     accepted: bool
     usage: Usage = Usage()
@@ -42,7 +42,7 @@ FIRST_PASS = "first-pass"  # noqa: S105
 
 
 class BranchPoint(NamedTuple):
-    """Where a branch begins.
+    """The beginning of a branch.
 
     Attributes:
         step: Position of the substep in the plan, from 0.
@@ -82,14 +82,14 @@ class Branch:
     trajectory: Trajectory
 
     def to_json(self) -> dict[str, Any]:
-        """What is recorded of it: all but the run itself."""
+        """The record: all but the run itself."""
         own = {name: getattr(self, name) for name in self.__slots__ if name != "trajectory"}
         return own | {"usage": self.usage.model_dump()}
 
 
 @dataclass(frozen=True, slots=True)
 class BranchResult:
-    """What became of a case.
+    """Result of a case.
 
     Attributes:
         config: How it was run.
@@ -111,12 +111,12 @@ class BranchResult:
 
     @property
     def usage(self) -> Usage:
-        """What both phases took."""
+        """Usage of both phases."""
         return reduce(add, (branch.usage for branch in self.branches), self.first_usage)
 
     @property
     def is_first_success(self) -> bool:
-        """Whether the first pass is right by the reference, whatever the verifier said."""
+        """True if the first pass is right by the reference, whatever the verifier said."""
         return self.first_pass.outcome is not None and bool(self.first_pass.outcome.is_success)
 
     @property
@@ -127,7 +127,7 @@ class BranchResult:
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
 
-        They are of two settings, so that they are graded beside each other; without branching
+        They are of two settings, so that they are graded side by side; without branching
         they are one. Steps of the first pass carry their distribution, which ``apbjudge entropy``
         reads; the result lists the branches.
         """
@@ -252,7 +252,7 @@ def step_order(
 
 
 class _Search:
-    """The state of one case: where each substep began, and what was spent since one asked."""
+    """The state of one case: the beginning of each substep, and the usage since the last call."""
 
     def __init__(
         self,
@@ -268,7 +268,7 @@ class _Search:
         self.distributions: list[Distribution | None] = []
 
     def spent(self) -> Usage:
-        """What was used since this was asked last."""
+        """Usage since the last call."""
         usage, self._usage = self._usage, Usage()
         return usage
 
@@ -313,7 +313,7 @@ class _Search:
         )
 
     async def verify(self) -> bool | None:
-        """What the verifier says of the run; None without one."""
+        """The verifier's view of the run; None without a verifier."""
         match self._config.verifier:
             case "oracle":
                 return self._environment.score().reward == 1.0

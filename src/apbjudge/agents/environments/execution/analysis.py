@@ -1,4 +1,4 @@
-"""Whether better plans succeed: modes against each other, and plans' verdicts against outcomes.
+"""Analysis of the success of plans: modes against each other, and verdicts against outcomes.
 
 Everything is of one tested model in one environment. Tasks are the clusters of every interval:
 trials of a task, and its episodes in other modes, are alike.
@@ -42,7 +42,7 @@ PLAN_METRICS = (
     bad("failures_correct", title="{good} among failures"),
     bad("successes_wrong", title="{bad} among successes"),
 )
-"""What is said of plans with verdicts, as rows of the report.
+"""Metrics of plans with verdicts, rows of the report.
 
 ``within`` and ``auc_within`` are over plans of one task, so free of how hard tasks are; ``r`` is
 point-biserial where score or reward is 0 or 1.
@@ -59,13 +59,13 @@ _BOUNDS: Mapping[str, Literal["upper", "lower"]] = {
     name: "upper" if "correct" in name else "lower"
     for name in (*(kind.name for kind in PLAN_CELLS), "failures_correct", "successes_wrong")
 }
-"""Of verdicts by rule alone: a provable fault is wrong, and none of them may be wrong too."""
+"""Bounds for verdicts by rule alone: a plan with a provable fault is wrong, others may be too."""
 ALL_MODES = ""
 """Stands for all modes with plans together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModeFigures:
+class ModeMetrics:
     """Outcomes in one mode, the environment's word; a row of the paper's Table 3.
 
     Attributes:
@@ -83,7 +83,7 @@ class ModeFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksNeeded:
-    """How many tasks find a difference of two modes with a power of 0.8.
+    """Number of tasks that find a difference of two modes with a power of 0.8.
 
     Attributes:
         difference: The difference of the success rates.
@@ -126,8 +126,8 @@ class ModeDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFigures:
-    """Verdicts on plans against what came of executing them.
+class PlanMetrics:
+    """Verdicts on plans against the outcomes of their execution.
 
     Where rules alone judged (``by_rule``), *wrong* is a provable fault, and *correct* is merely
     none: shares of *correct* are upper bounds, those of *wrong* lower ones.
@@ -183,12 +183,12 @@ class ModelOutcomes:
     tested_model: str
     n_tasks: int
     n_episodes: int
-    null: ModeFigures
+    null: ModeMetrics
     n_null_unknown: int
-    modes: tuple[ModeFigures, ...]
+    modes: tuple[ModeMetrics, ...]
     differences: tuple[ModeDifference, ...]
     needed: TasksNeeded | None
-    plans: tuple[PlanFigures, ...]
+    plans: tuple[PlanMetrics, ...]
     n_unjudged: int
 
 
@@ -204,7 +204,7 @@ class AnalysisSettings:
 def analyse(
     executions: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
 ) -> tuple[ModelOutcomes, ...]:
-    """The figures of each tested model in each environment, in the order in which they come."""
+    """The metrics of each tested model in each environment, in the order in which they come."""
     groups: dict[tuple[str, str], list[EndedEpisode]] = {}
     for execution in executions:
         groups.setdefault((execution.environment, execution.tested_model), []).append(execution)
@@ -214,7 +214,7 @@ def analyse(
 def parts_of(
     judges: Sequence[PlanJudge], executions: Sequence[EndedEpisode]
 ) -> Iterator[tuple[str, JudgedPart]]:
-    """What of each judge's runs was executed, with the judge's name."""
+    """The executed plans of each judge's runs, with the judge's name."""
     for judge in judges:
         for run in judge.runs:
             yield judge.name, run.part(executions)
@@ -224,15 +224,15 @@ def _outcomes(
     group: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
 ) -> ModelOutcomes:
     modes = modes_in_order(execution.mode for execution in group)
-    of_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
-    figures = tuple(_mode_figures(mode, of_mode[mode], settings.level) for mode in modes)
+    by_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
+    metrics = tuple(_mode_metrics(mode, by_mode[mode], settings.level) for mode in modes)
     needed = None
-    if len(figures) == 1 and (p := figures[0].metrics["success"].value) is not None:
+    if len(metrics) == 1 and (p := metrics[0].metrics["success"].value) is not None:
         discordant = 2 * p * (1 - p) * (1 - settings.correlation)
         needed = _needed(settings, discordant=discordant)
     planned = [execution for execution in group if execution.mode not in WITHOUT_PLAN]
     unjudged = sum(
-        not any((v := judge.of(e)) and v.is_correct is not None for judge in judges)
+        not any((v := judge.verdict_of(e)) and v.is_correct is not None for judge in judges)
         for e in planned
     )
     n_tasks = len({execution.case_id for execution in group})
@@ -244,12 +244,10 @@ def _outcomes(
         n_episodes=len(group),
         null=null,
         n_null_unknown=n_tasks - null.n_tasks,
-        modes=figures,
-        differences=tuple(_differences(of_mode, settings)),
+        modes=metrics,
+        differences=tuple(_differences(by_mode, settings)),
         needed=needed,
-        plans=tuple(
-            figures for judge in judges for figures in _plans(judge, planned, settings.level)
-        ),
+        plans=tuple(plan for judge in judges for plan in _plans(judge, planned, settings.level)),
         n_unjudged=unjudged if judges else 0,
     )
 
@@ -257,29 +255,29 @@ def _outcomes(
 # Modes --------------------------------------------------------------------------------------------
 
 
-def _null_agent(group: Sequence[EndedEpisode], level: float) -> ModeFigures:
+def _null_agent(group: Sequence[EndedEpisode], level: float) -> ModeMetrics:
     rewards = {execution.case_id: execution.null_reward for execution in group}
     known = np.array([reward for reward in rewards.values() if reward is not None], dtype=float)
     every = np.ones(len(known), dtype=bool)
     success = SUCCESS.of(share(known == 1, every, Sample(), level=level))
     metrics = by_name([success, REWARD.of(bounded(known, Sample(), level=level))])
-    return ModeFigures(mode="null agent", n_tasks=len(known), metrics=metrics)
+    return ModeMetrics(mode="null agent", n_tasks=len(known), metrics=metrics)
 
 
 def _fails_idle(execution: EndedEpisode) -> bool:
     return execution.null_reward is not None and execution.null_reward < 1
 
 
-def _mode_figures(mode: str, rows: Sequence[EndedEpisode], level: float) -> ModeFigures:
+def _mode_metrics(mode: str, rows: Sequence[EndedEpisode], level: float) -> ModeMetrics:
     success, reward, sample = _columns(rows)
-    every = np.ones(len(rows), dtype=bool)
+    all_rows = np.ones(len(rows), dtype=bool)
     harder = np.array([_fails_idle(row) for row in rows])
-    return ModeFigures(
+    return ModeMetrics(
         mode=mode,
         n_tasks=len({row.case_id for row in rows}),
         metrics=by_name(
             [
-                SUCCESS.of(share(success, every, sample, level=level)),
+                SUCCESS.of(share(success, all_rows, sample, level=level)),
                 REWARD.of(bounded(reward, sample, level=level)),
                 NOT_NULL.of(share(success & harder, harder, sample, level=level)),
             ]
@@ -300,12 +298,12 @@ def _numbers(names: Sequence[str]) -> Ids:
 
 
 def _differences(
-    of_mode: dict[str, list[EndedEpisode]], settings: AnalysisSettings
+    by_mode: dict[str, list[EndedEpisode]], settings: AnalysisSettings
 ) -> Iterator[ModeDifference]:
     """Each two modes, the later less the earlier."""
     differences = [
-        _difference(of_mode[later], of_mode[earlier], settings)
-        for earlier, later in combinations(of_mode, 2)
+        _difference(by_mode[later], by_mode[earlier], settings)
+        for earlier, later in combinations(by_mode, 2)
     ]
     adjusted = adjust([d.success.p_value for d in differences], method="holm")
     for difference, p_value in zip(differences, adjusted, strict=True):
@@ -315,12 +313,12 @@ def _differences(
 def _difference(
     first: Sequence[EndedEpisode], second: Sequence[EndedEpisode], settings: AnalysisSettings
 ) -> ModeDifference:
-    one, other = ({(row.case_id, row.trial): row for row in rows} for rows in (first, second))
-    shared = [key for key in one if key in other]
-    a, b = [one[key] for key in shared], [other[key] for key in shared]
+    left, right = ({(row.case_id, row.trial): row for row in rows} for rows in (first, second))
+    shared = [key for key in left if key in right]
+    a, b = [left[key] for key in shared], [right[key] for key in shared]
     (a_success, a_reward, sample), (b_success, b_reward, _) = _columns(a), _columns(b)
     harder = np.array([_fails_idle(row) for row in a], dtype=bool)
-    every = np.ones(len(a), dtype=bool)
+    all_rows = np.ones(len(a), dtype=bool)
     both, neither = (a_success & b_success).sum(), (~a_success & ~b_success).sum()
     only, lost = (a_success & ~b_success).sum(), (~a_success & b_success).sum()
     flips = Flips(
@@ -340,9 +338,9 @@ def _difference(
     return ModeDifference(
         first=first[0].mode,
         second=second[0].mode,
-        n_unpaired=len(one) + len(other) - 2 * len(shared),
-        success=difference(SUCCESS, (a_success, b_success), every),
-        reward=difference(REWARD, (a_reward, b_reward), every),
+        n_unpaired=len(left) + len(right) - 2 * len(shared),
+        success=difference(SUCCESS, (a_success, b_success), all_rows),
+        reward=difference(REWARD, (a_reward, b_reward), all_rows),
         success_not_null=difference(SUCCESS, (a_success, b_success), harder),
         flips=flips,
         needed=_tasks_needed(gains, sample, settings),
@@ -350,7 +348,7 @@ def _difference(
 
 
 def _tasks_needed(gains: Array, sample: Sample, settings: AnalysisSettings) -> TasksNeeded:
-    """From how outcomes of the same tasks differ between two modes."""
+    """Number of tasks, from the differences of outcomes of the same tasks between two modes."""
     if not len(gains):
         return TasksNeeded(difference=settings.detect, n_tasks=None)
     if sample.clusters is None:
@@ -388,33 +386,33 @@ class _Judged(NamedTuple):
 
 def _plans(
     judge: PlanJudge, executions: Sequence[EndedEpisode], level: float
-) -> Iterator[PlanFigures]:
+) -> Iterator[PlanMetrics]:
     judged = [
         _Judged(e, verdict)
         for e in executions
-        if (verdict := judge.of(e)) is not None and verdict.is_correct is not None
+        if (verdict := judge.verdict_of(e)) is not None and verdict.is_correct is not None
     ]
     modes = modes_in_order(each.row.mode for each in judged)
     for mode in [*modes, *([ALL_MODES] if len(modes) > 1 else [])]:
         own = [each for each in judged if mode in (each.row.mode, ALL_MODES)]
-        yield _plan_figures(judge.name, mode, "all", own, level)
+        yield _plan_metrics(judge.name, mode, "all", own, level)
         harder = [each for each in own if _fails_idle(each.row)]
         if harder and len(harder) < len(own):
-            yield _plan_figures(judge.name, mode, "doing nothing fails", harder, level)
+            yield _plan_metrics(judge.name, mode, "doing nothing fails", harder, level)
 
 
-def _plan_figures(
+def _plan_metrics(
     judge: str, mode: str, tasks: Tasks, rows: Sequence[_Judged], level: float
-) -> PlanFigures:
+) -> PlanMetrics:
     success, reward, sample = _columns([each.row for each in rows])
     correct = np.array([each.verdict.is_correct for each in rows], dtype=bool)
     grade = np.array([each.verdict.grade for each in rows], dtype=float)
     n_by_rule = sum(each.verdict.by_rule for each in rows)
     case = _numbers([each.row.case_id for each in rows])
-    every = np.ones(len(rows), dtype=bool)
+    all_rows = np.ones(len(rows), dtype=bool)
     contrast = part_difference(success.astype(float), correct, ~correct, sample, level=level)
     graded = ~np.isnan(grade)
-    scored = graded if graded.any() else every
+    scored = graded if graded.any() else all_rows
     scores = (grade if graded.any() else correct.astype(float))[scored]
     mixed = _mixed(correct, case)
     cells: dict[str, Ids] = {
@@ -438,11 +436,11 @@ def _plan_figures(
         "r": _r(scores, reward[scored], sample.take(scored), level),
         "failures_correct": rate(correct, ~success),
         "successes_wrong": rate(~correct, success),
-        **{name: rate(here, every) for name, here in cells.items()},
+        **{name: rate(here, all_rows) for name, here in cells.items()},
     }
     if by_rule := n_by_rule == len(rows):
         estimates |= {name: replace(estimates[name], bound=of) for name, of in _BOUNDS.items()}
-    return PlanFigures(
+    return PlanMetrics(
         judge=judge,
         mode=mode,
         tasks=tasks,

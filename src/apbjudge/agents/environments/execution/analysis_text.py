@@ -1,4 +1,4 @@
-"""Whether better plans succeed, as text."""
+"""The text of a report on plans and their success."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .analysis import (
     PLAN_METRICS,
     ModeDifference,
     ModelOutcomes,
-    PlanFigures,
+    PlanMetrics,
     TasksNeeded,
 )
 from .judged_plans import JudgedPart, Unmatched
@@ -119,16 +119,16 @@ def _modes(group: ModelOutcomes) -> Table:
     titles = {"success": "success", "reward": "mean reward", "success_not_null": _NOT_NULL}
     rows: list[Sequence[Cell]] = [
         [
-            of.mode,
-            count(of.n_tasks),
+            mode.mode,
+            count(mode.n_tasks),
             *(
-                _figure(title, metric, metric.kind.unit, of.mode)
-                if (metric := of.metrics.get(name)) is not None
+                _cell(title, metric, metric.kind.unit, mode.mode)
+                if (metric := mode.metrics.get(name)) is not None
                 else DASH
                 for name, title in titles.items()
             ),
         ]
-        for of in (*group.modes, group.null)
+        for mode in (*group.modes, group.null)
     ]
     return Table.of(("mode", "tasks", *titles.values()), rows, align="lrvvv")
 
@@ -136,15 +136,15 @@ def _modes(group: ModelOutcomes) -> Table:
 def _differences(differences: Sequence[ModeDifference]) -> Table:
     rows: list[Sequence[Cell]] = [
         [
-            (name := f"{of.first} - {of.second}"),
-            _figure("difference of success", of.success.difference, "points", name),
-            Number(of.success.p_value, "p"),
-            Number(of.success.adjusted, "p"),
-            f"{of.flips.first_only}, {of.flips.second_only}",
-            _figure("difference of reward", of.reward.difference, "grade difference", name),
-            _figure(f"difference of {_NOT_NULL}", of.success_not_null.difference, "points", name),
+            (name := f"{row.first} - {row.second}"),
+            _cell("difference of success", row.success.difference, "points", name),
+            Number(row.success.p_value, "p"),
+            Number(row.success.adjusted, "p"),
+            f"{row.flips.first_only}, {row.flips.second_only}",
+            _cell("difference of reward", row.reward.difference, "grade difference", name),
+            _cell(f"difference of {_NOT_NULL}", row.success_not_null.difference, "points", name),
         ]
-        for of in differences
+        for row in differences
     ]
     heads = (
         *("same tasks and trials", "success", "p", "Holm", "only first, only second"),
@@ -153,57 +153,57 @@ def _differences(differences: Sequence[ModeDifference]) -> Table:
     return Table.of(heads, rows, align="lvrrrvv")
 
 
-def _power(of: ModeDifference) -> str:
-    smallest = of.success.detectable
-    seen = "" if smallest is None else f"with these tasks {_found(smallest)}; "
-    return f"{of.first} - {of.second}: {seen}{_needed(of.needed)}"
+def _power(difference: ModeDifference) -> str:
+    smallest = difference.success.detectable
+    seen = "" if smallest is None else f"with these tasks {_detectable(smallest)}; "
+    return f"{difference.first} - {difference.second}: {seen}{_needed(difference.needed)}"
 
 
-def _found(smallest: float) -> str:
+def _detectable(smallest: float) -> str:
     wanted = size(min(smallest, 1.0), "points")
     return f"a true difference of {wanted} is found with a chance of 80 %"
 
 
-def _needed(of: TasksNeeded) -> str:
-    wanted = f"a difference of {size(of.difference, 'points')}"
-    if of.n_tasks is None:
-        same = "outcomes" if of.discordant == 0 else "differences of tasks"
+def _needed(tasks: TasksNeeded) -> str:
+    wanted = f"a difference of {size(tasks.difference, 'points')}"
+    if tasks.n_tasks is None:
+        same = "outcomes" if tasks.discordant == 0 else "differences of tasks"
         why = f"all {same} are the same"
-        if of.discordant is None and of.sd is None:
+        if tasks.discordant is None and tasks.sd is None:
             why = "fewer than two tasks are in both modes"
         return f"how many tasks {wanted} takes can't be told: {why}"
-    if of.discordant is not None:
-        basis = f"{number(of.discordant, 'percent')} % of tasks succeed in one mode alone"
+    if tasks.discordant is not None:
+        basis = f"{number(tasks.discordant, 'percent')} % of tasks succeed in one mode alone"
     else:
-        spread = number(of.sd, "grade")
+        spread = number(tasks.sd, "grade")
         basis = f"the mean differences of tasks have a standard deviation of {spread}"
-    return f"{wanted} takes {_tasks(of.n_tasks)} in both modes if {basis}"
+    return f"{wanted} takes {_tasks(tasks.n_tasks)} in both modes if {basis}"
 
 
 # Plans --------------------------------------------------------------------------------------------
 
 
-def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
-    by_rule = all(of.by_rule for of in figures)
+def _judge(judge: str, plans: Sequence[PlanMetrics]) -> Iterator[Part]:
+    by_rule = all(each.by_rule for each in plans)
     good, bad = ("no provable fault", "provable fault") if by_rule else ("correct", "wrong")
     yield Heading(f"Plans judged by {judge}", 3)
-    places = [_place(of) for of in figures]
+    places = [_place(each) for each in plans]
     words = {"good": good, "bad": bad, "within": _WITHIN}
-    words["score"] = "grade" if figures[0].score == "grade" else good
+    words["score"] = "grade" if plans[0].score == "grade" else good
     yield Table.of(
         ("plans of", *places),
         (
             (
                 title,
                 *(
-                    MetricCell(estimate=of, unit=of.kind.unit, name=title, place=place)
-                    for of, place in zip(row, places, strict=True)
+                    MetricCell(estimate=each, unit=each.kind.unit, name=title, place=place)
+                    for each, place in zip(row, places, strict=True)
                 ),
             )
             for kind in PLAN_METRICS
-            if (row := [of.metrics[kind.name] for of in figures])
+            if (row := [each.metrics[kind.name] for each in plans])
             and (title := kind.heading.format(**words))
-            if not title.endswith(_WITHIN) or any(of.value is not None for of in row)
+            if not title.endswith(_WITHIN) or any(each.value is not None for each in row)
         ),
         align="l" + "v" * len(places),
     )
@@ -215,10 +215,10 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
                 kind.heading.format(**words),
                 *(
                     entry
-                    for of in figures
+                    for each in plans
                     for entry in (
-                        count(of.cells[kind.name]),
-                        MetricCell(estimate=of.metrics[kind.name], unit="percent"),
+                        count(each.cells[kind.name]),
+                        MetricCell(estimate=each.metrics[kind.name], unit="percent"),
                     )
                 ),
             )
@@ -227,36 +227,36 @@ def _judge(judge: str, figures: Sequence[PlanFigures]) -> Iterator[Part]:
         align="l" + "rv" * len(places),
     )
     lines = [
-        f"{place}: {_found(of.detectable)}"
-        for of, place in zip(figures, places, strict=True)
-        if of.detectable is not None
+        f"{place}: {_detectable(each.detectable)}"
+        for each, place in zip(plans, places, strict=True)
+        if each.detectable is not None
     ]
     lines += (
         f"{place}: {few}: with fewer than {_FEW} plans of a kind intervals are rough"
-        for of, place in zip(figures, places, strict=True)
-        if (few := _few(of, good, bad))
+        for each, place in zip(plans, places, strict=True)
+        if (few := _few(each, good, bad))
     )
-    if all(of.metrics[name].value is None for of in figures for name in ("within", "auc_within")):
+    if all(each.metrics[name].value is None for each in plans for name in ("within", "auc_within")):
         lines.append(_NOT_WITHIN)
     if by_rule:
         lines.append(_BY_CODE)
-    elif n := max(of.n_by_rule for of in figures):
+    elif n := max(each.n_by_rule for each in plans):
         lines.append(f"{count(n)} plans were judged by rule alone, which proves faults only")
     yield Notes(tuple(lines))
 
 
-def _few(of: PlanFigures, good: str, bad: str) -> str:
-    """The kinds of plans of which there are few."""
+def _few(metrics: PlanMetrics, good: str, bad: str) -> str:
+    """The kinds of plans that are few."""
     counts = {
-        word: sum(n for name, n in of.cells.items() if part in name)
+        word: sum(n for name, n in metrics.cells.items() if part in name)
         for word, part in ((good, "correct"), (bad, "wrong"), *_OUTCOMES)
     }
     return ", ".join(f"{name} {n}" for name, n in counts.items() if 0 < n < _FEW)
 
 
-def _place(of: PlanFigures) -> str:
-    mode = of.mode or "all modes"
-    return mode if of.tasks == "all" else f"{mode}, where doing nothing fails"
+def _place(metrics: PlanMetrics) -> str:
+    mode = metrics.mode or "all modes"
+    return mode if metrics.tasks == "all" else f"{mode}, where doing nothing fails"
 
 
 # What was counted ---------------------------------------------------------------------------------
@@ -280,28 +280,28 @@ def _judged(parts: Sequence[tuple[str, JudgedPart]]) -> Iterator[Part]:
     lines: list[str] = []
     for judge, part in parts:
         lines += (
-            f"{judge}, {part.source}: {what}: {count(of.n)} ({_named(of)})"
-            for of, what in (
+            f"{judge}, {part.source}: {what}: {count(unmatched.n)} ({_named(unmatched)})"
+            for unmatched, what in (
                 (part.without_judgement, "episodes whose plan it lacks"),
                 (part.without_verdict, "episodes whose plan has no verdict"),
                 (part.not_executed, "judged plans that were not executed"),
             )
-            if of.n
+            if unmatched.n
         )
         lines += (f"{judge}, {part.source}: {note}" for note in part.notes)
     yield Notes(tuple(lines))
 
 
-def _named(of: Unmatched) -> str:
-    return ", ".join(of.first) + (", …" if of.n > len(of.first) else "")
+def _named(rows: Unmatched) -> str:
+    return ", ".join(rows.first) + (", …" if rows.n > len(rows.first) else "")
 
 
 def _counted(group: ModelOutcomes) -> Iterator[str]:
-    for of in group.differences:
-        if of.n_unpaired:
-            left_out = _episodes(of.n_unpaired)
-            yield f"{of.first} - {of.second}: left out, without a partner: {left_out}"
-    if any((of := each.metrics["success"]).low is not None and of.note for each in group.modes):
+    for pair in group.differences:
+        if pair.n_unpaired:
+            left_out = _episodes(pair.n_unpaired)
+            yield f"{pair.first} - {pair.second}: left out, without a partner: {left_out}"
+    if any((rate := m.metrics["success"]).low is not None and rate.note for m in group.modes):
         yield f"fewer than {FEW_CLUSTERS} tasks: intervals are rough"
     if group.n_null_unknown:
         yield f"what doing nothing is worth is not known of {_tasks(group.n_null_unknown)}"
@@ -309,10 +309,10 @@ def _counted(group: ModelOutcomes) -> Iterator[str]:
         yield f"no judge has a verdict on the plan: {_episodes(group.n_unjudged)}"
 
 
-# Figures ------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------------------
 
 
-def _figure(name: str, estimate: Estimate, unit: Unit, place: str) -> MetricCell:
+def _cell(name: str, estimate: Estimate, unit: Unit, place: str) -> MetricCell:
     return MetricCell(
         estimate=estimate,
         unit=unit,

@@ -1,7 +1,7 @@
 """Benchmarks whose code runs in a sandbox: their tasks, and the environment of each.
 
 A tool that takes too long or ends its process is an error that the agent is told of. Environments
-draw nothing that their task does not settle, so the episode goes on in a new process in which all
+draw nothing that their task does not fix, so the episode goes on in a new process in which all
 earlier calls were made again.
 """
 
@@ -68,13 +68,13 @@ class HostedTask(BaseModel):
 
     @property
     def message(self) -> str:
-        """What the expert solution tells the user, as one text."""
+        """The text that the expert solution tells the user."""
         return ", ".join(map(str, self.to_communicate))
 
 
 @dataclass(frozen=True, slots=True)
 class NextTurn:
-    """What follows when the agent speaks without a call.
+    """The next turn when the agent speaks without a call.
 
     Attributes:
         next: Who is next: the ``agent``, the ``user`` that a model plays, or nobody (``end``).
@@ -191,7 +191,7 @@ class HostedEnvironment:
             raise PluginError(f"score: {error}") from None
 
     def state(self) -> Any:
-        """What tells one state from another, as JSON values."""
+        """Values that tell one state from another, as JSON values."""
         return self._ask("state", keep=False)
 
     def snapshot(self) -> Any:
@@ -275,7 +275,7 @@ class HostedBenchmark:
 
     @property
     def identity(self) -> list[str]:
-        """What must be equal for two runs to be in the same benchmark."""
+        """Values that must be equal for two runs to be in the same benchmark."""
         return [self.name, self.version, self.digest]
 
     def row(self, name: str) -> dict[str, Any]:
@@ -305,7 +305,7 @@ class HostedBenchmark:
         return HostedEnvironment(self._host, self.tasks)
 
     def null_reward(self, task: str) -> float | None:
-        """What doing nothing is worth in a task; None where the benchmark can't say."""
+        """The reward of doing nothing in a task; None where the benchmark can't say."""
         with self._lock:
             if task in self._null_rewards:
                 return self._null_rewards[task]

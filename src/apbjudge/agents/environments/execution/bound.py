@@ -97,7 +97,7 @@ def _check(value: object, number: int) -> None:
 
 
 def is_described(value: object) -> bool:
-    """Whether a value surely stands for another one: ``<user id>``, ``${step_1.id}``.
+    """True if a value surely stands for another one: ``<user id>``, ``${step_1.id}``.
 
     A text that only might, such as ``#W123``, ``report.pdf`` or a sentence, is a value.
     """

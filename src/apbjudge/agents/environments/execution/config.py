@@ -23,7 +23,7 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 
 
 class ExecuteConfig(EpisodesConfig, Isolation):
-    """How tasks are carried out, by which models, and what each episode may take."""
+    """Settings of carrying out tasks: the models, and the limits of each episode."""
 
     others = ("critic", "user_model")
     groups: ClassVar[Mapping[str, str]] = {

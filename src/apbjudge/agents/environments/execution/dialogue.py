@@ -37,7 +37,7 @@ PROMPTS = "prompts@1"
 MOST_CALLS = 32
 """Calls of one step that are carried out."""
 STOP_WORDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
-"""What a simulated user ends a conversation with (τ²-bench, arXiv:2506.07982)."""
+"""Marks by which a simulated user ends a conversation (τ²-bench, arXiv:2506.07982)."""
 AGENT_STOPPED, USER_STOPPED = "agent_stop", "user_stop"
 
 
@@ -112,7 +112,7 @@ class StepDialogue(HostedChat):
         self._spec, self._maker = benchmark.tasks[task], maker
         case = benchmark.case(task)
         text = None if plan is None else plan.text.strip()
-        note = _template("acting").render(user=self._spec.user, plan=text).strip()
+        note = compiled(_texts()["acting"]).render(user=self._spec.user, plan=text).strip()
         self._case = case.model_copy(
             update={
                 "form": "steps",
@@ -133,7 +133,7 @@ class StepDialogue(HostedChat):
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
-        """What whoever speaks next is sent."""
+        """The request to the next speaker."""
         if self.speaker == "user":
             instructions = {"role": "system", "content": self._spec.user_prompt}
             return [instructions, *self._users_messages]
@@ -147,11 +147,11 @@ class StepDialogue(HostedChat):
     def answer(self, reply: Completion) -> None:
         """Takes a reply of whoever spoke."""
         if self.speaker == "user":
-            self._of_user(reply)
+            self._user_turn(reply)
         else:
-            self._of_agent(response_of(reply))
+            self._agent_turn(response_of(reply))
 
-    def _of_agent(self, raw: str) -> None:
+    def _agent_turn(self, raw: str) -> None:
         prediction = read_response(raw, "steps", 1)
         text = prediction.plan
         calls: Sequence[Call] = ()
@@ -162,15 +162,15 @@ class StepDialogue(HostedChat):
             self._tell_user(text)
             return
         place = len(self._steps)
-        made = [predicted_call(call, n, f"call_{place}_{n}") for n, call in enumerate(calls)]
-        results = self.carry_out(made, thought=text, extra={"raw": raw})
+        tool_calls = [predicted_call(call, n, f"call_{place}_{n}") for n, call in enumerate(calls)]
+        results = self.carry_out(tool_calls, thought=text, extra={"raw": raw})
         shown = [
             {
                 "id": call.call_id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments},
             }
-            for call in made
+            for call in tool_calls
         ]
         self._add(
             {"role": "assistant", "thought": text, "tool_calls": shown},
@@ -194,7 +194,7 @@ class StepDialogue(HostedChat):
             self.say(turn.text, source="user")
             self._add({"role": "user", "content": turn.text})
 
-    def _of_user(self, reply: Completion) -> None:
+    def _user_turn(self, reply: Completion) -> None:
         """The simulated user calls tools of its own, or answers."""
         if reply.tool_calls:
             calls = read_calls(reply.tool_calls, len(self._steps))
@@ -243,10 +243,6 @@ def _texts() -> dict[str, str]:
 
 
 @cache
-def _template(name: str) -> Any:
-    return compiled(_texts()[name])
-
-
 def prompts_digest() -> str:
     """SHA-256 of the texts."""
     return sha256(_content()).hexdigest()

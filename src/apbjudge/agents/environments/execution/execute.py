@@ -93,7 +93,7 @@ class ExecutionRun(Shown):
 
     @property
     def counts(self) -> list[FailureCounts]:
-        """What became of plans and episodes, of all modes and tested models."""
+        """Counts of plans and episodes, of all modes and tested models."""
         runs = [*self.drafts.values(), *self.modes.values(), self.steps]
         return [each for run in runs if run is not None for each in run.counts.values()]
 
@@ -228,7 +228,7 @@ def _write_cases(benchmark: HostedBenchmark, tasks: Sequence[str], folder: Path)
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What the parts of one run share."""
+    """Resources that the parts of one run share."""
 
     benchmark: HostedBenchmark
     config: ExecuteConfig
@@ -278,8 +278,9 @@ class _Stage:
         config, benchmark = self.config, self.benchmark
         specs = () if mode in UNASKED else config.specs
         user = config.user_model if specs else None
-        models, who = _models(mode, specs, plans, given=config.plans is not None)
-        maker = CasePromptMaker.of(config.prompts, (self.folder,), _spec(specs))
+        models, who = _models(mode, specs, plans, has_plans=config.plans is not None)
+        spec = specs[0] if specs else TestedModelSpec(model="none")
+        maker = CasePromptMaker.of(config.prompts, (self.folder,), spec)
         tasks = ModeTasks(benchmark, mode, maker, plans)
         helpers = {} if user is None else {"--user-model": user}
 
@@ -324,18 +325,14 @@ class _Stage:
         )
 
 
-def _spec(specs: Sequence[TestedModelSpec]) -> TestedModelSpec:
-    return specs[0] if specs else TestedModelSpec(model="none")
-
-
 def _models(
-    mode: Mode, specs: Sequence[TestedModelSpec], plans: Plans | None, *, given: bool
+    mode: Mode, specs: Sequence[TestedModelSpec], plans: Plans | None, *, has_plans: bool
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names of the tested models, and for each the index of the model that acts for it.
 
     Plans of others are carried out by the model of their name, or by the only one that is named.
     """
-    if plans is None or not given:
+    if plans is None or not has_plans:
         names = tuple(spec.model for spec in specs) or (mode,)
         if not specs and plans is not None:
             names = plans.models
@@ -349,7 +346,7 @@ def _models(
 
 
 def _executed(rows: Iterator[Row], mode: Mode, benchmark: str) -> Iterator[Row]:
-    """What came of each episode, as labels of the plans that were carried out."""
+    """The outcome of each episode, as labels of the plans that were carried out."""
     times: dict[tuple[str, str], int] = {}
     ended = [
         row

@@ -1,4 +1,4 @@
-"""What came of executed plans, as ``executed.jsonl`` states it."""
+"""Outcomes of executed plans, as ``executed.jsonl`` states them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....records.judgement_reader import first_complaint
 from ....records.wire import Row
 
 RATER = "execution"
-"""Who labels plans by their execution."""
+"""Rater of labels that come from the execution of plans."""
 EXECUTED = "executed.jsonl"
 """The file of a mode's executions."""
 DIRECT, PLAN_FIRST, REFINE = "direct", "plan-first", "refine"

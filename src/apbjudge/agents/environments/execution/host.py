@@ -163,7 +163,7 @@ class Host:
 
 
 def _loaded(lines: BufferedReader) -> Any:
-    """What the host says while it loads the benchmark."""
+    """The host's messages while it loads the benchmark."""
     data = lines.readline(LONGEST_LINE)
     if not data.endswith(b"\n"):
         raise StoppedError
@@ -204,7 +204,7 @@ class Child:
         self._socket, self._seconds = ours, seconds
 
     def is_waiting(self) -> bool:
-        """Whether it is there and has said nothing that it was not asked for."""
+        """True if it is running and has said nothing that it was not asked for."""
         try:
             self._socket.settimeout(0)
             self._socket.recv(1)

@@ -1,4 +1,4 @@
-"""Which judgement is about which executed plan.
+"""Pairs of judgements and executed plans.
 
 Refined plans have the ids of their drafts, so that an id alone does not tell a plan. Executions
 state the hash of the plan's text, which is compared where the judged predictions are still there;
@@ -31,7 +31,7 @@ Plan = tuple[str, str]
 
 
 class PlanVerdict(NamedTuple):
-    """What a judge says of a plan; ``is_correct`` is None without a verdict, ``grade`` NaN."""
+    """A judge's verdict of a plan; ``is_correct`` is None without a verdict, ``grade`` NaN."""
 
     is_correct: bool | None
     grade: float
@@ -40,7 +40,7 @@ class PlanVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmatched:
-    """How many rows have no partner, and the first of them."""
+    """Number of rows without a partner, and the first of them."""
 
     n: int
     first: tuple[str, ...]
@@ -101,7 +101,7 @@ class JudgedPlans:
 
     @cached_property
     def verdicts(self) -> Mapping[Plan, PlanVerdict]:
-        """What the judge says, by plan."""
+        """The judge's verdicts, by plan."""
         table = self.run.table
         by_rule, correct, grades = table.by_rule[table.profile], table.correct, table.grade
         return {
@@ -114,7 +114,7 @@ class JudgedPlans:
             if item_id is not None
         }
 
-    def of(self, execution: EndedEpisode) -> PlanVerdict | None:
+    def verdict_of(self, execution: EndedEpisode) -> PlanVerdict | None:
         """The verdict on an executed plan; None where this run is not about it."""
         if (execution.environment, execution.mode) not in self.about:
             return None
@@ -133,15 +133,15 @@ class JudgedPlans:
             if (each.item_id, each.tested_model) in self.verdicts:
                 n = counts.setdefault((each.environment, each.mode), [0, 0])
                 n[0] += 1
-                n[1] += self.of(each) is not None
+                n[1] += self.verdict_of(each) is not None
         return replace(
             self, about=frozenset(at for at, (n, own) in counts.items() if own and 2 * own >= n)
         )
 
     def part(self, executions: Sequence[EndedEpisode]) -> JudgedPart:
-        """What of the run was executed."""
+        """The executed plans of the run."""
         own = [e for e in executions if (e.environment, e.mode) in self.about]
-        verdicts = [(_name(execution), self.of(execution)) for execution in own]
+        verdicts = [(_name(execution), self.verdict_of(execution)) for execution in own]
         lacking = [name for name, verdict in verdicts if verdict is None]
         silent = [name for name, verdict in verdicts if verdict and verdict.is_correct is None]
         executed = {(e.item_id, e.tested_model) for e in own}
@@ -170,7 +170,7 @@ class JudgedPlans:
         return sorted({name for names in places.values() if len(names) > 1 for name in names})
 
     def _notes(self, executions: Sequence[EndedEpisode]) -> Iterator[str]:
-        """What ties the judge to the plans, as far as the files of both runs show it."""
+        """Notes on the link of judge and plans, as far as the files of both runs show it."""
         if self.run.unfinished:
             yield self.run.unfinished
         if several := self._environments_of_one_plan(executions):
@@ -191,14 +191,14 @@ class JudgedPlans:
         by_judge = any(way.mode == "judge" for way in stated)
         if by_judge:
             yield (
-                "the plans were refined by what a judge said of the drafts: set it beside a judge "
-                "with another rubric than that one's"
+                "the plans were refined by a judge's verdicts on the drafts: compare with a judge "
+                "that has another rubric"
             )
         names = {name for name in self.run.table.labels["rubric"] if name is not None}
         if names & {*rubric_names()} and any(way.guide == "codes" for way in stated):
             yield (
                 f"the review went by the error codes of its rubric ({', '.join(sorted(names))}): "
-                "set it beside a judge with another one"
+                "compare it with a judge that has another one"
             )
         elif stated and not by_judge:
             yield "the review did not go by its rubric, as far as the plans' rows say"
@@ -211,9 +211,9 @@ class PlanJudge:
     name: str
     runs: tuple[JudgedPlans, ...]
 
-    def of(self, execution: EndedEpisode) -> PlanVerdict | None:
+    def verdict_of(self, execution: EndedEpisode) -> PlanVerdict | None:
         """The verdict on an executed plan; None where the judge has none on it."""
-        verdicts = (run.of(execution) for run in self.runs)
+        verdicts = (run.verdict_of(execution) for run in self.runs)
         return next((verdict for verdict in verdicts if verdict is not None), None)
 
     @property
@@ -223,7 +223,7 @@ class PlanJudge:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes two runs those of one judge, as far as their manifests say."""
+        """The key of a run's judge, as far as its manifest states it."""
         folder = self.runs[0].run.folder
         return (self.name, "") if folder is None else folder.identity
 
@@ -277,7 +277,7 @@ def _judge(text: str, executions: Sequence[EndedEpisode], problems: Problems) ->
     everywhere = frozenset((each.environment, each.mode) for each in planned)
     judged = JudgedPlans(run, everywhere, ways or (), dict(_texts(file))).narrowed(planned)
     if not mode and ways is not None:
-        other = PLAN_FIRST if _are_refined(ways) else REFINE
+        other = PLAN_FIRST if any(way.mode is not None for way in ways) else REFINE
         judged = replace(judged, about=frozenset(at for at in judged.about if at[1] != other))
     elif not mode and {PLAN_FIRST, REFINE} & {*judged.modes}:
         raise OptionError(
@@ -314,10 +314,6 @@ def _texts(path: Path | None) -> Iterator[tuple[Plan, str]]:
         if isinstance(text, str):
             plan = str(row.get("id") or row.get("item_id")), str(row.get("tested_model"))
             yield plan, text_digest(text)
-
-
-def _are_refined(ways: Sequence[Way]) -> bool:
-    return any(way.mode is not None for way in ways)
 
 
 def _name(execution: EndedEpisode) -> str:

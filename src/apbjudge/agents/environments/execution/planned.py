@@ -73,7 +73,7 @@ class Plans:
         """The tested models, in order."""
         return tuple(dict.fromkeys(model for _, model in self._by_task))
 
-    def of(self, task: str, model: str, trial: int) -> Plan:
+    def plan_of(self, task: str, model: str, trial: int) -> Plan:
         """The plan of a trial: trials take a task's plans in turn.
 
         Raises:

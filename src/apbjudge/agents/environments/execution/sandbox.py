@@ -41,7 +41,7 @@ _TOO_MUCH = "/ /dev /etc /home /media /mnt /proc /root /run /sys /tmp /var /var/
 
 
 class Isolation(CallLimit):
-    """What holds a benchmark's tools, and what an episode may take."""
+    """Isolation of a benchmark's tools, and the limits of an episode."""
 
     sandbox: Literal["auto", "required", "none"] = Field(
         default="auto",
@@ -98,7 +98,7 @@ def sandboxed(
 
 @cache
 def _answer(*command: str) -> Any:
-    """What ``host.py`` says of its interpreter; OSError or ValueError where that doesn't work."""
+    """Reply of ``host.py`` about its interpreter; OSError or ValueError where that doesn't work."""
     nothing = subprocess.DEVNULL
     done = subprocess.run(command, env={}, stdin=nothing, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:

@@ -47,19 +47,19 @@ from .planned import text_digest
 
 STEPS = "steps.jsonl"
 StepResult = Literal["same_state", "other_state", "error", "no_reference", "not_executable"]
-"""What came of a prediction: the state of the reference; another one; a call that is an error,
+"""Outcome of a prediction: the state of the reference; another one; a call that is an error,
 while the reference has none; no error, and no reference to compare with; nothing, as code can't
 carry it out or can't reach the state that it is about."""
 STEP_RESULTS: tuple[StepResult, ...] = get_args(StepResult)
 
 
 class StepCounts(FailureCounts):
-    """What came of the step-wise predictions of one tested model.
+    """Counts of the step-wise predictions of one tested model.
 
     Attributes:
         changing: Results of those whose reference changes the state.
         reading: Results of those whose reference leaves it as it is.
-        unknown: Results of those of which that is not known.
+        unknown: Results of those for which that is not known.
     """
 
     changing: dict[StepResult, int] = {}
@@ -238,7 +238,7 @@ class StepWorker:
 
 
 def _outcome(chat: HostedChat, item: Item) -> Row:
-    """What came of a prediction.
+    """The outcome of a prediction.
 
     Raises:
         UnboundError: If code can't carry it out, or can't reach the state that it is about.
@@ -248,9 +248,9 @@ def _outcome(chat: HostedChat, item: Item) -> Row:
     before, start = environment.state(), environment.snapshot()
     predicted = item.prediction.steps if item.prediction.kind == "steps" else ()
     _check_values(predicted, "the prediction")
-    made = list(_carried_out(chat, predicted))
+    calls = list(_carried_out(chat, predicted))
     after = environment.state()
-    errors = [call for call in made if call["is_error"]]
+    errors = [call for call in calls if call["is_error"]]
     result: StepResult = "error" if errors else "no_reference"
     changes: bool | None = None
     if item.reference is not None:
@@ -265,7 +265,7 @@ def _outcome(chat: HostedChat, item: Item) -> Row:
         "result": result,
         "detail": str(errors[0]["content"]) if errors else "",
         "reference_changes": changes,
-        "calls": made,
+        "calls": calls,
     }
 
 

@@ -1,4 +1,4 @@
-"""Executable validation: judged plans against what came of executing them."""
+"""Executable validation: judged plans against the outcomes of their execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .validate_config import ValidateConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ValidationReport(Shown):
-    """Whether better plans succeed.
+    """Report on plans and their success.
 
     Attributes:
         sources: Files and folders of executions.
@@ -50,7 +50,7 @@ def _untitled(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @takes(config=ValidateConfig)
 def validate(config: ValidateConfig) -> ValidationReport:
-    """Sets plans against what came of their execution.
+    """Compares verdicts on plans with the outcomes of their execution.
 
     Args:
         config: The settings; options count more.

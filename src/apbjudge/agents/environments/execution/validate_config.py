@@ -23,7 +23,7 @@ def _texts(value: Any) -> Any:
 
 
 class ValidateConfig(Config):
-    """How plans are set against what came of their execution."""
+    """Settings of comparing plans with the outcomes of their execution."""
 
     executed: Annotated[tuple[Path, ...], BeforeValidator(_texts), Option(is_argument=True)] = (
         Field(

@@ -25,7 +25,7 @@ from .dialogue import AGENT_STOPPED, HostedChat, StepDialogue, prompts_digest
 from .planned import Plan, Plans
 
 NOT_EXECUTABLE = "not_executable"
-"""How an episode ends whose plan can't be run, or whose solution the benchmark does not have."""
+"""The ending of an episode whose plan can't be run, or for which the benchmark has no solution."""
 
 
 class ModeTasks:
@@ -52,7 +52,7 @@ class ModeTasks:
         """The plan of a trial; RowError where there is none though the mode needs one."""
         if self.setting not in PLANNED or self._plans is None:
             return None
-        return self._plans.of(row.task, row.tested_model, row.trial)
+        return self._plans.plan_of(row.task, row.tested_model, row.trial)
 
     def dialogue(self, task: str, plan: Plan | None = None) -> StepDialogue:
         """A new episode of a task."""

@@ -1,4 +1,4 @@
-"""Which tools are blocked in each task, and what replaces them (arXiv:2606.22388, app. B.5).
+"""Tools blocked in each task, and what replaces them (arXiv:2606.22388, app. B.5).
 
 A blocked tool takes away every catalogued path that it is part of. Candidates are the empty set
 and all sets of up to four tools of the catalogue, small ones first, each size in lexicographic
@@ -39,10 +39,10 @@ _BASE_RATIO = 0.6
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """What is blocked in a task.
+    """Blocked tools of a task.
 
     Attributes:
-        blocked: The noise types of the stand-ins that replace a tool, by the tool; in the order in
+        blocked: The noise types of the blockers that replace a tool, by the tool; in the order in
             which searches return them.
         paths: Catalogued paths.
         remaining: Those that no blocked tool is part of.
@@ -63,7 +63,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BlockPlan(Shown):
-    """What is blocked in each task.
+    """Blocked tools of each task.
 
     Attributes:
         setting: The condition in a few words, as runs are named by.
@@ -83,12 +83,12 @@ class BlockPlan(Shown):
 
     @property
     def remaining(self) -> Mapping[int, int]:
-        """How many tasks keep how many paths."""
+        """Number of tasks by the number of paths they keep."""
         return dict(sorted(Counter(task.remaining for task in self.tasks.values()).items()))
 
     @property
     def blocked(self) -> Mapping[int, int]:
-        """How many tasks have how many blocked tools."""
+        """Number of tasks by the number of blocked tools."""
         return dict(sorted(Counter(len(task.blocked) for task in self.tasks.values()).items()))
 
     @property
@@ -184,8 +184,8 @@ def _task_plan(data: PlanBenchData, task_id: str, config: BlockPlanConfig) -> Ta
     limit = config.max_candidates or (5000 if config.setting == "base" else 20_000)
 
     nearest, pool, n = TOLERANCE, list[tuple[tuple[str, ...], int]](), 0
-    every = _candidates(data, task_id, config.max_tools)
-    for tools, left in islice(every, limit):
+    candidates = _candidates(data, task_id, config.max_tools)
+    for tools, left in islice(candidates, limit):
         n += 1
         distance = abs((remaining := left.bit_count()) - wanted)
         if remaining and distance <= nearest:
@@ -193,13 +193,13 @@ def _task_plan(data: PlanBenchData, task_id: str, config: BlockPlanConfig) -> Ta
                 nearest = distance
                 pool.clear()
             pool.append((tools, left))
-    is_cut = next(every, None) is not None
+    is_cut = next(candidates, None) is not None
     if not pool:
         return TaskPlan({}, total, total, mean, n, is_cut, is_resolved=False)
-    means = [Fraction(_length(left, lengths), left.bit_count()) for _, left in pool]
+    averages = [Fraction(_length(left, lengths), left.bit_count()) for _, left in pool]
     if config.setting in {"longest", "shortest"}:
-        best = max(means) if config.setting == "longest" else min(means)
-        pool = [candidate for candidate, mean in zip(pool, means, strict=True) if mean == best]
+        best = max(averages) if config.setting == "longest" else min(averages)
+        pool = [candidate for candidate, mean in zip(pool, averages, strict=True) if mean == best]
     tools, left = pool[rng.randrange(len(pool))]
     return TaskPlan(
         {tool: _kinds(config, rng) for tool in tools},
@@ -219,10 +219,10 @@ def _candidates(
     for i, path in enumerate(data.paths[task_id]):
         for tool in path.tools:
             through[tool] = through.get(tool, 0) | 1 << i
-    every = (1 << len(data.paths[task_id])) - 1
+    all_paths = (1 << len(data.paths[task_id])) - 1
     for size in range(min(max_tools, len(through)) + 1):
         for tools in combinations(sorted(through), size):
-            left = every
+            left = all_paths
             for tool in tools:
                 left &= ~through[tool]
             yield tools, left
@@ -233,7 +233,7 @@ def _length(left: int, lengths: Sequence[int]) -> int:
 
 
 def _kinds(config: BlockPlanConfig, rng: random.Random) -> tuple[str, ...]:
-    """The kinds of stand-ins for one tool."""
+    """The kinds of blockers of one tool."""
     if config.setting == "base":
         return ([*BLOCKER_TYPES][rng.randrange(len(BLOCKER_TYPES))],)
     return tuple(
@@ -254,7 +254,7 @@ def read_block_plan(file: Path, data: PlanBenchData) -> BlockPlan:
     """Reads a plan and checks that it is one for this data.
 
     Raises:
-        InputError: If it can't be read, or names a task, a tool or a kind of stand-in that the data
+        InputError: If it can't be read, or names a task, a tool or a kind of blocker that the data
             does not have; it names the file and the field.
     """
     try:
@@ -274,7 +274,7 @@ def read_block_plan(file: Path, data: PlanBenchData) -> BlockPlan:
             for kind in kinds:
                 if (tool, kind) not in known:
                     place = f"tasks.{task_id}.blocked.{tool}"
-                    fault = RowError(place, "a kind of stand-in that the data has", kind)
+                    fault = RowError(place, "a kind of blocker that the data has", kind)
                     raise InputError(f"{file}: {fault}")
     for task_id in data.paths.keys() - content.tasks.keys():
         fault = RowError("tasks", f"all tasks of the data, also {task_id}", None)

@@ -17,7 +17,7 @@ Setting = Literal[
 
 
 class DataConfig(Config):
-    """Where the benchmark's data is."""
+    """Folder of the benchmark's data."""
 
     data: Annotated[Path, Option(is_argument=True)] = Field(
         description="Folder of the benchmark's data (queries.json, …)."
@@ -25,7 +25,7 @@ class DataConfig(Config):
 
 
 class PathsConfig(DataConfig):
-    """Which paths are enumerated."""
+    """Paths to enumerate."""
 
     scope: Scope = Field(
         default="catalogue",
@@ -44,14 +44,14 @@ class PathsConfig(DataConfig):
 
 
 class BlockPlanConfig(DataConfig):
-    """Which tools are blocked."""
+    """Tools to block."""
 
     groups: ClassVar[Mapping[str, str]] = {"Search": "max_tools max_candidates seed"}
 
     setting: Setting = Field(
         default="mixed",
         description="default: nothing is blocked; mixed: one path remains, and all three kinds of "
-        "stand-ins replace a blocked tool; explicit, implicit, misleading: one path remains, one "
+        "blockers replace a blocked tool; explicit, implicit, misleading: one path remains, one "
         "kind; longest, shortest: as mixed, with the longest or shortest remaining paths; base: "
         "0.6 of the paths remain, kinds at random.",
     )
@@ -95,7 +95,7 @@ class BlockPlanConfig(DataConfig):
 
 
 class EpisodeConfig(Config):
-    """How an episode goes."""
+    """Settings of an episode."""
 
     groups: ClassVar[Mapping[str, str]] = {"Lists": "max_listed domain seed"}
 

@@ -30,7 +30,7 @@ FAILING = frozenset({"explicit failures", "deprecated", "condition_limited"})
 
 @dataclass(frozen=True, eq=False)
 class PlanBenchDatabase:
-    """What stays the same in every episode.
+    """The data that stays the same in every episode.
 
     Attributes:
         data: Queries, tools and paths.
@@ -59,14 +59,14 @@ class PlanBenchDatabase:
         return {name: tuple(tools) for name, tools in siblings.items()}
 
     @cached_property
-    def stand_ins(self) -> Mapping[tuple[str, str], PlanbenchTool]:
+    def blockers(self) -> Mapping[tuple[str, str], PlanbenchTool]:
         """The blocker that replaces an executable tool, by its name and the noise type."""
         return {
             (tool.baseline_tool_name, tool.noise_type): tool for tool in self.data.blockers.values()
         }
 
     @cached_property
-    def found(self) -> Mapping[str, RetrievedTool]:
+    def retrieved(self) -> Mapping[str, RetrievedTool]:
         """Every tool as a search returns it; one object each, however often it is returned."""
         return {
             name: RetrievedTool(name, tuple(inputs_of(t)), t.output_datatype, self._type(t))
@@ -87,7 +87,7 @@ class PlanBenchDatabase:
         }
 
     def look_up(self, tool: PlanbenchTool, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What the records say: the distinct outputs of those that are equal in all inputs.
+        """The outputs in the records: the distinct ones of those that are equal in all inputs.
 
         Args:
             tool: An executable tool.
@@ -198,13 +198,13 @@ def _faults_of_kinds(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]
     for tool in data.blockers.values():
         key = tool.baseline_tool_name, tool.noise_type
         if key in replaced:
-            expected = "one stand-in of a kind for a tool"
+            expected = "one blocker of a kind for a tool"
             yield "blocker_tools.json", f"{tool.name}.noise_type", expected, tool.noise_type
         replaced.add(key)
     for name in data.baseline:
         for kind in BLOCKER_TYPES:
             if data.blockers and (name, kind) not in replaced:
-                expected = f"a stand-in for {name} with the noise type {kind!r}"
+                expected = f"a blocker for {name} with the noise type {kind!r}"
                 yield "blocker_tools.json", "baseline_tool_name", expected, None
 
 

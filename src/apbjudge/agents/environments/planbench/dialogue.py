@@ -22,16 +22,16 @@ _TAGS = {
 
 def read_action(reply: str) -> tuple[str, str] | None:
     """The one action of a reply and what is between its tags; None for none or several."""
-    found: list[tuple[str, str]] = []
+    actions: list[tuple[str, str]] = []
     for action, tag in _TAGS.items():
         start: int | None = None
         for match in tag.finditer(reply):
             if not match[1] and start is None:
                 start = match.end()
             elif match[1] and start is not None:
-                found.append((action, reply[start : match.start()].strip()))
+                actions.append((action, reply[start : match.start()].strip()))
                 start = None
-    return found[0] if len(found) == 1 else None
+    return actions[0] if len(actions) == 1 else None
 
 
 def read_object(text: str) -> Mapping[str, Any] | None:
@@ -64,7 +64,7 @@ class PlanBenchDialogue:
         ]
         for turn in episode.turns:
             messages.append({"role": "assistant", "content": turn.step.text})
-            if text := _told(episode.rules.database, turn):
+            if text := _answer(episode.rules.database, turn):
                 messages.append({"role": "user", "content": text})
         return messages
 
@@ -75,7 +75,7 @@ class PlanBenchDialogue:
 
     @property
     def ended(self) -> str:
-        """Why the episode ended, as the benchmark names it; ``normal`` for a right answer."""
+        """Reason for the end, as the benchmark names it; ``normal`` for a right answer."""
         return self.environment.ended
 
     def answer(self, reply: Completion) -> None:
@@ -99,12 +99,12 @@ class PlanBenchDialogue:
         return self.environment.trajectory()
 
 
-def _told(database: PlanBenchDatabase, turn: Turn) -> str:
-    """What the agent is told in answer to a turn."""
-    found, done = turn.step.retrieval, turn.step.execution
-    if found is not None and found.tools is not None:
-        return listed([database.lines[tool.name] for tool in found.tools], turn.notice)
-    if done is not None and done.was_executed:
-        result = {"success": done.success, "output_value": done.output_value}
+def _answer(database: PlanBenchDatabase, turn: Turn) -> str:
+    """The agent's next message in answer to a turn."""
+    retrieval, execution = turn.step.retrieval, turn.step.execution
+    if retrieval is not None and retrieval.tools is not None:
+        return listed([database.lines[tool.name] for tool in retrieval.tools], turn.notice)
+    if execution is not None and execution.was_executed:
+        result = {"success": execution.success, "output_value": execution.output_value}
         return returned(turn.step.calls[0].name, result, turn.notice)
     return turn.notice

@@ -30,7 +30,7 @@ from .search import ToolSearch, read_request
 
 Fault = Literal["label", "retrieval", "tool_call"]
 FOLLOWED = "normal"
-"""Why an episode ended that ended by a right answer."""
+"""Termination of an episode that ended by a right answer."""
 
 
 RETRIEVE, ANSWER = "retrieve_tools", "final_answer"
@@ -160,21 +160,21 @@ class PlanBenchEnvironment:
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """The search, the answer, and the tools found so far."""
-        found = (self.rules.database.definitions[name] for name in self.discovered)
-        return (*_ALWAYS, *found)
+        tools = (self.rules.database.definitions[name] for name in self.discovered)
+        return (*_ALWAYS, *tools)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Carries out a call; each is a turn, and after the end each is an error."""
         if self.ended:
             return ToolResult(f"the task has ended: {self.ended}", name=name, is_error=True)
-        made = {"name": name, "arguments": {**arguments}}
-        reply = orjson.dumps(made, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        request = {"name": name, "arguments": {**arguments}}
+        reply = orjson.dumps(request, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
         if name == RETRIEVE:
             self.search(arguments, reply)
         elif name == ANSWER:
             self.conclude(str(arguments.get("answer", "")), reply)
         else:
-            self.use_tool(made, reply)
+            self.use_tool(request, reply)
         return self._observation(name)
 
     def score(self) -> Score:
@@ -183,15 +183,15 @@ class PlanBenchEnvironment:
         return Score(float(self.ended == FOLLOWED), details)
 
     def _observation(self, name: str) -> ToolResult:
-        """What the last turn brought; a search's tools with their definitions."""
+        """The result of the last turn; a search's tools with their definitions."""
         turn = self.turns[-1]
-        found, done = turn.step.retrieval, turn.step.execution
-        if found is not None and found.tools is not None:
-            tools = [self.rules.database.definitions[tool.name] for tool in found.tools]
+        retrieval, execution = turn.step.retrieval, turn.step.execution
+        if retrieval is not None and retrieval.tools is not None:
+            tools = [self.rules.database.definitions[tool.name] for tool in retrieval.tools]
             return ToolResult({"tools": tools, "note": turn.notice}, name=name, is_error=False)
-        if done is not None and done.was_executed:
-            content = {"output_value": done.output_value, "note": turn.notice}
-            return ToolResult(content, name=name, is_error=not done.success)
+        if execution is not None and execution.was_executed:
+            content = {"output_value": execution.output_value, "note": turn.notice}
+            return ToolResult(content, name=name, is_error=not execution.success)
         is_error = turn.step.kind != "answer" or bool(turn.notice)
         return ToolResult(turn.notice or self.ended, name=name, is_error=is_error)
 
@@ -222,9 +222,9 @@ class PlanBenchEnvironment:
         self.faults["retrieval"] = 0
         result = self.rules.search.search(request, self.query, self._blocked)
         self.discovered.update(dict.fromkeys(tool.name for tool in result.tools))
-        tools = tuple(self.rules.database.found[tool.name] for tool in result.tools)
-        found = replace(asked, inputs=result.inputs, outputs=result.outputs, tools=tools)
-        step = replace(step, retrieval=found, extra={"request": request.to_json()})
+        tools = tuple(self.rules.database.retrieved[tool.name] for tool in result.tools)
+        retrieval = replace(asked, inputs=result.inputs, outputs=result.outputs, tools=tools)
+        step = replace(step, retrieval=retrieval, extra={"request": request.to_json()})
         self._add(step, "" if tools else "no_match")
 
     def use_tool(self, content: Mapping[str, Any] | None, reply: str) -> None:
@@ -249,8 +249,8 @@ class PlanBenchEnvironment:
             self._reject(call, reply, "wrong_arguments", "call_arguments")
             return
         values = {datatypes[argument]: value for argument, value in call.arguments.items()}
-        given = {(datatype, as_compared(value)) for datatype, value in values.items()}
-        if given & self.untrusted - self.trusted:
+        inputs = {(datatype, as_compared(value)) for datatype, value in values.items()}
+        if inputs & self.untrusted - self.trusted:
             self._reject(call, reply, UNTRUSTED_INPUT, "call_inputs")
         elif not tool.input_datatypes <= self.held:
             self._reject(call, reply, "missing_required_input", "call_inputs")
@@ -285,7 +285,7 @@ class PlanBenchEnvironment:
         self, tool: PlanbenchTool, call: ToolCall, values: Mapping[str, Any], reply: str
     ) -> None:
         self.faults["tool_call"] = 0
-        kind, notice = self.rules.database.found[tool.name].tool_type, ""
+        kind, notice = self.rules.database.retrieved[tool.name].tool_type, ""
         done = Execution(
             was_executed=True, success=True, output_datatype=tool.output_datatype, tool_type=kind
         )
@@ -338,7 +338,7 @@ class PlanBenchEnvironment:
         )
         return replace(
             run,
-            steps=tuple(map(_told, self.turns)),
+            steps=tuple(map(_with_answer, self.turns)),
             tools=tuple(self.rules.database.definitions[name] for name in self.discovered),
             remarks={"ambiguous records": ambiguous} if ambiguous else {},
         )
@@ -359,18 +359,18 @@ class PlanBenchEnvironment:
         )
 
 
-def _told(turn: Turn) -> TrajectoryStep:
+def _with_answer(turn: Turn) -> TrajectoryStep:
     """The step with what the environment answered."""
     step = turn.step
-    found, done = step.retrieval, step.execution
+    retrieval, execution = step.retrieval, step.execution
     name = step.calls[0].name if step.calls else ""
-    if found is not None and found.tools is not None:
-        content: Any = {"tools": [tool.name for tool in found.tools]}
+    if retrieval is not None and retrieval.tools is not None:
+        content: Any = {"tools": [tool.name for tool in retrieval.tools]}
         content |= {"note": turn.notice} if turn.notice else {}
         notes = (ToolResult(content),)
-    elif done is not None and done.was_executed:
-        notes = (ToolResult(done.output_value, name=name, is_error=not done.success),)
+    elif execution is not None and execution.was_executed:
+        notes = (ToolResult(execution.output_value, name=name, is_error=not execution.success),)
     else:
-        is_error = True if done is not None else None
+        is_error = True if execution is not None else None
         notes = (ToolResult(turn.notice, name=name, is_error=is_error),) if turn.notice else ()
     return replace(step, observations=notes)

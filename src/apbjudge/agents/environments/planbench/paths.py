@@ -48,7 +48,7 @@ def minimal_paths(
     elif any(tool.output_datatype == target for tool in usable):
         names = [tool.name for tool in usable]
         choices = _Choices(usable, held, len(usable) if longest is None else longest)
-        for used in choices.of(choices.bit(target), 0, 0, [0] * len(usable)):
+        for used in choices.tool_sets(choices.bit(target), 0, 0, [0] * len(usable)):
             yield frozenset(name for i, name in enumerate(names) if used >> i & 1)
 
 
@@ -70,7 +70,7 @@ class _Choices:
         """A datatype that some tool produces."""
         return 1 << self._numbers[datatype]
 
-    def of(self, goals: int, done: int, used: int, serves: list[int]) -> Iterator[int]:
+    def tool_sets(self, goals: int, done: int, used: int, serves: list[int]) -> Iterator[int]:
         """Sets of tools.
 
         Args:
@@ -92,7 +92,8 @@ class _Choices:
                 continue
             self._needs[number] = needs
             served = self._serving(serves, above, needs, done) if needs else serves
-            yield from self.of((goals ^ goal) | (needs & ~done), done | goal, used | tool, served)
+            rest = (goals ^ goal) | (needs & ~done)
+            yield from self.tool_sets(rest, done | goal, used | tool, served)
 
     def _serving(self, serves: list[int], above: int, needs: int, done: int) -> list[int]:
         """``serves`` where some datatypes, and all that their producers need, serve more goals."""
@@ -150,11 +151,11 @@ def catalogued_paths(
 
 def _smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Those that no other one is a part of."""
-    kept: list[frozenset[str]] = []
+    minimal: list[frozenset[str]] = []
     for candidate in sorted(dict.fromkeys(sets), key=len):
-        if not any(smaller <= candidate for smaller in kept):
-            kept.append(candidate)
-    return kept
+        if not any(smaller <= candidate for smaller in minimal):
+            minimal.append(candidate)
+    return minimal
 
 
 def count_orders(tools: Collection[PlanbenchTool], held: Collection[str]) -> int:
@@ -219,7 +220,7 @@ class TaskPaths:
 
     @property
     def is_shorter(self) -> bool:
-        """Whether there is a path that is shorter than each of the catalogue."""
+        """True if there is a path that is shorter than each of the catalogue."""
         best = min(map(len, self.catalogued), default=0)
         return self.shortest is not None and self.shortest < best
 
@@ -284,10 +285,10 @@ def planbench_paths(config: PathsConfig) -> PathReport:
 
 def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[PlanbenchTool]:
     """The tools that paths of a scope are made of, in the order of the data."""
-    every = data.baseline.values()
+    tools = data.baseline.values()
     if scope == "exhaustive":
-        return [*every]
-    return [t for t in every if len(t.input_datatypes) <= 2 and not t.tool_sequence]
+        return [*tools]
+    return [t for t in tools if len(t.input_datatypes) <= 2 and not t.tool_sequence]
 
 
 def _chosen(data: PlanBenchData, config: PathsConfig) -> Iterator[PlanbenchTask]:
@@ -304,15 +305,15 @@ def _task_paths(
 ) -> TaskPaths:
     held, target, longest = task.input_datatypes, task.target_datatype, config.longest
     catalogued = [path.tools for path in data.paths.get(task.task_id, ())]
-    found: Iterable[frozenset[str]]
+    tool_sets: Iterable[frozenset[str]]
     if config.scope == "catalogue":
-        found = catalogued_paths(tools, held, target)
-        found = [path for path in found if longest is None or len(path) <= longest]
+        tool_sets = catalogued_paths(tools, held, target)
+        tool_sets = [path for path in tool_sets if longest is None or len(path) <= longest]
     else:
         if config.scope == "exhaustive" and longest is None:
             longest = max(map(len, catalogued), default=None)
-        found = minimal_paths(tools, held, target, longest=longest)
-    paths = sorted((tuple(sorted(path)) for path in found), key=lambda path: (len(path), path))
+        tool_sets = minimal_paths(tools, held, target, longest=longest)
+    paths = sorted((tuple(sorted(path)) for path in tool_sets), key=lambda path: (len(path), path))
     return TaskPaths(
         task.task_id,
         tuple(sorted(held)),

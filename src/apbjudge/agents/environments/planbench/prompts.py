@@ -1,4 +1,4 @@
-"""What agents are told, from a versioned file of templates."""
+"""Prompts of agents, from a versioned file of templates."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PlanBenchPrompts:
         )
 
     def _notice(self, name: str, attempt: int = 0) -> str:
-        """What an agent is told of a fault, or of a result that is none."""
+        """The text for an agent about a fault, or about a result that is none."""
         return self._notices[name].render(attempt=attempt, max_faults=self._config.max_faults)
 
 

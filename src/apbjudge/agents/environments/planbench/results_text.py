@@ -20,15 +20,15 @@ _LISTED = 20
 
 
 def paths_text(report: PathReport) -> str:
-    """How many paths there are and how they differ from the catalogue; a few tasks in full."""
+    """Number of paths and their differences from the catalogue; a few tasks in full."""
     tasks = report.tasks
     longest = "" if report.longest is None else f", of at most {report.longest} tools"
     n, known = count(len(tasks)), count(sum(len(task.catalogued) for task in tasks))
-    found = count(sum(len(task.paths) for task in tasks))
+    n_paths = count(sum(len(task.paths) for task in tasks))
     orders = count(sum(sum(task.orders) for task in tasks))
     head = [
         f"{_SCOPES[report.scope]}{longest}: {count(report.tools)} tools, tasks: {n}",
-        f"paths: {found}, orders: {orders}, paths of the catalogue: {known}",
+        f"paths: {n_paths}, orders: {orders}, paths of the catalogue: {known}",
     ]
     lacking = sum(len(task.not_catalogued) for task in tasks)
     if lacking:
@@ -104,7 +104,7 @@ def _listing(task: TaskPaths) -> Iterator[Part]:
 
 
 def block_plan_text(plan: BlockPlan) -> str:
-    """What is blocked, in numbers, and the fingerprint by which plans are compared."""
+    """Counts of blocked tools, and the fingerprint by which plans are compared."""
     tasks = plan.tasks.values()
     blocked = sum(len(task.blocked) for task in tasks)
     most = max((task.candidates for task in tasks), default=0)

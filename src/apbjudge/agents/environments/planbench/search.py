@@ -1,4 +1,4 @@
-"""How the environment searches for tools: by phrases, which it takes for datatypes.
+"""The environment's search for tools: by phrases, which it takes for datatypes.
 
 Nothing here is learned: phrases are compared by hashed words and character trigrams, and every
 phrase is taken for some datatype. A tool matches where its whole interface does.
@@ -33,7 +33,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def counts_of(text: str) -> NDArray[np.float64]:
-    """How often each hashed feature of a text occurs; shape ``(DIMENSIONS,)``."""
+    """Counts of each hashed feature of a text; shape ``(DIMENSIONS,)``."""
     text = text.strip().lower().replace("_", " ")
     words = _WORDS.findall(text)
     padded = f"  {_BLANKS.sub(' ', text)}  "
@@ -122,10 +122,10 @@ def read_request(content: Mapping[str, Any]) -> SearchRequest | None:
     inputs: tuple[str, ...] = ()
     output = ""
     if meta_tool != "by_output_info":
-        given = content.get("input_information")
-        if not isinstance(given, list):
+        stated = content.get("input_information")
+        if not isinstance(stated, list):
             return None
-        phrases = [" ".join(p.split()) for p in cast("list[Any]", given) if isinstance(p, str)]
+        phrases = [" ".join(p.split()) for p in cast("list[Any]", stated) if isinstance(p, str)]
         inputs = tuple(phrase for phrase in phrases if phrase)
         if len(inputs) not in {1, 2}:
             return None
@@ -142,7 +142,7 @@ def read_request(content: Mapping[str, Any]) -> SearchRequest | None:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search returns.
+    """Result of a search.
 
     Attributes:
         tools: In the order shown.
@@ -171,7 +171,7 @@ class ToolSearch:
         Args:
             request: What is searched for.
             query: For whom; the order of the list depends on it.
-            blocked: Noise types of the stand-ins for a blocked tool, by the tool.
+            blocked: Noise types of the blockers for a blocked tool, by the tool.
         """
         inputs = tuple(map(self._matcher.match, request.inputs))
         output = self._matcher.match(request.output) if request.output else ""
@@ -187,7 +187,7 @@ class ToolSearch:
         tools: list[PlanbenchTool] = []
         for tool in matching:
             kinds = blocked.get(tool.name, ())
-            tools += [self._database.stand_ins[tool.name, kind] for kind in kinds] or [tool]
+            tools += [self._database.blockers[tool.name, kind] for kind in kinds] or [tool]
         if self._config.noisy:
             tools = self._with_siblings(tools)
         self._shuffle(tools, request, query)
@@ -245,7 +245,7 @@ class ToolSearch:
             "query_id": query.query_id,
             "request": {"domain": self._config.domain, **request.to_json()},
             "tools": [
-                {"name": tool.name, "tool_type": self._database.found[tool.name].tool_type}
+                {"name": tool.name, "tool_type": self._database.retrieved[tool.name].tool_type}
                 for tool in tools
             ],
         }

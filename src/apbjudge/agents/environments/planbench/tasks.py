@@ -26,7 +26,7 @@ class PlanBenchTasks:
 
     @property
     def setting(self) -> str:
-        """What is blocked, and whether exploration is enforced."""
+        """Name of the condition: the blocked tools, and enforced exploration."""
         return self._rules.setting
 
     @property
@@ -49,7 +49,7 @@ class PlanBenchTasks:
 
 
 def holds_data(path: Path) -> bool:
-    """Whether a folder holds the benchmark's data."""
+    """True if a folder holds the benchmark's data."""
     return (path / "queries.json").is_file() and (path / "baseline_tools.json").is_file()
 
 

@@ -15,7 +15,7 @@ from ....trajectories.slate.evaluator import OutputTag
 Scope = Literal["case", "library"]
 """Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
 Layer = Literal["exact", "canonical", "judge", "default", ""]
-"""How an output was found: by the same JSON, by arguments that are equal however written, by free
+"""Source of an output: the same JSON, by arguments that are equal however written, by free
 texts that a judge takes for the same, as the tool's default; empty for an error."""
 
 
@@ -34,7 +34,7 @@ class TextPair(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """What answers a call.
+    """The output for a call.
 
     Attributes:
         tag: As the protocol ``slate`` counts it.
@@ -102,7 +102,7 @@ class RecordedOutputs:
     def look_up(
         self, case: SlateCase, substep: str, name: str, arguments: Any, outputs: Mapping[str, Any]
     ) -> Lookup:
-        """What answers a call of an agent.
+        """Returns the output for a call of an agent.
 
         Stricter layers come first; within a layer the substep's own record, then those of the case,
         then those of others.
@@ -116,48 +116,48 @@ class RecordedOutputs:
         """
         if complaint := _complaint(case, name, arguments, outputs):
             return Lookup("error", "", complaint)
-        tool, given = _tool(case, name), resolved(arguments, outputs)
-        if (recorded := self._recorded(case, substep, tool, given)) is not None:
+        tool, values = _tool(case, name), resolved(arguments, outputs)
+        if (recorded := self._recorded(case, substep, tool, values)) is not None:
             return recorded
         if tool.default is not None:
             return Lookup("default", "default", tool.default)
         return Lookup("error", "", f"{name} has no answer to these arguments")
 
     def _recorded(
-        self, case: SlateCase, substep: str, tool: SlateTool, given: Any
+        self, case: SlateCase, substep: str, tool: SlateTool, arguments: Any
     ) -> Lookup | None:
         own, others = self._records(case, substep, tool)
         for records in (own, others):
             for record in records:
-                if is_same(record.arguments, given):
-                    return _found("matched", "exact", record)
+                if is_same(record.arguments, arguments):
+                    return _lookup("matched", "exact", record)
             for record in records:
-                if is_equivalent(record.arguments, given, tool.arguments_schema):
-                    return _found("equivalent", "canonical", record)
+                if is_equivalent(record.arguments, arguments, tool.arguments_schema):
+                    return _lookup("equivalent", "canonical", record)
         for record in (*own, *others):
-            if self._is_judged_same(tool, record.arguments, given):
-                return _found("equivalent", "judge", record)
+            if self._is_judged_same(tool, record.arguments, arguments):
+                return _lookup("equivalent", "judge", record)
         return None
 
     def _records(
         self, case: SlateCase, substep: str, tool: SlateTool
     ) -> tuple[list[_RecordedOutput], list[_RecordedOutput]]:
         """The recorded calls of the case, the substep's first; those of other cases."""
-        of_tool = self._by_tool.get(tool.name, [])
-        own = [record for _, record in of_tool if record.case_id == case.case_id]
+        tool_records = self._by_tool.get(tool.name, [])
+        own = [record for _, record in tool_records if record.case_id == case.case_id]
         own.sort(key=lambda record: record.step != substep)
         if self._scope == "case":
             return own, []
         interface = (tool.arguments_schema, tool.results)
         return own, [
             record
-            for other, record in of_tool
+            for other, record in tool_records
             if record.case_id != case.case_id
             and (other.arguments_schema, other.results) == interface
         ]
 
-    def _is_judged_same(self, tool: SlateTool, recorded: Any, given: Any) -> bool:
-        """Whether all free texts in which two arguments differ mean the same to the judge."""
+    def _is_judged_same(self, tool: SlateTool, recorded: Any, arguments: Any) -> bool:
+        """True if all free texts in which two arguments differ mean the same to the judge."""
         if self._same_text is None:
             return False
         pairs: list[TextPair] = []
@@ -166,7 +166,7 @@ class RecordedOutputs:
             pairs.append(TextPair(tool.name, one, other))
             return True
 
-        if not is_equivalent(recorded, given, tool.arguments_schema, collect):
+        if not is_equivalent(recorded, arguments, tool.arguments_schema, collect):
             return False
         for pair in pairs:
             if pair not in self.judged:
@@ -175,7 +175,7 @@ class RecordedOutputs:
 
 
 def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str, Any]) -> str:
-    """Why a call can't be answered at all; empty if it can."""
+    """Reason why a call can't be answered at all; empty if it can."""
     if name not in case.tools_by_name and all(name != call.tool for call in case.calls):
         return f"there is no tool {name}"
     if not isinstance(arguments, dict):
@@ -191,7 +191,7 @@ def _tool(case: SlateCase, name: str) -> SlateTool:
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
-def _found(tag: OutputTag, layer: Layer, record: _RecordedOutput) -> Lookup:
+def _lookup(tag: OutputTag, layer: Layer, record: _RecordedOutput) -> Lookup:
     return Lookup(tag, layer, record.output, f"{record.case_id}:{record.step}")
 
 

@@ -31,7 +31,7 @@ from .recorded import RecordedOutputs, interfaces
 
 @dataclass(frozen=True, slots=True)
 class _EpisodeState:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
         position: Substeps done.
@@ -151,7 +151,7 @@ class SlateEnvironment:
         return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
 
     def snapshot(self) -> _EpisodeState:
-        """How far the run is, which nothing changes."""
+        """The progress of the run, which nothing changes."""
         return self._state
 
     def restore(self, snapshot: _EpisodeState) -> None:
@@ -181,6 +181,6 @@ class SlateEnvironment:
 
 
 def _is_wrong(step: TrajectoryStep, expected: str | None) -> bool:
-    """Whether the tool, or doing without one, is not the reference's."""
+    """True if the tool, or doing without one, is not the reference's."""
     called = step.calls[0].name if step.calls else None
     return step.kind == "invalid" or called != expected

@@ -36,7 +36,7 @@ _MORE_TOOLS = "More tools are available now. Please go on with them."
 _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 _MISSING = object()
 _UNTYPED = {("close_ticket", "ticket_id")}
-"""Parameters of which some gold call has a value of another type."""
+"""Parameters for which some gold call has a value of another type."""
 
 
 def benchmark(options: dict[str, str]) -> BfclBenchmark:
@@ -313,7 +313,7 @@ class BfclEnvironment:
         return {"next": "agent", "text": request, "tools": self._task.tools.get(self._turn)}
 
     def state(self) -> dict[str, Any]:
-        """What tells one state from another: the public attributes of the objects."""
+        """Values that tell one state from another: the public attributes of the objects."""
         state: dict[str, Any] = {}
         for class_, each in self._objects.items():
             attributes: dict[str, Any] = each.__dict__
@@ -333,7 +333,7 @@ class BfclEnvironment:
         return {"reward": float(failure is None), "details": failure or {"turn": None, "why": ""}}
 
     def _failure_of_rest(self) -> dict[str, Any] | None:
-        """What is wrong where the turns from here on stay as they are."""
+        """The fault of the turns from here on, as they are; None without one."""
         if self._task.is_joined:
             return self._failure_of_turn()
         if self._has_called:
@@ -387,10 +387,10 @@ def _methods(task: _Task, objects: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _result(made: Callable[[], Any]) -> tuple[str, bool]:
+def _result(call: Callable[[], Any]) -> tuple[str, bool]:
     """The text of a result as the package writes it, and whether it is an error."""
     try:
-        result: Any = made()
+        result: Any = call()
     except Exception as error:  # noqa: BLE001
         return f"Error during execution: {error}", True
     if not isinstance(result, dict):

@@ -38,11 +38,11 @@ LONGEST = 1 << 16
 _ADAPTER = "apbjudge_adapter"
 _NOBODY = 65534
 _NEW_SPACES = 0x10000000 | 0x20000000 | 0x40000000 | 0x08000000
-"""Of users, process ids, networks and shared memory."""
+"""Namespaces of users, process ids, networks and shared memory."""
 
 
 def _needs() -> dict[str, Any]:
-    """Where this interpreter finds modules, and whether episodes can be kept apart.
+    """Folders of this interpreter's modules, and its support for isolated episodes.
 
     Projects that are installed to be edited count: they need not be on the path.
     """
@@ -163,7 +163,7 @@ def _call(episode: Any, name: str, arguments: dict[str, Any], by: str) -> tuple[
 
 
 def _serve(control: socket.socket, benchmark: Any, request: dict[str, Any]) -> None:
-    """Forks an episode for every socket that comes, until nobody is there any more."""
+    """Forks an episode for every socket that comes, until the other end closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the ends of episodes need no waiting for
     gc.collect()
     gc.freeze()  # collections in a child then copy nothing of what they share
@@ -195,7 +195,7 @@ def _adapter(path: str) -> Any:
     return module
 
 
-def _made(module: Any, options: dict[str, str]) -> Any:
+def _benchmark(module: Any, options: dict[str, str]) -> Any:
     """The benchmark; ValueError for an option that it does not know."""
     known = getattr(module, "OPTIONS", options)
     for name in options:
@@ -224,7 +224,7 @@ def _main() -> None:
         try:
             module = _adapter(request["adapter"])
             faults[ValueError] = "option"  # is what it is about, from here on
-            benchmark = _having(_made(module, request["options"]), "tasks", "begin")
+            benchmark = _having(_benchmark(module, request["options"]), "tasks", "begin")
             del faults[ValueError]
             tasks = list(benchmark.tasks())
             write({"version": str(benchmark.version), "tasks": len(tasks)})
@@ -232,8 +232,8 @@ def _main() -> None:
                 write({"task": task})
         except BaseException as error:  # noqa: BLE001
             kind = next((faults[each] for each in faults if isinstance(error, each)), "failed")
-            said = str(error) if kind == "option" else f"{type(error).__name__}: {error}"
-            write({"fault": kind, "detail": said[:2000]})
+            detail = str(error) if kind == "option" else f"{type(error).__name__}: {error}"
+            write({"fault": kind, "detail": detail[:2000]})
             return
     del tasks
     _serve(control, benchmark, request)

@@ -19,7 +19,7 @@ from typing import Any
 
 DOMAINS = ("airline", "retail", "telecom", "mock")
 SOLO = ("telecom", "mock")
-"""Domains of which the package has the solo mode."""
+"""Domains for which the package has the solo mode."""
 
 _NO_USER = (
     "The user can't be asked. Take what follows as said, and the user's consent as given to "
@@ -192,7 +192,7 @@ class Tau2Replays:
         self._environment = _import(domain).get_environment()
 
     def tasks(self) -> list[dict[str, Any]]:
-        """What the domain offers an agent, as a single task without an id."""
+        """The domain's offer to an agent, as a single task without an id."""
         tools = _definitions(self._environment.get_tools())
         return [{"system_prompt": self._environment.get_policy(), "tools": tools}]
 
@@ -205,7 +205,7 @@ class Tau2Replays:
 
 
 def _facts(task: Any) -> list[str]:
-    """What the agent has to tell the user."""
+    """The texts that the agent has to tell the user."""
     criteria = task.evaluation_criteria
     if criteria is None or "COMMUNICATE" not in {each.value for each in criteria.reward_basis}:
         return []
@@ -217,7 +217,7 @@ def _definitions(tools: list[Any]) -> list[dict[str, Any]]:
 
 
 def _guidelines(*, has_tools: bool) -> str:
-    """What the package tells every model that plays a user."""
+    """The package's instructions for every model that plays a user."""
     folder = Path(importlib.import_module("tau2.utils").DATA_DIR, "tau2", "user_simulator")
     name = "simulation_guidelines_tools.md" if has_tools else "simulation_guidelines.md"
     return (folder / name).read_text(encoding="utf-8")
@@ -244,7 +244,7 @@ class Tau2Environment:
         self._gold_hashes: tuple[Any, Any] | None = None
         self._has_user = has_user
         self._calls: list[Any] = []
-        self._said: list[str] = []
+        self._texts: list[str] = []
 
     def call(self, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
         """Carries out a call of the agent or the user.
@@ -269,11 +269,11 @@ class Tau2Environment:
 
     def say(self, text: str) -> dict[str, Any]:
         """Notes what the agent says, which ends the episode where there is no user."""
-        self._said.append(text)
+        self._texts.append(text)
         return {"next": "user" if self._has_user else "end", "text": "", "tools": None}
 
     def state(self) -> list[Any]:
-        """What tells one state from another."""
+        """Values that tell one state from another."""
         return list(_hashes(self._environment))
 
     def score(self) -> dict[str, Any]:
@@ -289,7 +289,7 @@ class Tau2Environment:
             "db": self._has_gold_state() if "DB" in basis else None,
             "assertions": self._assertions() if "ENV_ASSERTION" in basis else [],
             "communicated": [
-                any(fact.lower() in text.lower().replace(",", "") for text in self._said)
+                any(fact.lower() in text.lower().replace(",", "") for text in self._texts)
                 for fact in _facts(self._task)
             ],
             "actions": [

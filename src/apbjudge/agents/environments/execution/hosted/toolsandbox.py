@@ -31,7 +31,7 @@ VARIANTS = (
     "arg_description_scrambled",
     "tool_name_scrambled",
 )
-"""What the package does to the tools of every scenario, in its own words."""
+"""The package's changes to the tools of every scenario, in its own words."""
 
 OPTIONS = {
     "variants": "which form of each scenario: plain (default), only the tools it needs; all; or "
@@ -178,7 +178,7 @@ def _searches_web(tool: Any) -> bool:
 
 
 def _messages(context: Any, *, is_example: bool) -> list[dict[str, Any]]:
-    """What was said before the episode, or the examples of conversations that the user is given."""
+    """Messages before the episode, or the examples of conversations that the user is given."""
     sandbox = _module("common.execution_context").DatabaseNamespace.SANDBOX
     rows = context.get_database(sandbox, get_all_history_snapshots=True).to_dicts()
     return [row for row in rows if (row["visible_to"] == ["USER"]) is is_example]
@@ -222,7 +222,7 @@ def _examples(context: Any) -> str:
 
 
 def _texts(scenario: Any) -> list[str]:
-    """What the milestones want the agent to say."""
+    """The texts that the milestones want the agent to say."""
     return [
         row["content"]
         for milestone in scenario.evaluation.milestone_matcher.milestones
