@@ -101,7 +101,7 @@ class ConfigCommand:
         call.__doc__ = self.run.__doc__
         call.__signature__ = Signature([*params, *self.more])  # type: ignore[attr-defined]
         app = typer.Typer(add_completion=False)
-        settings = {"token_normalize_func": lambda token: token.replace("_", "-")}
+        settings = {"token_normalize_func": _with_dashes}
         app.command(path.rsplit(maxsplit=1)[-1], cls=Command, context_settings=settings)(call)
         return cast("Command", get_command(app))
 
@@ -143,6 +143,10 @@ def _unfinished(values: Values) -> Iterator[str]:
 
         paths = cast("list[str | Path]", value if isinstance(value, list) else [value])
         yield from filter(None, (unfinished_in(Path(path)) for path in paths))
+
+
+def _with_dashes(token: str) -> str:
+    return token.replace("_", "-")
 
 
 def _of(kind: Any, about: object) -> Any:
