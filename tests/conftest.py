@@ -7,9 +7,10 @@ import os
 import tempfile
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 CACHE = "APBJUDGE_CACHE_DIR"
 _CACHES = tempfile.TemporaryDirectory(prefix="apbjudge-tests-")
@@ -20,10 +21,10 @@ os.environ["XDG_STATE_HOME"] = str(Path(_CACHES.name, "state"))  # never the use
 
 # The same examples on every machine and in every run. HYPOTHESIS_PROFILE=thorough tries more of
 # them, as CI does in a step of its own; explore tries others each time.
-settings.register_profile("fixed", max_examples=20, derandomize=True, deadline=None, database=None)
-settings.register_profile(
-    "thorough", max_examples=200, derandomize=True, deadline=None, database=None
-)
+EACH: dict[str, Any] = {"derandomize": True, "deadline": None, "database": None}
+EACH["suppress_health_check"] = [HealthCheck.too_slow]  # a busy machine is no fault
+settings.register_profile("fixed", max_examples=20, **EACH)
+settings.register_profile("thorough", max_examples=200, **EACH)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
