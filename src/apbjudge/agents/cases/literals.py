@@ -77,7 +77,7 @@ def numbers_in(text: str) -> list[str]:
 
 def literals_of(seed: Seed) -> tuple[str, ...]:
     """The values that the solution's arguments take from the query, as the query writes them."""
-    query = seed.run.query
+    query = seed.trajectory.query
     stated = (_stated(value, query) for call in seed.calls for _, value in _given(call))
     return tuple(dict.fromkeys(value for value in stated if value is not None))
 
@@ -107,8 +107,8 @@ def _forms(value: str | int | float) -> Sequence[str]:
 
 def results_of(seed: Seed) -> tuple[str, ...]:
     """Values that only results bring: whoever states them in a query or a plan gives them away."""
-    run = seed.run
-    known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
+    trajectory = seed.trajectory
+    known = Words.of("\n".join((trajectory.query, trajectory.system_prompt, seed.toolset.text)))
     given = [str(value) for call in seed.calls for _, value in _given(call)]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(

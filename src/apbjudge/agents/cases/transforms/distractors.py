@@ -84,11 +84,11 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
     Those that a model invented for the task come first, then tools of other tasks, the nearest in
     subject before the others. Where they do not reach, tools follow that the seed offers: those
-    are taken from the base. What the run calls at all, in vain or after the solution, is no
-    distractor, nor what might serve in its place, nor what ends a run.
+    are taken from the base. What the trajectory calls at all, in vain or after the solution, is no
+    distractor, nor what might serve in its place, nor what ends a trajectory.
     """
     offered = seed.toolset
-    called = seed.used | {call.name for step in seed.run.steps for call in step.calls}
+    called = seed.used | {call.name for step in seed.trajectory.steps for call in step.calls}
     needed = [tool for tool in offered.tools if tool.name in called]
     most = max(context.levels)
     rng = draw(context.seed, seed.seed_id, "distractors")

@@ -1,4 +1,4 @@
-"""Next steps: a run cut where a call was due, with what the agent did next as the reference."""
+"""Next steps: a trajectory cut where a call was due; what the agent did next is the reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEHOLDER = "PREVIOUS_RESULT"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A place in a run from which the next steps are asked for.
+    """A place in a trajectory from which the next steps are asked for.
 
     Attributes:
         stage: ``early``, ``middle`` or ``late``.
@@ -70,16 +70,16 @@ def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def cuts_of(seed: Seed) -> list[Cut]:
-    """Where the run can be cut: at a quarter, a half and three quarters of its steps with calls.
+    """Places to cut the trajectory at: a quarter, a half and three quarters of its calling steps.
 
     Places that fall together are one. Only steps with a call that worked count, so that attempts
     that failed directly before a place are shown. Without results, only the beginning can be shown.
     """
-    run = seed.run
-    hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
+    trajectory = seed.trajectory
+    hidden = call_ids(trajectory.steps, "user") - call_ids(trajectory.steps, "agent")
     if not seed.has_results:
         return [Cut("early", (), tuple(_step_of(call) for call in seed.calls))]
-    worked = list(_worked(run.steps))
+    worked = list(_worked(trajectory.steps))
     asked = _first_turn(seed)
     cuts: list[Cut] = []
     taken: set[int] = set()
@@ -89,7 +89,7 @@ def cuts_of(seed: Seed) -> list[Cut]:
             continue
         taken.add(first)
         (at, step, _), *later = worked[first:]
-        before = [each for place, each in enumerate(run.steps[:at]) if place != asked]
+        before = [each for place, each in enumerate(trajectory.steps[:at]) if place != asked]
         # What the agent said after a failure that the tested model does not see speaks of it.
         after = [
             step,
@@ -119,13 +119,13 @@ def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectorySt
 def query_of_steps(seed: Seed) -> str:
     """What the user asked first: of several turns the later ones are in the messages."""
     first = _first_turn(seed)
-    text = "" if first is None else seed.run.steps[first].text
-    return text if text and text in seed.run.query else seed.run.query
+    text = "" if first is None else seed.trajectory.steps[first].text
+    return text if text and text in seed.trajectory.query else seed.trajectory.query
 
 
 def _first_turn(seed: Seed) -> int | None:
     """Index of the step in which the user asks, which is not among the messages again."""
-    steps = seed.run.steps
+    steps = seed.trajectory.steps
     return next((at for at, s in enumerate(steps) if s.source == "user" and s.text), None)
 
 
