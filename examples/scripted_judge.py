@@ -43,7 +43,7 @@ def read_labels(folder: Path) -> dict[Key, dict[str, Any]]:
     by_text: dict[Key, dict[str, Any]] = {}
     files = {path: folder / path.name for path in sorted((folder / "labels").glob("*.jsonl"))}
     files[folder / "start" / "labels.jsonl"] = STARTER
-    for name in ("support", "runs"):
+    for name in ("support", "trajectories"):
         files[folder / name / "answer_labels.jsonl"] = folder / name / "answers.jsonl"
     for path, rows in files.items():
         labels = {(v["item_id"], v["tested_model"]): v for v in _lines(path)}

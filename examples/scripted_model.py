@@ -11,12 +11,12 @@ Asked as ``alder-large``, ``birch-medium`` or ``cress-small``, it gives the pred
 tested model has for the case in the examples. Asked to review an answer, it says what the human
 label of that answer says. Asked for a final answer after a review, it takes over a prediction of
 the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
-for a substep of a plan in ``runs/slate_cases.jsonl``, it does what the reference does, but is torn
-at the first call: three of five replies do without a tool there. In ``runs/library/data`` and
-``own_benchmarks/museum`` it searches for each tool of a known path, calls it, and answers. In
-``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as its plan does;
-``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The
-address is the first line on stdout; port 0 takes a free one.
+for a substep of a plan in ``trajectories/slate_cases.jsonl``, it does what the reference does, but
+is torn at the first call: three of five replies do without a tool there. In
+``trajectories/library/data`` and ``own_benchmarks/museum`` it searches for each tool of a known
+path, calls it, and answers. In ``own_benchmarks/storeroom.py`` it plans and acts as the solution
+says, or as its plan does; ``cress-small`` forgets the last call of every second task, and
+``birch-medium`` of one. The address is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Examples:
     @cached_property
     def _worlds(self) -> list[dict[str, Any]]:
         folders = [
-            self._folder / "runs" / "library" / "data",
+            self._folder / "trajectories" / "library" / "data",
             self._folder / "own_benchmarks" / "museum",
         ]
         return [
@@ -147,7 +147,7 @@ class Examples:
 
     @cached_property
     def _plans(self) -> list[dict[str, Any]]:
-        return _lines(self._folder / "runs" / "slate_cases.jsonl")
+        return _lines(self._folder / "trajectories" / "slate_cases.jsonl")
 
     def _action(self, text: str, substep: str) -> str:
         """What is done for a substep of a plan."""

@@ -44,7 +44,7 @@ PROJECT = "apbjudge.toml"
 STATIC = "static"
 """The judge that is code alone, as a setting and in files."""
 Grounding = Literal["paper", "released", "answer-only"]
-"""The right answers of a run that count, see ``trajectories.planbench``."""
+"""The right answers of a trajectory that count, see ``trajectories.planbench``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,12 @@ ACCEPT_LOSS: Any = Field(
 """The setting of commands that read logs."""
 SUCCESS: Any = Field(
     default="",
-    description="Score of the log that says which runs succeeded, such as 'correctness>=0.8': "
-    "NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one too. "
-    "Without it success is what the log states, a score of that name, or its only one that is "
-    "true or false.",
+    description="Score of the log that says which trajectories succeeded, such as "
+    "'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; "
+    "reward is one too. Without it success is what the log states, a score of that name, or its "
+    "only one that is true or false.",
 )
-"""Likewise, where runs need an outcome."""
+"""Likewise, where trajectories need an outcome."""
 
 
 class Config(BaseModel):

@@ -53,9 +53,9 @@ UnscoredReason = Literal[
     "no_outcome",
 ]
 """Why there is no verdict; ``error``: a judge that is a function of the user's raised something;
-``missing``: a case that the log has no run of, or that a tested model has no prediction of;
-``infrastructure``: the run broke for a reason that is not the tested model's; ``no_outcome``: the
-run was measured, and nothing says whether it succeeded."""
+``missing``: a case that the log has no trajectory of, or that a tested model has no prediction of;
+``infrastructure``: the trajectory broke for a reason that is not the tested model's;
+``no_outcome``: the trajectory was measured, and nothing says whether it succeeded."""
 
 
 class ApbJudgeError(Exception):

@@ -352,9 +352,9 @@ def batch_export(
             query=question,model_response=choices[0].text. FIELD= alone reads none.
         data_split: Split of a data set on disk, where it has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
-            whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each
-            row's split or fields, that of a log is outcome. case: the rows are cases, which are
-            judged themselves.
+            whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from
+            each row's split or fields, that of a log is outcome. case: the rows are cases,
+            which are judged themselves.
         cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
             the benchmark's data.
         tested_model: Name of the tested model, for rows and logs that name none.
@@ -391,12 +391,12 @@ def batch_export(
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
             merge puts the folders of all parts together.
-        from_: Format of a log of runs; auto: it follows from the content.
-        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
-        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
-            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
-            too. Without it success is what the log states, a score of that name, or its only
-            one that is true or false.
+        from_: Format of a log of trajectories; auto: it follows from the content.
+        outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
+        success: Score of the log that says which trajectories succeeded, such as
+            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
+            NAME==WORD; reward is one too. Without it success is what the log states, a score of
+            that name, or its only one that is true or false.
         accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
             %, and 2 % where a model is to judge it or predictions are made of it.
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
@@ -651,20 +651,20 @@ def build(
         events: Called back while the model is asked.
         map: Columns that fields are read from, where their names don't say it:
             query=question,model_response=choices[0].text. FIELD= alone reads none.
-        source: Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or a
-            file, table or folder with queries, tools and calls.
+        source: Logs of trajectories (files, packed or not, a folder, a quoted pattern, or -),
+            or a file, table or folder with queries, tools and calls.
         split: What to build: holistic_planning, holistic_tool_extraneous, holistic_unsolvable,
             step_wise_planning, step_wise_tool_extraneous, step_wise_tool_broken, efficiency, or
             all. Repeat it for several.
         out: Folder for the cases; a new or empty one.
         source_format: Format of the source; auto: as its content shows.
         tools: File with the tools of sources without them, as for predict.
-        outcomes: File with the outcomes of runs, for logs that state none.
-        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
-            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
-            too. Without it success is what the log states, a score of that name, or its only
-            one that is true or false.
-        any_outcome: Use runs that failed, or of which no outcome is known, as well.
+        outcomes: File with the outcomes of trajectories, for logs that state none.
+        success: Score of the log that says which trajectories succeeded, such as
+            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
+            NAME==WORD; reward is one too. Without it success is what the log states, a score of
+            that name, or its only one that is true or false.
+        any_outcome: Use trajectories that failed, or of which no outcome is known, as well.
         name: Name of the data set; default: that of the file.
         licence: Licence of the source, where its rows state none.
         data_root: Folder that paths of files are relative to; default: that of the source.
@@ -988,22 +988,23 @@ def convert(
     accept_loss: float | None = None,
     overwrite: bool = False,
 ) -> Conversion:
-    """Writes the runs of a log in another format; memory stays at one run.
+    """Writes the trajectories of a log in another format; memory stays at one trajectory.
 
     The output appears in one step, once all of it is written.
 
     Args:
         source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
         out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
-            each run is a file in it.
-        to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
-            format. ``jsonl``: a row of our own format, which loses nothing. ``cases``: step-wise
-            predictions, see ``step_rows``. ``answers``: last messages, see ``answer_row``.
+            each trajectory is a file in it.
+        to: ``messages``: a row with chat messages for each trajectory. ``atif``: a trajectory of
+            that format. ``jsonl``: a row of our own format, which loses nothing. ``cases``:
+            step-wise predictions, see ``step_rows``. ``answers``: last messages, see
+            ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
-        outcomes: File with the outcomes of runs, for logs that state none.
-        success: Score that says which runs succeeded, see ``SuccessRule``.
+        outcomes: File with the outcomes of trajectories, for logs that state none.
+        success: Score that says which trajectories succeeded, see ``SuccessRule``.
         tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
-        tested_model: Name of the tested model, for runs whose log names none.
+        tested_model: Name of the tested model, for trajectories whose log names none.
         steps: For ``cases``: steps that make one prediction, 1 to 3.
         at: For ``cases``: which steps of the agent are predictions.
         accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
@@ -1011,7 +1012,8 @@ def convert(
         overwrite: Whether a file that is there is replaced.
 
     Raises:
-        InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
+        InputError: If a file is unusable, no trajectory of the log can be read, or too much stays
+            unread.
         OptionError: If an option is unusable or has no effect, or something else is at ``out``.
     """
 
@@ -1097,9 +1099,9 @@ def doctor(
             query=question,model_response=choices[0].text. FIELD= alone reads none.
         data_split: Split of a data set on disk, where it has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
-            whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each
-            row's split or fields, that of a log is outcome. case: the rows are cases, which are
-            judged themselves.
+            whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from
+            each row's split or fields, that of a log is outcome. case: the rows are cases,
+            which are judged themselves.
         cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
             the benchmark's data.
         tested_model: Name of the tested model, for rows and logs that name none.
@@ -1136,12 +1138,12 @@ def doctor(
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
             merge puts the folders of all parts together.
-        from_: Format of a log of runs; auto: it follows from the content.
-        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
-        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
-            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
-            too. Without it success is what the log states, a score of that name, or its only
-            one that is true or false.
+        from_: Format of a log of trajectories; auto: it follows from the content.
+        outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
+        success: Score of the log that says which trajectories succeeded, such as
+            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
+            NAME==WORD; reward is one too. Without it success is what the log states, a score of
+            that name, or its only one that is true or false.
         accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
             %, and 2 % where a model is to judge it or predictions are made of it.
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
@@ -1445,8 +1447,8 @@ def grade(
 
     Args:
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
-            published prediction format or plain JSON; for protocols of whole runs a log (also a
-            list of its files, each a ``Path``) or rows of ``trajectory_row``.
+            published prediction format or plain JSON; for protocols of whole trajectories a log
+            (also a list of its files, each a ``Path``) or rows of ``trajectory_row``.
         config: The settings; options count more.
         judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
         protocol: Its name, or a protocol of your own.
@@ -1491,12 +1493,12 @@ def grade(
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
             merge puts the folders of all parts together.
-        from_: Format of a log of runs; auto: it follows from the content.
-        outcomes: JSONL or CSV file with the rewards of runs, joined with the log on id.
-        success: Score of the log that says which runs succeeded, such as 'correctness>=0.8':
-            NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; reward is one
-            too. Without it success is what the log states, a score of that name, or its only
-            one that is true or false.
+        from_: Format of a log of trajectories; auto: it follows from the content.
+        outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
+        success: Score of the log that says which trajectories succeeded, such as
+            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
+            NAME==WORD; reward is one too. Without it success is what the log states, a score of
+            that name, or its only one that is true or false.
         accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
             %, and 2 % where a model is to judge it or predictions are made of it.
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
@@ -1612,7 +1614,7 @@ def label(
             Without it each protocol has its own.
         data_root: Folder in which paths of pictures are looked up first; then the folder of the
             cases or predictions.
-        predictions: Predictions or a log of runs of agents, as for grade; also the folder of a
+        predictions: Predictions or a log of trajectories, as for grade; also the folder of a
             run of build, whose cases are labelled.
         out: JSONL file of the labels; an existing one is continued.
         rater: The only rater's name; without it the page asks for a name.

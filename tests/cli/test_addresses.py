@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2] / "examples"
 """Examples with input for every command."""
 OTHER = "openai/other@http://127.0.0.1:1/v1"
 """A model before or beside the one without an address; it must not be asked either."""
-ROWS, CASES, RUNS = ROOT / "holistic.jsonl", ROOT / "cases.jsonl", ROOT / "runs"
+ROWS, CASES, RUNS = ROOT / "holistic.jsonl", ROOT / "cases.jsonl", ROOT / "trajectories"
 
 ASKING: dict[str, Sequence[object]] = {
     "grade": (ROWS, "--judge", "MODEL"),

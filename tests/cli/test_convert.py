@@ -18,7 +18,7 @@ TOOL = {"name": "find", "parameters": {"type": "object", "properties": {"a": {"t
 
 @pytest.fixture(autouse=True)
 def log(apbjudge: Command) -> Path:
-    """Two runs, in the folder in which the commands run."""
+    """Two trajectories, in the folder in which the commands run."""
     Path("tools.json").write_text(json.dumps([TOOL]), encoding="utf-8")
     runs = (run_of(case, tested_model="", remarks={"calls": 1}) for case in ("t0", "t1"))
     return write_runs(Path("log.jsonl"), *runs)
@@ -36,7 +36,7 @@ def test_steps_of_a_log_are_graded(apbjudge: Command) -> None:
         "format: trajectories",
         "2 calls: see the log",
         "2 outcome: not in the rows",
-        "written: steps.jsonl (4 rows from 2 runs)",
+        "written: steps.jsonl (4 rows from 2 trajectories)",
         "next: apbjudge grade steps.jsonl --protocol step-wise",
     ]
     graded = apbjudge(*"grade steps.jsonl --protocol step-wise --out run".split())
@@ -101,7 +101,7 @@ def test_several_files_a_pattern_and_standard_input(
         run |= {"trajectory_id": f"m{number}", "case_id": f"m{number}"}
         Path("more", f"{number}.jsonl").write_text(json.dumps(run) + "\n")
     several = apbjudge("convert", "more/0.jsonl", "log.jsonl", "a.jsonl", "--to", "jsonl")
-    assert (several.code, "3 rows from 3 runs" in several.err) == (0, True)
+    assert (several.code, "3 rows from 3 trajectories" in several.err) == (0, True)
     assert apbjudge("convert", "more/*.jsonl", "b.jsonl", "--to", "jsonl").code == 0
     assert [row["case_id"] for row in rows("b.jsonl")] == ["m0", "m1", "m2"]
     with Path("log.jsonl").open() as piped_in:
@@ -123,7 +123,8 @@ def test_a_file_that_is_neither_predictions_nor_a_log_is_said_to_be_neither(
     for command in (("grade", "rooms.jsonl"), ("grade", "rooms.jsonl", "--protocol", "step-wise")):
         done = apbjudge(*command)
         assert (done.code, done.out) == (2, "")
-        both = "expected predictions (rows with id, query and model_response) or runs of agents"
+        names = "rows with id, query and model_response"
+        both = f"expected predictions ({names}) or trajectories of agents"
         assert done.err.startswith(f"apbjudge: rooms.jsonl: {both}, got fields 'room, guests': ")
         assert "--from NAME reads it as one of agentdojo, atif, " in done.err
     done = apbjudge("convert", "rooms.jsonl", "x.jsonl", "--to", "jsonl", "--from", "nothing")

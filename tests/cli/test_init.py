@@ -32,7 +32,7 @@ def test_what_init_writes_runs_as_it_is(
     if name in OWN_ROWS:
         (folder / name).write_text(OWN_ROWS[name], encoding="utf-8")
     elif name:
-        shutil.copy(ROOT / "examples" / "runs" / name, folder)
+        shutil.copy(ROOT / "examples" / "trajectories" / name, folder)
     done = apbjudge("init", "a b", *(["--from", f"a b/{name}"] if name else []))
     assert done.code == 0, done.err
     cd, grade = done.out.splitlines()[-1].removeprefix("next: ").split(" && ")

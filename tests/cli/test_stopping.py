@@ -29,7 +29,7 @@ from .conftest import Command, example
 
 Words = Sequence[object]
 USUAL = ("--no-cache", "--max-concurrency", 3, "--retries", 0)
-RUNS = EXAMPLES / "runs"
+RUNS = EXAMPLES / "trajectories"
 
 
 def model(at: str) -> Words:

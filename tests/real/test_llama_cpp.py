@@ -66,7 +66,7 @@ class TestLlamaCpp(Claims):
         assert judgement.usage.calls == 1
 
 
-CASES = Path(__file__).parents[2] / "examples" / "runs" / "slate_cases.jsonl"
+CASES = Path(__file__).parents[2] / "examples" / "trajectories" / "slate_cases.jsonl"
 SAMPLES = 60
 
 

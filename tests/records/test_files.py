@@ -72,7 +72,7 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
     assert ids(path) == ids(path) == ["a", "b"]
     assert entries(path)[1].place == "-:2"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    with pytest.raises(InputError, match=r"^-: expected runs of agents, got an empty file"):
+    with pytest.raises(InputError, match=r"^-: expected trajectories of agents, got an empty file"):
         detect(path)
 
 

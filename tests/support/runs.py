@@ -1,4 +1,4 @@
-"""Runs of agents to be graded."""
+"""Trajectories of agents to be graded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def call_step(name: str = "find", *, result: Any = "found", is_error: bool | Non
 
 
 def run_of(case: str, trial: int = 0, *, success: bool | None = True, **fields: Any) -> Trajectory:
-    """A run of a case with one call and a closing message."""
+    """A trajectory of a case with one call and a closing message."""
     steps = (TrajectoryStep("user", text="Where is it?"), call_step())
     given: dict[str, Any] = {
         "tested_model": "alder",
@@ -43,18 +43,18 @@ def run_of(case: str, trial: int = 0, *, success: bool | None = True, **fields: 
 
 
 def write_runs(path: Path, *runs: Trajectory) -> Path:
-    """Writes runs in our own format, one a line."""
+    """Writes trajectories in our own format, one a line."""
     rows = (orjson.dumps(trajectory_row(run), option=orjson.OPT_APPEND_NEWLINE) for run in runs)
     path.write_bytes(b"".join(rows))
     return path
 
 
 def write_judged(folder: Path, setting: str, rows: list[dict[str, Any]], **fields: Any) -> Path:
-    """A finished run under planbench-xl, as the run loop leaves it.
+    """A finished trajectory under planbench-xl, as the run loop leaves it.
 
     Args:
         folder: Where it goes.
-        setting: Condition of all runs.
+        setting: Condition of all trajectories.
         rows: Of each run: is_correct, measures, classes, and perhaps steps.
         **fields: Further columns of all rows.
     """

@@ -1,4 +1,4 @@
-"""Logs of benchmarks and data sets: a run, written in each of their formats, is read as that."""
+"""Logs of benchmarks and data sets: a trajectory in each of their formats is read as it is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def log_of(name: str) -> Any:
 
 
 def read(name: str, raw: Any) -> Trajectory:
-    """The run of a record, of which all content has to be carried over."""
+    """The trajectory of a record, of which all content has to be carried over."""
     run = FORMATS[name].read(raw, LogPlace(name, file="x.json"), {})
     account = Conservation()
     run = account.checked(raw, run)

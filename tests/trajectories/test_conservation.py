@@ -1,4 +1,4 @@
-"""Conservation: what is in a log is carried over to the run, or counted; never silently lost."""
+"""Conservation: what is in a log is carried over, or counted; never silently lost."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_we_write_ourselves_is_carried_over_whole(run: Trajectory) -> None:
 
 
 def _steps(run: Trajectory, source: str = "", **changes: Any) -> Trajectory:
-    """The run with changes of its steps; of a function, what that makes of the field."""
+    """The trajectory with changes of its steps; of a function, what that makes of the field."""
     steps: list[TrajectoryStep] = []
     for step in run.steps:
         of = {name: to(getattr(step, name)) if callable(to) else to for name, to in changes.items()}
@@ -389,8 +389,8 @@ def test_of_a_large_log_every_tenth_run_is_compared(monkeypatch: pytest.MonkeyPa
     for number in range(25):
         raw = {"memo": f"{number}" * 300, "text": "r", "tool_calls": [{"id": "a"}, {"id": "b"}]}
         assert account.checked(raw, run, offset=1).remarks["unread calls"] == 1
-    assert (account.counts["runs"], account.counts["compared"]) == (25, 3)
-    assert "in 3 of 25 runs" in account.lines[0]
+    assert (account.counts["trajectories"], account.counts["compared"]) == (25, 3)
+    assert "in 3 of 25 trajectories" in account.lines[0]
     assert "unread calls: 25 of 50" in account.lines[0]
 
 

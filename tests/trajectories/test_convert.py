@@ -53,7 +53,7 @@ SILENT = replace(RUN, trajectory_id="t2/0", case_id="t2", steps=RUN.steps[:1], o
 
 
 def log_of(path: Path, *runs: Trajectory | str) -> Path:
-    """Writes runs in our own format, and other lines as they are."""
+    """Writes trajectories in our own format, and other lines as they are."""
     lines = (
         run.encode() if isinstance(run, str) else orjson.dumps(trajectory_row(run)) for run in runs
     )
@@ -66,7 +66,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def deep() -> str:
-    """A run that can be read but not written."""
+    """A trajectory that can be read but not written."""
     place = '{"order": 7}'.replace("7", "[" * 300 + "]" * 300)
     text = orjson.dumps(trajectory_row(replace(RUN, trajectory_id="deep"))).decode()
     return text.replace('{"order":7}', place)
@@ -90,11 +90,11 @@ def test_a_run_is_a_row_in_the_format_asked_for(log: Path, tmp_path: Path) -> No
 
 def test_what_a_target_does_not_hold_is_counted(log: Path, tmp_path: Path) -> None:
     done = {to: convert(log, tmp_path / f"{to}.jsonl", to=to) for to in TARGETS}
-    apart = {"outcome": 1, "user-side calls": 1, "runs with too few steps of the agent": 1}
+    apart = {"outcome": 1, "user-side calls": 1, "trajectories with too few steps of the agent": 1}
     assert (done["jsonl"].left_out, done["cases"].left_out) == ({}, apart)
     assert done["messages"].left_out["reasoning"] == done["atif"].left_out["outcome"] == 1
     own = done["jsonl"]
-    assert (own.format, own.runs, own.problems) == ("trajectories", 2, ())
+    assert (own.format, own.trajectories, own.problems) == ("trajectories", 2, ())
     assert own.remarks == {"user-side calls": 2}
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_cannot_be_read_or_written_costs_no_other(to: Target, tmp_pat
     done = convert(log, tmp_path / "out.jsonl", to=to, from_="trajectories")
     assert [text.split(": ")[0] for text in done.problems] == [f"{log}:{n}" for n in (2, 3, 4)]
     assert all(": field " in text and ": expected " in text for text in done.problems)
-    assert done.runs == 2
+    assert done.trajectories == 2
     assert len(lines(tmp_path / "out.jsonl")) == done.rows == (4 if to == "cases" else 2)
 
 
@@ -222,7 +222,7 @@ def test_last_messages_are_rows_to_be_labelled(tmp_path: Path) -> None:
     row = json.loads(line)
     assert (row["id"], row["model_response"]) == ("a-0", "It can't be found.")
     assert (json.loads(row["tools_json"]), row["system_prompt"]) == ([*tools], "Be brief.")
-    assert done.left_out == {"runs without a last message": 1}
+    assert done.left_out == {"trajectories without a last message": 1}
     run = apbjudge.grade(tmp_path / "answers.jsonl", rubric="surrender@1", protocol="holistic")
     assert run.summary.totals.rows == 1
 

@@ -1,4 +1,4 @@
-"""Runs as chat messages: every shape, every way of joining results, and nothing lost in silence."""
+"""Trajectories as chat messages: every shape, every way of joining results; nothing is lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shape(run: Trajectory) -> list[tuple[str, str, list[str], list[Any]]]:
     ]
 
 
-# Whole runs --------------------------------------------------------------------------------------
+# Whole trajectories -------------------------------------------------------------------------------
 
 
 def test_a_run_of_chat_messages() -> None:
@@ -278,7 +278,7 @@ def test_unknown_fields_and_messages_are_kept() -> None:
     assert (run.remarks, run.trajectory_id) == ({"unknown steps": 2}, "a")
 
 
-# Fields of the run -------------------------------------------------------------------------------
+# Fields of the trajectory -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Traces in OTLP, of Phoenix and of Logfire: whatever the convention, the run is the same."""
+"""Traces in OTLP, of Phoenix and of Logfire: one trajectory, whatever the convention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apbjudge.trajectories.reading import read_log
 
 LOGS = Path(__file__).parent / "logs" / "otlp"
 FILES = sorted(path.name for path in LOGS.iterdir())
-"""One run by container and convention: a call, and an answer after it."""
+"""One trajectory by container and convention: a call, and an answer after it."""
 SYSTEM, ASKED = "You help with the weather.", "Will it rain in Bergen?"
 THOUGHT, RESULT, ANSWER = "I look it up first.", "Rain, 9 °C", "Yes, it will rain."
 WORDS = "The station did not answer."

@@ -1,4 +1,4 @@
-"""Outcomes from a second file: of one run each, never against the log."""
+"""Outcomes from a second file: of one trajectory each, never against the log."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_outcomes_join_by_case_and_trial(tmp_path: Path) -> None:
 def test_an_outcome_is_of_one_run(tmp_path: Path) -> None:
     joined = outcomes(tmp_path, {"case_id": "k", "success": True}, {"id": "z", "success": True})
     joined.joined(run("a", trial=0))
-    with pytest.raises(RowError, match=r"case_id.*several runs: k"):
+    with pytest.raises(RowError, match=r"case_id.*several trajectories: k"):
         joined.joined(run("b", trial=1))
     joined.joined(run("z", "other", "m1"))
     with pytest.raises(RowError, match="trajectory_id"):
@@ -206,14 +206,14 @@ def test_a_rule_that_is_none_is_refused(rule: str) -> None:
 
 def test_a_score_that_no_run_has_is_refused_and_the_names_are_said(tmp_path: Path) -> None:
     log = write_runs(tmp_path / "runs.jsonl", run_of("a", scores={"f1": 0.5}), run_of("b"))
-    with pytest.raises(OptionError, match=r"--success: .* its runs \(f1\), got 'gone'"):
+    with pytest.raises(OptionError, match=r"--success: .* its trajectories \(f1\), got 'gone'"):
         list(read_log(log, outcomes=Outcomes(success="gone")))
     outcomes = Outcomes(success="f1>=0.5")
     first, second = read_log(log, outcomes=outcomes)
     assert isinstance(first.content, Trajectory)
     assert isinstance(second.content, Trajectory)
     assert (first.content.outcome, second.content.outcome) == (WON, None)
-    assert outcomes.lines == ["1 runs without the score that --success names: no outcome"]
+    assert outcomes.lines == ["1 trajectories without the score that --success names: no outcome"]
 
 
 def test_rewards_off_0_to_1_put_the_others_in_doubt() -> None:

@@ -46,7 +46,7 @@ def lines(path: Path, *values: Any) -> Path:
 
 
 def ids(path: Path, format_: str = "auto", **more: Any) -> list[str]:
-    """Ids of the runs, and the fields that others fail by."""
+    """Ids of the trajectories, and the fields that others fail by."""
     return [
         f"! {content.field}" if isinstance(content, RowError) else content.trajectory_id
         for content in (entry.content for entry in read_log(path, format_, **more))
@@ -63,7 +63,7 @@ def test_the_same_runs_in_every_layout(tmp_path: Path, indent: int | None) -> No
     jsonl = lines(tmp_path / "runs.jsonl", *runs)
     folder = tmp_path / "runs"
     folder.mkdir()
-    (folder / "notes.txt").write_text("no run")
+    (folder / "notes.txt").write_text("no trajectory")
     write(folder / "2.json", runs[1], indent=indent)
     write(folder / "1.json", runs[0], indent=indent)
     for path in (array, jsonl, folder):
@@ -156,7 +156,7 @@ def test_a_tie_and_a_low_score_are_refused_with_the_best_guesses(
     made = zip(("one", "two"), scores, strict=True)
     with_formats(monkeypatch, *(scoring(name, "spans", of) for name, of in made))
     path = lines(tmp_path / "x.jsonl", *[{"spans": [], "id": 1}] * 3)
-    with pytest.raises(InputError, match=rf"^{path}: expected runs of agents, {expected}"):
+    with pytest.raises(InputError, match=rf"^{path}: expected trajectories of agents, {expected}"):
         detect(path)
     assert ids(path, "one")  # the way out
 
@@ -221,13 +221,15 @@ def test_a_format_is_found_by_all_files_of_a_folder(tmp_path: Path) -> None:
     assert [of.line for of in found] == [1, 2, 3]
     places = ("logs.jsonl:1", "logs.jsonl:2", "more.json:1")
     assert [of.place for of in found] == [f"{tmp_path}/{place}" for place in places]
-    named = "left out: files without any run of this format: 2 (0-settings.json, 1-names.json)"
+    named = (
+        "left out: files without any trajectory of this format: 2 (0-settings.json, 1-names.json)"
+    )
     assert account.lines == [named]
-    with pytest.raises(InputError, match="no file of it holds a run of atif"):
+    with pytest.raises(InputError, match="no file of it holds a trajectory of atif"):
         ids(tmp_path, "atif")
 
 
-# Parts of runs -----------------------------------------------------------------------------------
+# Parts of trajectories ----------------------------------------------------------------------------
 
 
 def by_trace(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -258,7 +260,7 @@ def span(trace: str, text: str) -> dict[str, Any]:
 
 
 def texts(path: Path) -> list[Any]:
-    """The texts of each run, with its line and the file it begins in."""
+    """The texts of each trajectory, with its line and the file it begins in."""
     return [
         str(of.content)
         if isinstance(of.content, RowError)
@@ -345,7 +347,7 @@ def test_of_several_inspect_logs_the_newest_run_of_a_trial_counts(tmp_path: Path
     assert [(of.setting, of.trajectory_id) for of in runs] == [
         *(("u", "u"), ("t", "new"), ("t", "two"))
     ]
-    assert account.lines == ["left out: runs whose trial is in a newer file too: 1 (old)"]
+    assert account.lines == ["left out: trajectories whose trial is in a newer file too: 1 (old)"]
 
 
 def test_a_folder_of_tau2_is_read_with_what_holds_for_all(tmp_path: Path) -> None:
@@ -382,7 +384,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, entry: s
     detection.formats.cache_clear()
 
 
-RECIPE = Path(__file__).parents[2] / "docs" / "runs.md"
+RECIPE = Path(__file__).parents[2] / "docs" / "trajectories.md"
 
 
 def test_the_recipe_of_a_format_of_ones_own(

@@ -1,4 +1,4 @@
-"""One invented run in the dialects that agents log in: each file is read as the same run."""
+"""One invented trajectory in the dialects that agents log in: each file is read as the same run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def records_of(name: str) -> list[Any]:
 
 
 def raw_of(name: str) -> tuple[str, Any]:
-    """The format of a sample, and its record or the parts of its run."""
+    """The format of a sample, and its record or the parts of its trajectory."""
     format_, records = FORMATS[detect(LOGS / name)], records_of(name)
     if format_.parts is not None:
         return format_.name, [part for of in records for _, part in format_.parts(of)]
@@ -136,7 +136,7 @@ def test_no_value_breaks_a_reader(name: str, data: st.DataObject) -> None:
     objects: list[Any] = [of for of in records if isinstance(of, dict)]
     assert all(0 <= format_.score(of) <= 1 for of in objects)
     with suppress(RowError):
-        if format_.parts is not None:  # which are one run
+        if format_.parts is not None:  # which are one trajectory
             objects = [[part for of in objects for _, part in format_.parts(of)]]
         for raw in filter(None, objects):
             trajectory_row(format_.read(raw, LogPlace(format_.name), {}))

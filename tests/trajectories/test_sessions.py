@@ -1,4 +1,4 @@
-"""Sessions of coding agents: the messages of a run are found among the lines of its client."""
+"""Sessions of coding agents: its messages are found among the lines of its client."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def read(folder: Path, lines: list[Line], name: str) -> Trajectory:
     return run
 
 
-# A run as the lines of a session -----------------------------------------------------------------
+# A trajectory as the lines of a session -----------------------------------------------------------
 
 
 def unique(run: Run) -> Run:
-    """The run with ids that occur once, as those of a provider do."""
+    """The trajectory with ids that occur once, as those of a provider do."""
     return [
         replace(turn, calls=tuple(replace(of, call_id=f"{n}-{of.call_id}") for of in turn.calls))
         for n, turn in enumerate(run)
@@ -82,7 +82,7 @@ class Claude:
         return uuid
 
     def add_own(self, parent: str | None = "", **fields: Any) -> str:
-        """Adds a line of the run, perhaps after something that is not."""
+        """Adds a line of the trajectory, perhaps after something that is not."""
         chosen = self._chance.randrange(6)
         if chosen == 0:
             self.n_agents += 1

@@ -25,7 +25,7 @@ from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator
 from apbjudge.trajectories.slate.evaluator import OUTPUT_TAGS
 from tests.support.runs import run_of
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "runs"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "trajectories"
 REFERENCE = "OUTPUT_FROM_STEP_1.1.id"
 CASE: dict[str, Any] = {
     "id": "berth",
@@ -283,7 +283,7 @@ def test_a_run_is_right_as_far_as_it_follows_the_plan(
 def test_the_examples_are_graded_as_they_state() -> None:
     evaluator = SLATE.evaluator(EvaluatorSettings(cases=EXAMPLES / "slate_cases.jsonl"))
     assert len(evaluator.digest) == 64
-    lines = (EXAMPLES / "slate_runs.jsonl").read_bytes().splitlines()
+    lines = (EXAMPLES / "slate_trajectories.jsonl").read_bytes().splitlines()
     runs = [trajectory_of(orjson.loads(line)) for line in lines]
     assert {run.case_id for run in runs} == {*evaluator.cases}
     for example in runs:
@@ -296,8 +296,8 @@ def test_the_examples_are_graded_as_they_state() -> None:
 
 def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
     cases = EXAMPLES / "slate_cases.jsonl"
-    some = tmp_path / "slate_runs.jsonl"
-    lines = (EXAMPLES / "slate_runs.jsonl").read_bytes().splitlines(keepends=True)
+    some = tmp_path / "slate_trajectories.jsonl"
+    lines = (EXAMPLES / "slate_trajectories.jsonl").read_bytes().splitlines(keepends=True)
     some.write_bytes(b"".join(lines[:7]))  # all of alder's but that of "image"
     graded = apbjudge.grade(some, protocol="slate", cases=cases)
     (group,) = graded.summary.groups

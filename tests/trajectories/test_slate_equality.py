@@ -1,4 +1,4 @@
-"""When arguments and outputs of SLATE runs are equal, exactly and in other writing."""
+"""When arguments and outputs of SLATE trajectories are equal, exactly and in other writing."""
 
 from __future__ import annotations
 

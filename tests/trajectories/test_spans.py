@@ -1,4 +1,4 @@
-"""Traces: the spans of a run are put together to the run, in whatever order and form they are."""
+"""Traces: spans are put together to the trajectory, whatever their order and form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apbjudge.errors import RowError
 from apbjudge.records.messages import read_messages
 from apbjudge.records.trajectories import LogPlace, Trajectory
 from apbjudge.trajectories.formats.derived import steps_of
-from apbjudge.trajectories.formats.span_runs import run_of
+from apbjudge.trajectories.formats.span_trajectories import trajectory_of_spans
 from apbjudge.trajectories.formats.spans import Span, time_of
 
 SYSTEM = {"role": "system", "content": "You help."}
@@ -51,14 +51,14 @@ def agent(span_id: str = "a", parent: str = "", at: int = 0, **more: Any) -> Spa
 
 def run(*spans: Span) -> Trajectory:
     numbered = [replace(span, entry=at) for at, span in enumerate(spans)]
-    return run_of(numbered, trajectory_id="r", place=LogPlace("otlp"))
+    return trajectory_of_spans(numbered, trajectory_id="r", place=LogPlace("otlp"))
 
 
 def texts(of: Trajectory) -> list[str]:
     return [step.text for step in of.steps]
 
 
-# A run that is drawn ------------------------------------------------------------------------------
+# A trajectory that is drawn -----------------------------------------------------------------------
 
 words = st.sampled_from(["", "yes", "Look it up.", "P-1", "ok"])
 values = st.recursive(
@@ -72,7 +72,7 @@ executed = st.tuples(st.sampled_from(["find", "change"]), arguments, values)
 
 @st.composite
 def messages(draw: st.DrawFn) -> tuple[list[dict[str, Any]], bool]:
-    """The messages of a run, with unique ids of calls, and whether results need them."""
+    """The messages of a trajectory, with unique ids of calls, and whether results need them."""
     needs_ids = draw(st.booleans())
     of = [SYSTEM] if draw(st.booleans()) else []
     n = 0

@@ -1,4 +1,4 @@
-"""Steps of runs as predictions: what each row shows, and what it must not."""
+"""Steps of trajectories as predictions: what each row shows, and what it must not."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ SOURCES: list[StepSource] = ["agent", "agent", "user", "environment"]
 
 @st.composite
 def runs(draw: st.DrawFn) -> Trajectory:
-    """Runs of which every message and result has a mark of its step in it."""
+    """Trajectories of which every message and result has a mark of its step in it."""
     steps: list[TrajectoryStep] = []
     for place in range(draw(st.integers(0, 8))):
         source = draw(st.sampled_from(SOURCES))

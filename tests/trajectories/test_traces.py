@@ -1,4 +1,4 @@
-"""Traces of tracing tools: whatever container a run stands in, it is read as the same run."""
+"""Traces of tracing tools: a trajectory is read as the same in every container."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apbjudge.records.trajectories import LogPlace, Trajectory, trajectory_row
 from apbjudge.trajectories.conservation import balance_of
 from apbjudge.trajectories.detection import FORMATS
 
-# A run, and writers of it -------------------------------------------------------------------------
+# A trajectory, and writers of it ------------------------------------------------------------------
 
 SYSTEM, TOOLS = "Use the tools.", [{"type": "function", "function": {"name": "find"}}]
 
@@ -48,7 +48,7 @@ def answer_of(step: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def spans_of(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The run as spans: a root, and below it a span for each request and each call."""
+    """The trajectory as spans: a root, and below it a span for each request and each call."""
     spans: list[dict[str, Any]] = [{"id": "r", "kind": "agent", "name": "helper"}]
     for number, step in enumerate(steps):
         said = {"sent": messages_of(steps, number), "answered": answer_of(step, number)}
@@ -201,7 +201,7 @@ WRITERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def read(name: str, records: Sequence[Any]) -> tuple[Any, Trajectory]:
-    """What the records are compared as, and the run that they hold."""
+    """What the records are compared as, and the trajectory that they hold."""
     format_ = FORMATS[name]
     raw: Any = list(records)
     if name == "mlflow" and "data" not in records[0]:

@@ -23,7 +23,7 @@ from apbjudge.records.trajectories import (
 from apbjudge.trajectories.formats.atif import ATIF
 from apbjudge.trajectories.writing import left_out, to_atif, to_messages
 
-PLACE = LogPlace(format="test", file="run.jsonl", line=3)
+PLACE = LogPlace(format="test", file="trajectory.jsonl", line=3)
 BACK = LogPlace(format="atif", version="1.8", file="out.jsonl", line=1)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)

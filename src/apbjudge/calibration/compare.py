@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.run_figures import bounds_of, columns_of, figures_of, shown_k, success_kind
+from ..judge.trajectory_metrics import bounds_of, columns_of, figures_of, shown_k, success_kind
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
@@ -344,7 +344,7 @@ class _Comparing:
         if protocol := self.protocol_of_runs:
             success = (replace(d, kind=success_kind(protocol)) for d in result if d.kind is CR)
             flags = (d for d in result if d.name in first.codes)
-            result = [*success, *flags, *self.run_differences(protocol)]
+            result = [*success, *flags, *self.trajectory_differences(protocol)]
         if not self.has_verdicts:
             result = [difference for difference in result if difference.kind is not CR]
         if self.human is None:
@@ -356,10 +356,10 @@ class _Comparing:
 
     @property
     def protocol_of_runs(self) -> str | None:
-        """The protocol where both compare whole runs under one."""
+        """The protocol where both compare whole trajectories under one."""
         names: set[str | None] = set()
         for table, at in zip(self.tables, self.pairs.partners, strict=True):
-            if not (table.code("form", at) == table.form_of_runs).all():
+            if not (table.code("form", at) == table.form_of_trajectories).all():
                 return None
             codes: list[int] = table.code("protocol", at).tolist()
             names |= {table.labels["protocol"][code] for code in set(codes)}
@@ -370,8 +370,8 @@ class _Comparing:
         """The judgements of both."""
         return self.pairs.runs[0].table, self.pairs.runs[1].table
 
-    def run_differences(self, protocol: str) -> Iterator[Difference]:
-        """Differences of what a protocol measures of whole runs, over runs that both scored."""
+    def trajectory_differences(self, protocol: str) -> Iterator[Difference]:
+        """Differences of a protocol's measures, over the trajectories that both scored."""
         a, b = self.tables
         names = tuple(dict.fromkeys((*a.measure_names, *b.measure_names)))
         a, b = a.with_measures(names), b.with_measures(names)

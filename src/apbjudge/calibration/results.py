@@ -250,7 +250,7 @@ class Side:
         n_rows: Rows.
         n_only: Rows without partner in the other run.
         n_scored: Those of the rows with a verdict.
-        settings: Conditions of the environments of whole runs; empty without.
+        settings: Conditions of the environments of whole trajectories; empty without.
         unfinished: Says that the run is not finished; empty where it is.
     """
 

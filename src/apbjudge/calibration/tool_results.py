@@ -1,6 +1,6 @@
 """Results of other evaluation tools, where their form is known: every metric is a judge.
 
-Logs of runs come through the one reader of logs, with the scores that they state.
+Logs of trajectories come through the one reader of logs, with the scores that they state.
 """
 
 from __future__ import annotations

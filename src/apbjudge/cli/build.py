@@ -23,7 +23,7 @@ from .stopping import Stopping, stoppable
     omit=["data_split", *UNSEEN],
 )
 def build(values: Values) -> int:
-    """Builds cases from logs of runs, or rows of queries, tools and calls.
+    """Builds cases from logs of trajectories, or rows of queries, tools and calls.
 
     Exit code 0: done; 1: done, but some entries of the source could not be read, or texts that the
     model was asked for never came (the same command tries them again); 2: unusable input or

@@ -37,9 +37,9 @@ def _names(setting: str) -> Iterable[str]:
     match setting:
         case "protocol":
             from ..protocols import AUTO, CASE, PROTOCOLS
-            from ..trajectories.table import RUN_PROTOCOLS
+            from ..trajectories.table import TRAJECTORY_PROTOCOLS
 
-            return AUTO, *PROTOCOLS, CASE.name, *RUN_PROTOCOLS
+            return AUTO, *PROTOCOLS, CASE.name, *TRAJECTORY_PROTOCOLS
         case "rubric":
             from ..rubrics import rubric_names
 

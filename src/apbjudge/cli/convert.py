@@ -1,4 +1,4 @@
-"""``apbjudge convert``: logs of runs in other formats, and their steps as predictions."""
+"""``apbjudge convert``: logs of trajectories in other formats, and their steps as predictions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ class ConvertOptions(Config):
     """Input and format of ``convert``."""
 
     source: Annotated[Path, Option(is_argument=True, is_log=True, metavar="IN")] = Field(
-        description="Log of runs of agents: files, packed (.gz, .zst) or not, a folder, a quoted "
+        description="Log of trajectories: files, packed (.gz, .zst) or not, a folder, a quoted "
         "pattern ('logs/*.jsonl'), or - for standard input."
     )
     out: Annotated[Path, Option(is_argument=True)] = Field(
         description="File to write, a row a line; for atif also an empty folder, or a new name "
-        "without a suffix: a file for each run."
+        "without a suffix: a file for each trajectory."
     )
     to: Literal["messages", "atif", "jsonl", "cases", "answers"] = Field(
         description="Chat messages, ATIF trajectories, our own format, which loses nothing, each "
         "step of the agent as a prediction for grade --protocol step-wise, or the last message of "
-        "each run, to be labelled or judged by a rubric of your own."
+        "each trajectory, to be labelled or judged by a rubric of your own."
     )
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
         default="auto", description="Format of the log; auto: as its content shows."
     )
     outcomes: Path | None = Field(
-        default=None, description="File with rewards or successes of runs, joined on id."
+        default=None, description="File with rewards or successes of trajectories, joined on id."
     )
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     tools: Path | None = Field(
         default=None,
-        description="For cases: file of tools as for predict, for runs whose log has none.",
+        description="For cases: file of tools as for predict, for trajectories whose log has none.",
     )
     tested_model: str = Field(
-        default="", description="Name of the tested model, for runs whose log names none."
+        default="", description="Name of the tested model, for trajectories whose log names none."
     )
     steps: int = Field(
         default=1, ge=1, le=3, description="For cases: steps that make one prediction."
@@ -56,9 +56,10 @@ class ConvertOptions(Config):
 
 @command(ConvertOptions)
 def convert(values: Values) -> int:
-    """Converts logs of agents' runs, or makes step-wise predictions of their steps.
+    """Converts logs of trajectories, or makes step-wise predictions of their steps.
 
-    Exit code 0: done; 1: done, but some runs could not be read; 2: unusable input or options.
+    Exit code 0: done; 1: done, but some trajectories could not be read; 2: unusable input or
+    options.
     """
     from ..trajectories.convert import convert as write
 

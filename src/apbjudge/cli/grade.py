@@ -33,7 +33,7 @@ class Predictions(Config):
 
     predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
         description="Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), "
-        "or the folder of a run of predict or refine; or a log of whole runs: files, packed or "
+        "or the folder of a run of predict or refine; or a log of trajectories: files, packed or "
         "not, a folder, a quoted pattern, or -."
     )
 
@@ -60,7 +60,7 @@ class GradeOptions(Gates, Stopping, GradeConfig):
 
 @command(Predictions, GradeOptions, JudgeSpec, omit=["model", "allow_unfinished"])
 def grade(values: Values) -> int:
-    """Grades predictions, or whole runs from their logs, and prints the results.
+    """Grades predictions, or trajectories from their logs, and prints the results.
 
     Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
     input or options; 3: a gate failed (--fail-under).
@@ -102,7 +102,7 @@ def grade(values: Values) -> int:
 
 def _print_next_steps(run: Run, out: Path) -> None:
     """Names the commands that a reader of these results mostly needs next."""
-    from ..records.judgement_table import RUN
+    from ..records.judgement_table import TRAJECTORY
 
     if not (groups := run.summary.groups):
         return
@@ -111,10 +111,10 @@ def _print_next_steps(run: Run, out: Path) -> None:
         "next: every row with its findings, as a page",
         f"  apbjudge report {folder} --format html --out report.html",
     ]
-    if run.summary.judge == STATIC and groups[0].form != RUN:
+    if run.summary.judge == STATIC and groups[0].form != TRAJECTORY:
         lines.append("next: verdicts of a model, and before them what they cost")
         lines.append("  the same command with --judge MODEL --dry-run")
-    elif groups[0].form != RUN:
+    elif groups[0].form != TRAJECTORY:
         lines.append("next: which rows to label, to see how far this judge can be trusted")
         lines.append(f"  apbjudge plan-labels {folder}")
     typer.echo("\n".join(lines))
@@ -131,16 +131,16 @@ def unscored_code(share: float, allowed: float, what: str) -> int:
 
 def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
     """The folder of the same judges with the same settings on the same files."""
-    from ..judge.run_source import is_log, runs_of
     from ..judge.session import run_identity
     from ..judge.source import source_of
+    from ..judge.trajectory_source import is_log, trajectories_of
     from ..records.files import name_of
     from ..runs.session import default_folder
 
     first = config.judge[0]
-    runs = runs_of(rows, config)
-    source = runs or source_of(() if is_log(rows, config) else rows, config)
-    identity, slug = run_identity(first, source), first.slug if runs is None else "code"
+    trajectories = trajectories_of(rows, config)
+    source = trajectories or source_of(() if is_log(rows, config) else rows, config)
+    identity, slug = run_identity(first, source), first.slug if trajectories is None else "code"
     if len(config.judge) > 1:
         identity["judge"] = [spec.scoring for spec in config.judge]
         slug = f"panel-of-{len(config.judge)}"
@@ -156,11 +156,11 @@ def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
     from ..judge.dry_run import forecast, forecast_text
     from ..judge.ensembles import judge_folder
     from ..judge.grade import check_settings
-    from ..judge.run_source import is_log, runs_of
+    from ..judge.trajectory_source import is_log, trajectories_of
     from ..llm.resources import Resources
     from ..runs.batching import batch_api
 
-    if runs_of(rows, config) is not None or is_log(rows, config):
+    if trajectories_of(rows, config) is not None or is_log(rows, config):
         raise OptionError(
             "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
         )

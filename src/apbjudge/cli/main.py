@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PANELS: Mapping[str, Mapping[str, str]] = {
     "Judge": {
         "init": "Writes example rows, a project file and a CI job.",
-        "grade": "Grades predictions, or whole runs from their logs, and prints the results.",
+        "grade": "Grades predictions, or trajectories from their logs, and prints the results.",
         "compare": "Prints how two judges, tested models or rubrics differ on the same items.",
         "report": "Shows runs: the paper's tables, figures, and a page with every item.",
         "doctor": "Checks a model's endpoint: key, model, reply formats, logprobs, pictures, "
@@ -39,14 +39,14 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     "Make": {
         "predict": "Asks tested models for plans or next steps, as grade takes them.",
         "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
-        "simulate": "Lets tested models act in an environment and writes runs that grade takes.",
+        "simulate": "Lets tested models act in an environment and writes their trajectories.",
         "execute": "Carries out tasks of a benchmark: directly, after planning, after refining.",
         "branch": "Lets tested models carry out given plans, and branches where uncertain.",
     },
     "Cases": {
         "check": "Checks cases for faults by rule, and asks a judge about the rest.",
-        "build": "Builds cases from logs of runs, or rows of queries, tools and calls.",
-        "convert": "Converts logs of agents' runs, or makes step-wise predictions of their steps.",
+        "build": "Builds cases from logs of trajectories, or rows of queries, tools and calls.",
+        "convert": "Converts logs of trajectories, or makes step-wise predictions of their steps.",
     },
     "More": {
         "validate": "Prints whether better plans succeed: verdicts against executions.",

@@ -26,7 +26,7 @@ class BenchmarkArgument(Config):
 
 @command(BenchmarkArgument, TestedModelSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
-    """Lets tested models act in an environment and writes runs that grade takes.
+    """Lets tested models act in an environment and writes their trajectories.
 
     Exit code 0: done; 1: done, but some episodes have no end (failures.jsonl; the same command
     goes on with them); 2: unusable input or options.

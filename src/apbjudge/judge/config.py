@@ -155,7 +155,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
         **InputConfig.groups,
-        "Logs of runs": "from_ outcomes success accept_loss grounding",
+        "Logs of trajectories": "from_ outcomes success accept_loss grounding",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite regrade cache batch shard",
@@ -164,8 +164,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     protocol: str = Field(
         default="auto",
         description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
-        "for whole runs outcome, planbench-xl, slate; or auto: the protocol follows from each "
-        "row's split or fields, that of a log is outcome. case: the rows are cases, which are "
+        "for whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from "
+        "each row's split or fields, that of a log is outcome. case: the rows are cases, which are "
         "judged themselves.",
     )
     cases: Path | None = Field(
@@ -221,11 +221,11 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     )
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
         default="auto",
-        description="Format of a log of runs; auto: it follows from the content.",
+        description="Format of a log of trajectories; auto: it follows from the content.",
     )
     outcomes: Path | None = Field(
         default=None,
-        description="JSONL or CSV file with the rewards of runs, joined with the log on id.",
+        description="JSONL or CSV file with rewards of trajectories, joined with the log on id.",
     )
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     accept_loss: Share = ACCEPT_LOSS

@@ -24,11 +24,11 @@ from ..runs.session import carry_out, folder_of
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
-from .run_judge import run_log
-from .run_source import RunSource, input_of
 from .session import Run, RunConfig, run_in, run_judges
 from .source import ItemSource, Rows
 from .summary import check_by
+from .trajectory_judge import grade_log
+from .trajectory_source import TrajectorySource, input_of
 
 C = TypeVar("C", bound=GradeConfig)
 
@@ -51,8 +51,8 @@ def grade(
 
     Args:
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
-            published prediction format or plain JSON; for protocols of whole runs a log (also a
-            list of its files, each a ``Path``) or rows of ``trajectory_row``.
+            published prediction format or plain JSON; for protocols of whole trajectories a log
+            (also a list of its files, each a ``Path``) or rows of ``trajectory_row``.
         config: The settings; options count more.
         judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
         protocol: Its name, or a protocol of your own.
@@ -110,8 +110,8 @@ def grade(
 
 def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge | None) -> Run:
     """The run of one judge or of several, whatever it judges."""
-    if isinstance(run.source, RunSource):
-        return run_log(run, run.source)
+    if isinstance(run.source, TrajectorySource):
+        return grade_log(run, run.source)
     if own_judge is not None:
         run = replace(run, judge=own_judge.named)
         return run_in(run, lambda logs: run_judges([own_judge], [run], logs))

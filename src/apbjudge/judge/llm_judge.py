@@ -410,7 +410,7 @@ def make_judges(
 
 
 def _steps_or_rows(rows: Rows, config: InputConfig) -> Rows:
-    from .run_source import is_log, steps_of  # which import much that no judge needs
+    from .trajectory_source import is_log, steps_of  # which import much that no judge needs
 
     settings = GradeConfig(**config.model_dump(include=set(InputConfig.model_fields)))
     return steps_of(rows, settings, QUIET, Conservation()) if is_log(rows, settings) else rows

@@ -16,7 +16,7 @@ from ..errors import OptionError, path_text, visible
 from ..options import takes
 from ..records.own_rows import own_rows
 from .config import GradeConfig, InitConfig
-from .run_source import is_log
+from .trajectory_source import is_log
 
 STARTER = Path(__file__).parent / "starter"
 """The files as they are written without rows of the user's own."""

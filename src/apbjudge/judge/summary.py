@@ -16,7 +16,7 @@ from ..document.model import Document
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
-from ..records.judgement_table import BY_FIELDS, RUN, JudgementTable, Totals
+from ..records.judgement_table import BY_FIELDS, TRAJECTORY, JudgementTable, Totals
 from ..records.judgements import UNSEEN
 from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
@@ -36,7 +36,7 @@ from .metrics import (
     unsolvable_figures,
     with_bounds,
 )
-from .run_figures import run_figures, run_warnings
+from .trajectory_metrics import trajectory_metrics, trajectory_warnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,7 +55,7 @@ class SummaryGroup:
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
         figures: Metrics by name.
-        setting: Condition of the environment of whole runs; empty without.
+        setting: Condition of the environment of whole trajectories; empty without.
     """
 
     protocol: str
@@ -283,14 +283,14 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
 
 
 def _of_trials(c: JudgementTable) -> Iterator[str]:
-    """Warnings that figures of whole runs are uncertain."""
+    """Warnings that figures of whole trajectories are uncertain."""
     names = ("tested_model", "setting")
     for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
         same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)
-        same &= c.codes["form"] == c.form_of_runs
+        same &= c.codes["form"] == c.form_of_trajectories
         if same.any():
             shown = (c.labels[n][int(code)] for n, code in zip(names, key, strict=True))
-            yield from run_warnings(c, c.where(same), " ".join(filter(None, shown)))
+            yield from trajectory_warnings(c, c.where(same), " ".join(filter(None, shown)))
 
 
 def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
@@ -355,8 +355,8 @@ def _order(
 
 
 def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Metrics:
-    if form == RUN:
-        return run_figures(c, rows, protocol)
+    if form == TRAJECTORY:
+        return trajectory_metrics(c, rows, protocol)
     figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
     figures |= reply_figures(c, rows)
     return named_by_judge(c, rows, with_bounds(c, rows, figures))

@@ -20,12 +20,12 @@ from ..document.model import (
 )
 from ..document.numbers import money, percent, share
 from ..document.text import WIDTH, render_text
-from ..records.judgement_table import RUN, Totals
+from ..records.judgement_table import TRAJECTORY, Totals
 from ..statistics.estimates import Estimate
-from ..trajectories import run_protocol
+from ..trajectories import trajectory_protocol
 from .metrics import CR_BOUNDS, code_of, is_of_codes
-from .run_figures import AS_FAILURES
 from .summary import Summary, SummaryGroup
+from .trajectory_metrics import AS_FAILURES
 
 if TYPE_CHECKING:
     from .cascade import CascadeCurve, CurvePoint
@@ -61,7 +61,7 @@ def summary_document(summary: Summary) -> Document:
             "percent, differences in percentage points"
         )
     foot += legend(summary)
-    for protocol in dict.fromkeys(g.protocol for g in summary.groups if g.form == RUN):
+    for protocol in dict.fromkeys(g.protocol for g in summary.groups if g.form == TRAJECTORY):
         own = {n for group in summary.groups if group.protocol == protocol for n in group.figures}
         if more := len(own) - len(_main(protocol, [*own])):
             foot.append(f"{more} more figures of {protocol}: apbjudge report, or summary.csv")
@@ -80,7 +80,7 @@ def legend(summary: Summary) -> list[str]:
     own, meanings = summary.codes or {}, dict[str, str]()
     for group in summary.groups:
         for metric in group.figures.values():
-            if group.form != RUN and metric.value is not None:
+            if group.form != TRAJECTORY and metric.value is not None:
                 meaning = own.get(code_of(metric.kind), metric.kind.meaning)
                 meanings.setdefault(metric.name, meaning)
     stated = [f"{name}: {meaning}" for name, meaning in meanings.items() if meaning]
@@ -146,7 +146,7 @@ def _rank(group: SummaryGroup) -> float:
 
 
 def _title(group: SummaryGroup) -> str:
-    is_alone = group.form in (group.protocol, RUN)
+    is_alone = group.form in (group.protocol, TRAJECTORY)
     title = group.protocol if is_alone else f"{group.protocol} ({group.form})"
     return ", by ".join((title, *group.by))
 
@@ -158,12 +158,12 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
     """
     names = list(dict.fromkeys(name for group in block for name in group.figures))
     by = list(block[0].by)
-    if block[0].form == RUN:
+    if block[0].form == TRAJECTORY:
         names = _main(block[0].protocol, names)
         if len(block) <= GROUPS_ACROSS:
             yield _down(block, names, present)
             return
-    levelled = [name for name in names if "@" in name and block[0].form != RUN]
+    levelled = [name for name in names if "@" in name and block[0].form != TRAJECTORY]
     of_codes = {n for g in block for n, metric in g.figures.items() if is_of_codes(metric.kind)}
     columns = [n for n in names if n not in levelled and not (by and n in of_codes)]
     more = ["setting"] if any(group.setting for group in block) else []
@@ -188,13 +188,13 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
 
 def _main(protocol: str, names: Sequence[str]) -> list[str]:
     """The figures of a protocol's first table, and those of trials; all where it lists none."""
-    own = run_protocol(protocol)
+    own = trajectory_protocol(protocol)
     main = own.tables[0].figures if own is not None and own.tables else ()
     return [n for n in names if not main or n in main or n.startswith("pass") or AS_FAILURES in n]
 
 
 def _down(block: list[SummaryGroup], names: Sequence[str], present: set[str]) -> Table:
-    """Figures down and tested models across, since whole runs have many figures."""
+    """Figures down and tested models across, since whole trajectories have many figures."""
     heads = [" ".join(filter(None, (g.tested_model, g.setting, *g.by.values()))) for g in block]
     rows: list[list[Cell]] = [["scored", *(f"{group.scored}/{group.n}" for group in block)]]
     rows += [[name, *(_cell(name, group, present) for group in block)] for name in names]

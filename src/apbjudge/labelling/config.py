@@ -22,7 +22,7 @@ class LabelConfig(InputConfig):
     }
 
     predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
-        description="Predictions or a log of runs of agents, as for grade; also the folder of a "
+        description="Predictions or a log of trajectories, as for grade; also the folder of a "
         "run of build, whose cases are labelled."
     )
     out: Path = Field(description="JSONL file of the labels; an existing one is continued.")

@@ -15,15 +15,15 @@ import orjson
 from ..errors import OptionError, visible
 from ..jsonl import replacing
 from ..judge.config import GradeConfig
-from ..judge.run_source import is_log, rows_of_log
 from ..judge.source import source_of
+from ..judge.trajectory_source import is_log, rows_of_log
 from ..options import takes
 from ..protocols import AUTO, CASE
 from ..records import ERROR_CODES
 from ..records.run_folder import cases_in, cases_of, predictions_of
 from ..runs.loop import QUIET, Events
 from ..trajectories.conservation import ACCEPTED, Conservation
-from ..trajectories.steps import run_row
+from ..trajectories.steps import labelling_row
 from .adjudication import ADJUDICATED, compared
 from .config import LabelConfig
 from .label_log import Clock, LabelLog
@@ -57,14 +57,16 @@ def now() -> datetime:
 
 
 def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
-    """The file of rows; of a log, a new file next to the labels with a row for each run."""
+    """The file of rows; of a log, a new file next to the labels with a row for each trajectory."""
     reading = GradeConfig(protocol=config.protocol, tested_model=config.tested_model)
     if not is_log(log, reading):
         return log
-    path = config.out.with_name(f"{config.out.name}.runs.jsonl")
+    path = config.out.with_name(f"{config.out.name}.trajectories.jsonl")
     events = Events(progress=QUIET.progress, bad_row=problem, note=problem)
     account = Conservation(None, ACCEPTED)
-    rows = rows_of_log(log, reading, events, account, lambda run: [run_row(run)])
+    rows = rows_of_log(
+        log, reading, events, account, lambda trajectory: [labelling_row(trajectory)]
+    )
     with replacing(path) as file:
         file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     return path

@@ -43,7 +43,7 @@ class Construction(Record):
     Attributes:
         seed: Id of what it was made from.
         transform: Name of what made it, such as ``tool_removal``.
-        source: Where the seed was read, such as ``runs.jsonl:12``.
+        source: Where the seed was read, such as ``log.jsonl:12``.
         licence: Licence of the source.
         twin: Id of the solvable case that this one differs from in its condition alone.
         removed_tools: Names of the tools that the twin has and this case lacks.

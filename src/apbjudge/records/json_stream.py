@@ -71,7 +71,7 @@ def layout_of(path: Path) -> Layout:
     except OSError as error:
         raise _unreadable(path, error) from None
     if not lines:
-        raise InputError(f"{path}: expected runs of agents, got an empty file")
+        raise InputError(f"{path}: expected trajectories of agents, got an empty file")
     first, *following = lines
     value = _OPENINGS.get(first.start, "lines")
     if not following:

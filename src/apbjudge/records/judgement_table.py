@@ -29,8 +29,8 @@ BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "fi
 """Fields by which results can be broken down."""
 
 GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
-RUN = "run"
-"""The form of whole runs; rows of these alone have a ``setting``."""
+TRAJECTORY = "trajectory"
+"""The form of whole trajectories; rows of these alone have a ``setting``."""
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
 """Everything by which a judgement is grouped; a run has few different values of it."""
 
@@ -89,7 +89,7 @@ class JudgementTable(Scores):
         case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
             the same unless a row names no case but itself.
         content: uint64, key of what the tested model was asked; 0 where that is not known.
-        response: uint64, key of what it replied, or of its whole run; likewise.
+        response: uint64, key of what it replied, or of its whole trajectory; likewise.
         scored: Whether there is a verdict.
         facts: The facts of ``COLUMNS`` by name: an amount, NaN where it is not known; a count; true
             or false; or 1 true, 0 false, -1 not known.
@@ -103,8 +103,8 @@ class JudgementTable(Scores):
         last_errors: What the unscored row furthest down the input says, by reason.
         weights: The weight of each code of an own rubric; empty where all weigh the same.
         usage: Shape (n, 7): the counts of ``Usage``; -1 where a row states none.
-        measures: Shape (n, m): what code measured of whole runs, NaN where not applicable. A class
-            is one measure ``class=value`` for each value, 1 or 0.
+        measures: Shape (n, m): what code measured of whole trajectories, NaN where not applicable.
+            A class is one measure ``class=value`` for each value, 1 or 0.
         measure_names: The names of the m measures.
         intervals: How intervals of figures are made.
     """
@@ -327,10 +327,10 @@ class JudgementTable(Scores):
         )
 
     @property
-    def form_of_runs(self) -> int:
-        """The code of the form of whole runs; -1 where there is none."""
+    def form_of_trajectories(self) -> int:
+        """The code of the form of whole trajectories; -1 where there is none."""
         forms = self.labels["form"]
-        return forms.index(RUN) if RUN in forms else -1
+        return forms.index(TRAJECTORY) if TRAJECTORY in forms else -1
 
     # Groups ---------------------------------------------------------------------------------------
 
@@ -352,7 +352,7 @@ class JudgementTable(Scores):
             for name in PROFILE
         }
         forms = [
-            RUN if setting is not None else "holistic" if horizon is None else "step-wise"
+            TRAJECTORY if setting is not None else "holistic" if horizon is None else "step-wise"
             for setting, horizon in zip(texts["setting"], texts["horizon"], strict=True)
         ]
         found: dict[str, tuple[Vector, list[str | None]]] = {}

@@ -103,13 +103,13 @@ class Uncertainty(Record):
 
 
 class Diagnosis(Record):
-    """What code measured of a whole run; see ``trajectories.base.Evaluation``.
+    """What code measured of a whole trajectory; see ``trajectories.base.Evaluation``.
 
     Attributes:
         measures: Numbers by name.
         classes: One of a few values by name.
         word: A letter for each executed call: P progress, N none.
-        first_error: Index of the step at which the run first went wrong.
+        first_error: Index of the step at which the trajectory first went wrong.
     """
 
     measures: dict[str, float] = {}
@@ -130,9 +130,9 @@ def unseen_of(images_shown: object, images_of: object, not_shown: object) -> lis
 
 
 MISSING: UnscoredReason = "missing"
-"""Reason of the record of a case that has no run, or that a tested model has no prediction of."""
+"""Reason where a case has no trajectory, or a tested model no prediction of it."""
 NO_OUTCOME: UnscoredReason = "no_outcome"
-"""Reason of the record of a run that was measured, of which nothing says whether it succeeded."""
+"""Reason where a trajectory was measured, and nothing says whether it succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class Verdict(_Judgement):
         latency_s: Seconds from the first request to the last reply.
         fingerprint: Hash of everything that could move the verdict.
         reply_fields: What the judge said in fields that the rubric adds; None without.
-        diagnosis: What code measured of a whole run; None for plans and steps.
+        diagnosis: What code measured of a whole trajectory; None for plans and steps.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -259,7 +259,7 @@ class Unscored(_Judgement):
     """No verdict, and why. Never a grade, never dropped.
 
     Attributes:
-        diagnosis: What code measured of a whole run all the same; None without.
+        diagnosis: What code measured of a whole trajectory all the same; None without.
     """
 
     kind: Literal["unscored"] = "unscored"

@@ -348,7 +348,7 @@ class RunFolder:
 
     @property
     def log_format(self) -> str:
-        """The format of the log of whole runs; empty for predictions."""
+        """The format of the log of whole trajectories; empty for predictions."""
         stated = mapping(self.manifest.get("log")).get("format")
         is_named = isinstance(self.manifest.get("input"), str)
         return stated if is_named and isinstance(stated, str) else ""
@@ -360,7 +360,7 @@ class RunFolder:
 
     @property
     def success(self) -> str:
-        """The score of a log that says which runs succeeded; empty without."""
+        """The score of a log that says which trajectories succeeded; empty without."""
         return str(mapping(self.manifest.get("log")).get("success") or "")
 
     @property

@@ -1,4 +1,4 @@
-"""A whole run of an agent, whatever log it comes from.
+"""A whole trajectory of an agent, whatever log it comes from.
 
 Readers make these and nothing validates them a second time, so they are plain dataclasses. Our own
 file format has one trajectory a line, as ``trajectory_row`` writes it.
@@ -82,12 +82,13 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStep:
-    """One message of the run with the calls that it makes and what answered them.
+    """One message of the trajectory with the calls that it makes and what answered them.
 
     Attributes:
         source: Who speaks.
         kind: ``message`` without and ``call`` with calls; ``retrieve`` searches for tools,
-            ``answer`` ends the run with an answer, ``invalid`` is an action that can't be read.
+            ``answer`` ends the trajectory with an answer, ``invalid`` is an action that can't be
+            read.
         text: The message as shown; empty without.
         thought: Reasoning that the log keeps apart from it.
         calls: Calls in order; also those of users, where the source is ``user``.
@@ -115,7 +116,7 @@ class TrajectoryStep:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of the run, as its environment or a second file says; never guessed from text.
+    """The end of the trajectory, as its environment or a second file says; never guessed from text.
 
     Attributes:
         reward: As stated, None where only success is.
@@ -127,7 +128,7 @@ class Outcome:
 
     @property
     def is_success(self) -> bool | None:
-        """True if the run succeeded; None where that is not known, as of a reward off 0 to 1."""
+        """True if the trajectory succeeded; None if unknown, as of a reward off 0 to 1."""
         if self.success is not None or self.reward is None or abs(self.reward - 0.5) > 0.5 + 1e-6:
             return self.success
         return abs(self.reward - 1) < 1e-6
@@ -145,7 +146,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """A run of a tested model on a case.
+    """A trajectory of a tested model on a case.
 
     Attributes:
         trajectory_id: Unique together with ``tested_model``.
@@ -157,12 +158,12 @@ class Trajectory:
         system_prompt: Instructions of the agent; empty without.
         tools: Definitions of the tools offered, as in the log; None where it says nothing.
         steps: In order, the system prompt left out.
-        final_answer: Text that ended the run; None where there is none.
+        final_answer: Text that ended the trajectory; None where there is none.
         termination: Why it ended, in the log's own word; empty without.
         infrastructure_error: What broke that was not the tested model's; empty otherwise.
         outcome: None where the log states none.
-        scores: What the log states of the run besides its outcome, by name: numbers, truth values,
-            or the words of a scale.
+        scores: What the log states of the trajectory besides its outcome, by name: numbers, truth
+            values, or the words of a scale.
         task: What the log says of the task that no message does, as it says it: instructions of a
             simulated user, expected calls. The agent has not seen it, and no judge is shown it.
         usage: Counts of tokens and costs, by the names of the log.
@@ -195,17 +196,17 @@ class Trajectory:
 REMARKS: Mapping[str, str] = {
     "parallel calls": "messages that make several calls: kept as one step",
     "calls without results": "calls that nothing answers: kept",
-    "results without calls": "answers to no call of the run: kept as steps of the environment",
+    "results without calls": "answers to no call in it: kept as steps of the environment",
     "user-side calls": "calls that the user makes: kept, and not counted as the agent's",
     "unreadable arguments": "arguments that are no JSON object: kept as text",
-    "sub-agents": "runs inside the run: named, their steps are not read",
+    "sub-agents": "trajectories of sub-agents: named, their steps are not read",
     "attachments": "pictures, audio and files: named, not carried over",
-    "copied context": "steps repeated from an earlier run: left out",
+    "copied context": "steps repeated from an earlier trajectory: left out",
     "unknown steps": "entries of a kind that is not known: kept in extra, not read",
-    "outcomes of no run": "rows of the file of outcomes whose run is not in the log: unused",
+    "outcomes of no trajectory": "rows of the file of outcomes that fit none in the log: unused",
     "unread content": "texts and values that are not carried over: kept in extra, or left out",
-    "unread calls": "calls of the log that the run lacks",
-    "unread results": "results of the log that the run lacks",
+    "unread calls": "calls of the log that the trajectory lacks",
+    "unread results": "results of the log that the trajectory lacks",
     "rewritten context": "history that the agent summarised or cut: left out",
     "abandoned branches": "answers that were asked for anew: left out",
     "other candidates": "further answers to one request: left out",

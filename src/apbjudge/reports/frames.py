@@ -103,10 +103,10 @@ def frame(
     Columns are those of ``judgements.jsonl`` that hold one value, the error codes ``E1`` to ``E6``,
     the grouping fields (``group_category`` and so on), ``entropy`` in bits and
     ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, what was
-    measured of whole runs (classes as ``class=value``, 1 or 0), and with labels ``human_correct``,
-    ``human_grade``, ``human_E1`` to ``human_E6``. What is missing is NA or NaN. Booleans have the
-    nullable type ``boolean``. Rows of one case have the same ``case_id``, that of the first, also
-    where only their content shows that they are.
+    measured of whole trajectories (classes as ``class=value``, 1 or 0), and with labels
+    ``human_correct``, ``human_grade``, ``human_E1`` to ``human_E6``. What is missing is NA or NaN.
+    Booleans have the nullable type ``boolean``. Rows of one case have the same ``case_id``, that of
+    the first, also where only their content shows that they are.
 
     Args:
         runs: Runs, their folders, or files of judgements.

@@ -32,7 +32,7 @@ MAX_ITEMS = 200_000
 """Items that one page shows: a browser holds no more at once."""
 
 _Key = tuple[str | None, str, str | None, int | str | None]
-"""Protocol, item, tested model; and the setting of a run, or the line of what became no item."""
+"""Protocol, item, tested model; and a trajectory's setting, or the line of what became no item."""
 
 _Log = tuple[str, Path, str, Path | None, str]
 """Protocol, path, format, file of outcomes, and the score that is a success."""
@@ -42,7 +42,7 @@ _Place = tuple[RunFolder, int]
 
 
 def logs_of(judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems) -> list[_Log]:
-    """The logs of whole runs that were judged: see ``_Log``.
+    """The logs of whole trajectories that were judged: see ``_Log``.
 
     Named by the settings where all runs are of logs, or else by the manifests.
     """
@@ -61,7 +61,7 @@ def logs_of(judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problem
                 logs[run.protocol or "", path, run.log_format, outcomes, run.success] = None
             else:
                 problems.append(
-                    f"{visible(str(path))}: not found; its runs are shown without steps"
+                    f"{visible(str(path))}: not found; its trajectories are shown without steps"
                 )
     return list(logs)
 
@@ -175,10 +175,10 @@ class ReportItems:
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (rows := places.pop(key, None)) is not None:
                 yield self._entry(key, rows, answers, task.item)
-        for protocol, run in self._runs():
-            key = (protocol, run.trajectory_id, run.tested_model, run.setting)
+        for protocol, trajectory in self._trajectories():
+            key = (protocol, trajectory.trajectory_id, trajectory.tested_model, trajectory.setting)
             if (rows := places.pop(key, None)) is not None:
-                yield replace(self._entry(key, rows, answers, None), trajectory=run)
+                yield replace(self._entry(key, rows, answers, None), trajectory=trajectory)
         missing = [key[1] for key in places if key[0] is not None]
         if missing and self.sources:  # without any, another line says so, or nothing is known
             self.problems.append(
@@ -212,7 +212,7 @@ class ReportItems:
                     "earlier responses"
                 )
 
-    def _runs(self) -> Iterator[tuple[str, Trajectory]]:
+    def _trajectories(self) -> Iterator[tuple[str, Trajectory]]:
         all_of_it = Conservation(accepts=1)  # what was graded is shown
         for protocol, path, format_, outcomes, success in self.logs:
             try:

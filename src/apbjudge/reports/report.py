@@ -21,12 +21,12 @@ from ..document.model import Document, resampled
 from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
-from ..judge.run_judge import CODE
 from ..judge.source import data_roots
+from ..judge.trajectory_judge import CODE
 from ..options import takes
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
-from ..records.judgement_table import RUN, JudgementTable, Problems
+from ..records.judgement_table import TRAJECTORY, JudgementTable, Problems
 from ..records.refinements import Refinements
 from ..records.run_folder import read_run
 from ..statistics.config import IntervalConfig
@@ -48,8 +48,8 @@ from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, TableSources, headline_tables, paper_tables
 from .paper.definitions import TABLE_KEYS
 from .paper.formatting import tables_csv, tables_document
-from .paper.runs import RUN_TABLE_KEYS
 from .paper.table import PaperTable
+from .paper.trajectories import TRAJECTORY_TABLE_KEYS
 from .plots import Figure, paper_figures
 from .run_settings import settings_document, settings_rows
 
@@ -267,7 +267,7 @@ class Report(Shown):
         labels = [judge.table.items().labels["tested_model"] for judge in self.judges]
         models = sorted({self.names.get(m, m) for of in labels for m in of if m is not None})
         forms = [form for judge in self.judges for form in judge.table.items().labels["form"]]
-        what = "Runs" if {*forms} == {RUN} else "Plans"
+        what = "Trajectories" if {*forms} == {TRAJECTORY} else "Plans"
         is_measured = all(judge.name == CODE for judge in self.judges)
         notes = [items.note, _NO_LABELS if self.labels is None and not is_measured else ""]
         report = ReportInput(
@@ -364,7 +364,7 @@ def report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, *RUN_TABLE_KEYS, CHANGES, SETTINGS)
+    known = (*TABLE_KEYS, *TRAJECTORY_TABLE_KEYS, CHANGES, SETTINGS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []

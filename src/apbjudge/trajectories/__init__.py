@@ -1,4 +1,4 @@
-"""Whole runs of agents: read from any log, measured and diagnosed by rule."""
+"""Whole trajectories of agents: read from any log, measured and diagnosed by rule."""
 
 from .base import (
     Evaluation,
@@ -6,21 +6,21 @@ from .base import (
     EvaluatorSettings,
     LogEntry,
     Question,
-    RunTable,
     TrajectoryMetric,
     TrajectoryProtocol,
+    TrajectoryTable,
 )
-from .table import RUN_PROTOCOLS, run_protocol
+from .table import TRAJECTORY_PROTOCOLS, trajectory_protocol
 
 __all__ = [
-    "RUN_PROTOCOLS",
+    "TRAJECTORY_PROTOCOLS",
     "Evaluation",
     "Evaluator",
     "EvaluatorSettings",
     "LogEntry",
     "Question",
-    "RunTable",
     "TrajectoryMetric",
     "TrajectoryProtocol",
-    "run_protocol",
+    "TrajectoryTable",
+    "trajectory_protocol",
 ]

@@ -1,4 +1,4 @@
-"""What a protocol for whole runs is: measures of one run, and the figures made of many."""
+"""A protocol for whole trajectories: measures of one, and the figures made of many."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from ..statistics.metric import RATE, Bounds, Direction, MetricKind
 
 
 class LogEntry(NamedTuple):
-    """One run of a log.
+    """One trajectory of a log.
 
     Attributes:
         line: 1-based line, or number in a JSON list or, of several files, among all of them.
         offset: Bytes of the log read so far; 0 where that says nothing.
-        digest: SHA-256 of the run as it came.
-        content: The run, or why it can't be read.
+        digest: SHA-256 of the trajectory as it came.
+        content: The trajectory, or why it can't be read.
         file: The file that it is in, or the folder that it is.
         at: Line or number in it; 0 where it is all of it.
-        raw: The record that it was made of, until it is compared with the run; None afterwards.
+        raw: The record that it was made of, until it is compared with the trajectory; None
+            afterwards.
     """
 
     line: int
@@ -43,7 +44,7 @@ class LogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What reading alone can tell of a run, for a judge that is a model.
+    """What reading alone can tell of a trajectory, for a judge that is a model.
 
     Attributes:
         text: What the judge reads.
@@ -58,15 +59,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What code found of one run.
+    """What code found of one trajectory.
 
     Attributes:
-        is_correct: Whether the run succeeded; None where nothing says so: then what is measured
-            stands without a verdict.
+        is_correct: Whether the trajectory succeeded; None where nothing says so: then what is
+            measured stands without a verdict.
         measures: Numbers by name, such as ``turns``; a missing name is "not applicable".
         classes: One of a few values by name, such as ``failure``: ``Stalled``.
         word: A letter for each executed call: P progress, N none; empty where not known.
-        first_error: Index of the step at which the run first went wrong; None without.
+        first_error: Index of the step at which the trajectory first went wrong; None without.
         reasoning: One sentence.
         findings: Facts with their place, such as a phrase that suggests a surrender.
         groups: Values of fields by which results can be broken down, such as ``steps``.
@@ -86,15 +87,15 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryMetric:
-    """A figure of a group of runs.
+    """A figure of a group of trajectories.
 
     Attributes:
         name: As it is shown.
-        of: A measure, or ``class=value`` for whether a run is of that class; its mean over the
-            runs that have it. ``class=*`` stands for a figure of each value that occurs.
-            ``is_correct`` is a measure too.
-        per: Another measure: then the ratio of the two sums over the runs that have both.
-        bounds: Least and greatest possible value of one run; None for counts.
+        of: A measure, or ``class=value`` for whether a trajectory is of that class; its mean over
+            the trajectories that have it. ``class=*`` stands for a figure of each value that
+            occurs. ``is_correct`` is a measure too.
+        per: Another measure: then the ratio of the two sums over the trajectories that have both.
+        bounds: Least and greatest possible value of one trajectory; None for counts.
         usual: Bounds that hold where all values are within them, of a figure on no one scale.
         better: Which direction is better; None where neither is.
         meaning: What it is, in a few words.
@@ -128,7 +129,7 @@ def rate(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTable:
+class TrajectoryTable:
     """A table of a report.
 
     Attributes:
@@ -150,7 +151,7 @@ class EvaluatorSettings:
     """What an evaluator may need beside the log.
 
     Attributes:
-        log: The log that is evaluated; None for runs in memory.
+        log: The log that is evaluated; None for trajectories in memory.
         cases: File or folder of the cases or of the environment's data; None where not given.
         grounding: Which answers count as grounded; see ``planbench``.
     """
@@ -161,10 +162,11 @@ class EvaluatorSettings:
 
 
 class Evaluator(Protocol):
-    """Evaluates runs, one at a time.
+    """Evaluates trajectories, one at a time.
 
     Attributes:
-        cases: Ids of all cases there should be runs of, in order; empty where that is not known.
+        cases: Ids of all cases there should be trajectories of, in order; empty where that is not
+            known.
         digest: Hash of the data that it was made of, since these may move a verdict; empty without.
     """
 
@@ -179,19 +181,19 @@ class Evaluator(Protocol):
         ...
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a run; raises RowError where it lacks what the protocol needs."""
+        """Evaluates a trajectory; raises RowError where it lacks what the protocol needs."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryProtocol:
-    """A protocol that grades whole runs by rule.
+    """A protocol that grades whole trajectories by rule.
 
     Attributes:
         name: As on the command line.
         version: Raised with every change that can move a figure.
         success: Name of the rate of ``is_correct``.
-        figures: The figures of a group of runs, in the order shown.
+        figures: The figures of a group of trajectories, in the order shown.
         evaluator: Makes the evaluator; raises OptionError or InputError where data it needs are
             missing or unusable.
         needs_cases: What ``--cases`` must be; empty where it needs none.
@@ -207,6 +209,6 @@ class TrajectoryProtocol:
     figures: tuple[TrajectoryMetric, ...]
     evaluator: Callable[[EvaluatorSettings], Evaluator]
     needs_cases: str = ""
-    tables: tuple[RunTable, ...] = ()
+    tables: tuple[TrajectoryTable, ...] = ()
     paper: str = ""
     rubric: str = ""

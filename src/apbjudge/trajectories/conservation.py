@@ -1,9 +1,9 @@
-"""Conservation: what is in a log is carried over to the run, or counted.
+"""Conservation: what is in a log is carried over to the trajectory, or counted.
 
-A record as it came is compared with the run that a reader made of it. A leaf is a text that is not
-blank; inside arguments, results and parameters numbers and truth values are leaves too. Each is
-carried over (it is a leaf of the run, or stands in a text of it), under a counted remark, or
-unread. Calls and results are counted too.
+A record as it came is compared with the trajectory that a reader made of it. A leaf is a text that
+is not blank; inside arguments, results and parameters numbers and truth values are leaves too. Each
+is carried over (it is a leaf of the trajectory, or stands in a text of it), under a counted remark,
+or unread. Calls and results are counted too.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .content_rules import evaluated, rules_for
 SILENT_BELOW = 200
 """Unread characters from which on shares count."""
 
-MENTIONED, ACCEPTED, OF_A_RUN = 0.02, 0.10, 0.50
+MENTIONED, ACCEPTED, OF_A_TRAJECTORY = 0.02, 0.10, 0.50
 """Shares of unread characters: of a log up to the first they are mentioned, above it warned of,
-above the second refused; a run above the third is refused alone."""
+above the second refused; a trajectory above the third is refused alone."""
 
 _WHOLE_BYTES, _SAMPLED = 100 * 2**20, 10
-_SEARCHED = 4 * 10**9  # characters of a run that are searched for those of its record
+_SEARCHED = 4 * 10**9  # characters of a trajectory that are searched for those of its record
 _SHOWN = 4
 _ADVICE = "; --accept-loss 25% accepts up to that share (see apbjudge convert --explain)"
 
 
 class LossError(RowError):
-    """Of a run, too much is not carried over."""
+    """Of a trajectory, too much is not carried over."""
 
     def __init__(self, why: str, unread: Mapping[str, int]) -> None:
         super().__init__("entry", "content that is carried over", why)
@@ -49,8 +49,8 @@ class Balance:
 
     Attributes:
         counts: ``characters`` and unread ``leaves``, where they were compared; ``calls`` and
-            ``results``, and how many of these the run has (``calls read``); those under a remark
-            left out.
+            ``results``, and how many of these the trajectory has (``calls read``); those under a
+            remark left out.
         unread: Characters that are neither carried over nor under a remark, by their keys.
         silent: Keys that lead to a message of the agent of which nothing is carried over.
     """
@@ -60,37 +60,41 @@ class Balance:
     silent: str = ""
 
 
-def balance_of(raw: Any, run: Trajectory, *, with_leaves: bool = True) -> Balance:
-    """Compares a record with the run that was made of it.
+def balance_of(raw: Any, trajectory: Trajectory, *, with_leaves: bool = True) -> Balance:
+    """Compares a record with the trajectory that was made of it.
 
     What a reader leaves out on purpose it may keep in ``extra``, under the name of the remark that
     counts it, such as ``abandoned branches``.
 
     Args:
         raw: The record as it came, as a JSON value.
-        run: The run.
+        trajectory: The trajectory.
         with_leaves: Whether texts are compared, or calls and results only.
     """
-    of = rules_for(run.place.format)
-    parts = list(_parts(run, with_extra=_is_ours(raw)))
+    of = rules_for(trajectory.place.format)
+    parts = list(_parts(trajectory, with_extra=_is_ours(raw)))
     known = {clean(part) for part in parts if isinstance(part, str)}
     walk, aside = Walk(of, known), Walk(of)
     there = Counts(walk.walk(raw))
-    named = [k for k in run.extra if k in REMARKS and k not in LOSSES and run.remarks.get(k)]
-    there -= Counts(aside.walk([run.extra[name] for name in named]))
+    named = [
+        k
+        for k in trajectory.extra
+        if k in REMARKS and k not in LOSSES and trajectory.remarks.get(k)
+    ]
+    there -= Counts(aside.walk([trajectory.extra[name] for name in named]))
     counts = Counter(
         {
             "calls": sum(n for key, n in there.items() if key[0] == "call"),
             "results": sum(n for key, n in there.items() if key[0] == "result"),
-            "calls read": sum(len(step.calls) for step in run.steps),
-            "results read": sum(len(step.observations) for step in run.steps),
+            "calls read": sum(len(step.calls) for step in trajectory.steps),
+            "results read": sum(len(step.observations) for step in trajectory.steps),
         }
     )
     if not with_leaves:
         return Balance(counts=counts)
     remarked = {text for text, _ in aside.leaves}
     for remark, texts in walk.remarked.items():
-        if not run.remarks.get(remark):
+        if not trajectory.remarks.get(remark):
             walk.leaves += [(text, remark) for text in texts]
     if texts := as_object((as_object(raw) or {}).get("attachments")):
         walk.leaves = [(_referred(text, of.prefixes, texts), path) for text, path in walk.leaves]
@@ -127,14 +131,14 @@ def _is_ours(raw: Any) -> bool:
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
-"""Fields of a run in which nothing that a record says in words is carried over."""
+"""Fields of a trajectory in which nothing that a record says in words is carried over."""
 
 
 _SEVERAL = frozenset("steps calls observations tools".split())
 
 
 def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
-    """The values of a run's fields; those of ``extra`` are what was not read."""
+    """The values of a trajectory's fields; those of ``extra`` are what was not read."""
     for of in fields(node):
         value = getattr(node, of.name)
         if of.name in _NO_LEAVES or value is None or (of.name == "extra" and not with_extra):
@@ -147,7 +151,7 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
 
 
 def _contained(texts: set[str], known: set[str]) -> set[str]:
-    """Those of the texts that stand in a text of the run, or are literals of what it holds."""
+    """Those of the texts that are in a text of the trajectory, or are literals of what it has."""
     contained, left = set[str](), _SEARCHED
     whole = "\n".join(of for of in known if of[0] != MARK) if texts else ""
     plain = {"null", *(of[of.rindex(MARK) + 1 :].lower() for of in known if of[0] == MARK)}
@@ -183,14 +187,14 @@ def _is_literal(text: str, known: set[str]) -> bool:
 
 @dataclass(slots=True)
 class Conservation:
-    """Checks the runs of a log as they are read, and keeps account of what is not carried over.
+    """Checks trajectories as a log is read, and keeps account of what is not carried over.
 
     Attributes:
         accepts: Share of unread characters that is accepted, as the user says; None for ``usual``.
         usual: Share that is accepted otherwise.
-        counts: Sums of those of ``Balance``; also ``runs``, and how many of them were ``compared``:
-            of logs above 100 MiB, beyond this only every tenth. Runs that are refused alone are
-            left out.
+        counts: Sums of those of ``Balance``; also ``trajectories``, and how many of them were
+            ``compared``: of logs above 100 MiB, beyond this only every tenth. Trajectories that are
+            refused alone are left out.
         unread: Unread characters by keys.
         left_out: Names of what of the log was not read, by the reason.
     """
@@ -201,38 +205,38 @@ class Conservation:
     unread: Counter[str] = field(default_factory=Counter[str])
     left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def checked(self, raw: Any, run: Trajectory, offset: int = 0) -> Trajectory:
-        """The run with what is remarked of it, after its record was compared with it.
+    def checked(self, raw: Any, trajectory: Trajectory, offset: int = 0) -> Trajectory:
+        """The trajectory with what is remarked of it, after its record was compared with it.
 
         Args:
             raw: The record as it came.
-            run: The run that was made of it.
+            trajectory: The trajectory that was made of it.
             offset: Bytes of the log read so far.
 
         Raises:
-            LossError: If more of it is lost than is accepted of a run.
+            LossError: If more of it is lost than is accepted of a trajectory.
             RowError: If it is nested too deeply to be compared.
         """
-        is_compared = offset <= _WHOLE_BYTES or self.counts["runs"] % _SAMPLED == 0
+        is_compared = offset <= _WHOLE_BYTES or self.counts["trajectories"] % _SAMPLED == 0
         try:
-            balance = balance_of(raw, run, with_leaves=is_compared)
+            balance = balance_of(raw, trajectory, with_leaves=is_compared)
         except RecursionError:
             raise RowError(
                 "entry", "JSON that is not nested deeply", "hundreds of levels"
             ) from None
-        self._check_run(balance)
-        self.counts.update({**balance.counts, "runs": 1, "compared": int(is_compared)})
+        self._check_trajectory(balance)
+        self.counts.update({**balance.counts, "trajectories": 1, "compared": int(is_compared)})
         self.unread.update(balance.unread)
         lost = [balance.counts["leaves"], *_lost(balance.counts).values()]
-        earlier = run.remarks if _is_ours(raw) else {}  # what was unread once stays unread
+        earlier = trajectory.remarks if _is_ours(raw) else {}  # what was unread once stays unread
         lost = [max(n, earlier.get(name, 0)) for name, n in zip(LOSSES, lost, strict=True)]
-        remarks = {name: n for name, n in run.remarks.items() if name not in LOSSES}
+        remarks = {name: n for name, n in trajectory.remarks.items() if name not in LOSSES}
         remarks |= {name: n for name, n in zip(LOSSES, lost, strict=True) if n}
-        return run if remarks == run.remarks else replace(run, remarks=remarks)
+        return trajectory if remarks == trajectory.remarks else replace(trajectory, remarks=remarks)
 
-    def _check_run(self, balance: Balance) -> None:
+    def _check_trajectory(self, balance: Balance) -> None:
         counts, share = balance.counts, _share(balance.unread, balance.counts)
-        if share > max(OF_A_RUN, self.accepts or 0):
+        if share > max(OF_A_TRAJECTORY, self.accepts or 0):
             raise LossError(f"{share:.1%} of it unread", balance.unread)
         if self.accepts is None and 0 < counts["characters"] == balance.unread.total():
             raise LossError("nothing of it", balance.unread)
@@ -270,8 +274,8 @@ class Conservation:
         if n:
             share = f" ({n / counts['characters']:.1%})" if n >= SILENT_BELOW else ""
             text = f"{LOSSES[0]}: {n:,} of {counts['characters']:,} characters{share}"
-            if counts["compared"] < counts["runs"]:
-                text += f" in {counts['compared']:,} of {counts['runs']:,} runs"
+            if counts["compared"] < counts["trajectories"]:
+                text += f" in {counts['compared']:,} of {counts['trajectories']:,} trajectories"
             texts.append(f"{text}: {_largest(self.unread)}")
         lost = _lost(counts).items()
         texts += [f"unread {name}: {of} of {counts[name]}" for name, of in lost if of]

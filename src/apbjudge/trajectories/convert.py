@@ -1,4 +1,4 @@
-"""Logs of runs as files of another format, or as step-wise predictions to be graded."""
+"""Logs of trajectories as files of another format, or as step-wise predictions to be graded."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class Conversion(Shown):
         format: Format of the log, as after ``--from``.
         to: What it was converted to.
         out: What was written.
-        is_folder: Whether that is a folder with a file for each run.
-        runs: Runs that were read.
+        is_folder: Whether that is a folder with a file for each trajectory.
+        trajectories: Trajectories that were read.
         rows: Rows or files that were written.
         remarks: How often something occurred in the log, by its name in ``REMARKS``.
         left_out: How often something has no field in the target, by what it is.
         conservation: What of the log was not carried over.
         outcomes: Where the outcomes are from.
-        problems: A line for each run that could not be read or written.
+        problems: A line for each trajectory that could not be read or written.
     """
 
     format: str
     to: Target
     out: Path
     is_folder: bool
-    runs: int
+    trajectories: int
     rows: int
     remarks: Mapping[str, int]
     left_out: Mapping[str, int]
@@ -79,22 +79,23 @@ def convert(
     accept_loss: float | None = None,
     overwrite: bool = False,
 ) -> Conversion:
-    """Writes the runs of a log in another format; memory stays at one run.
+    """Writes the trajectories of a log in another format; memory stays at one trajectory.
 
     The output appears in one step, once all of it is written.
 
     Args:
         source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
         out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
-            each run is a file in it.
-        to: ``messages``: a row with chat messages for each run. ``atif``: a trajectory of that
-            format. ``jsonl``: a row of our own format, which loses nothing. ``cases``: step-wise
-            predictions, see ``step_rows``. ``answers``: last messages, see ``answer_row``.
+            each trajectory is a file in it.
+        to: ``messages``: a row with chat messages for each trajectory. ``atif``: a trajectory of
+            that format. ``jsonl``: a row of our own format, which loses nothing. ``cases``:
+            step-wise predictions, see ``step_rows``. ``answers``: last messages, see
+            ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
-        outcomes: File with the outcomes of runs, for logs that state none.
-        success: Score that says which runs succeeded, see ``SuccessRule``.
+        outcomes: File with the outcomes of trajectories, for logs that state none.
+        success: Score that says which trajectories succeeded, see ``SuccessRule``.
         tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
-        tested_model: Name of the tested model, for runs whose log names none.
+        tested_model: Name of the tested model, for trajectories whose log names none.
         steps: For ``cases``: steps that make one prediction, 1 to 3.
         at: For ``cases``: which steps of the agent are predictions.
         accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
@@ -102,7 +103,8 @@ def convert(
         overwrite: Whether a file that is there is replaced.
 
     Raises:
-        InputError: If a file is unusable, no run of the log can be read, or too much stays unread.
+        InputError: If a file is unusable, no trajectory of the log can be read, or too much stays
+            unread.
         OptionError: If an option is unusable or has no effect, or something else is at ``out``.
     """
     source, out = log_path(source), Path(out)
@@ -118,50 +120,62 @@ def convert(
     settled = Outcomes(None if outcomes is None else Path(outcomes), success)
     entries = read_log(source, format_, outcomes=settled, conservation=account)
 
-    runs = rows = 0
+    trajectories = rows = 0
     remarks: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     with (_folder if is_folder else _file)(out) as write:
         for entry in entries:
-            run = entry.content
+            trajectory = entry.content
             try:
-                if isinstance(run, RowError):
-                    raise run
-                if not run.tested_model:
-                    run = replace(run, tested_model=tested_model)
-                lines, missing = _converted(run, to, steps, at, definitions)
+                if isinstance(trajectory, RowError):
+                    raise trajectory
+                if not trajectory.tested_model:
+                    trajectory = replace(trajectory, tested_model=tested_model)
+                lines, missing = _converted(trajectory, to, steps, at, definitions)
             except RowError as error:
                 problems.append(f"{entry.place}: {error}")
                 continue
-            runs += 1
+            trajectories += 1
             for line in lines:
                 rows += 1
-                write(line, f"{rows:06}-{run.trajectory_id}")
-            remarks.update(run.remarks)
+                write(line, f"{rows:06}-{trajectory.trajectory_id}")
+            remarks.update(trajectory.remarks)
             lost.update(missing)
-        if not runs:
+        if not trajectories:
             more = f"; the first of {len(problems)}: {problems[0]}" if problems else ""
-            raise InputError(f"{source}: expected runs of agents, got none that can be read{more}")
+            raise InputError(
+                f"{source}: expected trajectories of agents, got none that can be read{more}"
+            )
     return Conversion(
-        format_, to, out, is_folder, runs, rows, remarks, lost, account, settled, tuple(problems)
+        format_,
+        to,
+        out,
+        is_folder,
+        trajectories,
+        rows,
+        remarks,
+        lost,
+        account,
+        settled,
+        tuple(problems),
     )
 
 
 def _converted(
-    run: Trajectory, to: Target, k: int, at: Places, tools: Sequence[Any] | None
+    trajectory: Trajectory, to: Target, k: int, at: Places, tools: Sequence[Any] | None
 ) -> tuple[list[bytes], Mapping[str, int]]:
-    """The lines that a run becomes, and what they lack."""
+    """The lines that a trajectory becomes, and what they lack."""
     try:
         if to == "cases":
-            rows = list(step_rows(run, k=k, at=at, tools=tools))
-            missing = _not_in_cases(run, rows)
+            rows = list(step_rows(trajectory, k=k, at=at, tools=tools))
+            missing = _not_in_cases(trajectory, rows)
         elif to == "answers":
-            answer = answer_row(run)
+            answer = answer_row(trajectory)
             rows = [] if answer is None else [answer]
-            missing = {} if rows else {"runs without a last message": 1}
+            missing = {} if rows else {"trajectories without a last message": 1}
         else:
-            rows = [_WRITERS[to](run)]
-            missing = {} if to == "jsonl" else left_out(run, to)
+            rows = [_WRITERS[to](trajectory)]
+            missing = {} if to == "jsonl" else left_out(trajectory, to)
         return [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows], missing
     except (TypeError, ValueError) as error:  # what is nested too deeply, in orjson and pydantic
         raise RowError("steps", "values that can be written as JSON", str(error)) from None
@@ -174,15 +188,15 @@ _WRITERS: Mapping[str, Callable[[Trajectory], dict[str, Any]]] = {
 }
 
 
-def _not_in_cases(run: Trajectory, rows: Sequence[object]) -> dict[str, int]:
-    users = (len(step.calls) for step in run.steps if step.source == "user")
+def _not_in_cases(trajectory: Trajectory, rows: Sequence[object]) -> dict[str, int]:
+    users = (len(step.calls) for step in trajectory.steps if step.source == "user")
     counts = {
-        "outcome": int(run.outcome is not None),
-        "scores": len(run.scores),
+        "outcome": int(trajectory.outcome is not None),
+        "scores": len(trajectory.scores),
         "user-side calls": sum(users),
-        "retrieval facts": sum(step.retrieval is not None for step in run.steps),
-        "execution facts": sum(step.execution is not None for step in run.steps),
-        "runs with too few steps of the agent": int(not rows),
+        "retrieval facts": sum(step.retrieval is not None for step in trajectory.steps),
+        "execution facts": sum(step.execution is not None for step in trajectory.steps),
+        "trajectories with too few steps of the agent": int(not rows),
     }
     return {name: count for name, count in counts.items() if count}
 
@@ -288,6 +302,8 @@ def _account(done: Conversion) -> Iterator[str]:
         yield f"{count} {name}: {REMARKS.get(name, 'see the log')}"
     for name, count in sorted(done.left_out.items()):
         yield f"{count} {name}: {_LEFT_OUT[done.to]}"
-    made = f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.runs} runs"
+    made = (
+        f"{done.rows} {'files' if done.is_folder else 'rows'} from {done.trajectories} trajectories"
+    )
     unread = f", {n} unreadable" if (n := len(done.problems)) else ""
     yield f"written: {path_text(done.out)} ({made}{unread})"

@@ -144,7 +144,7 @@ _NO_LOGS = (
         "tasks of τ²-bench, which nobody ran: apbjudge build takes their folder",
     ),
 )
-"""What rows that are no runs are, by their fields, and which command takes them."""
+"""What rows that are no trajectories are, by their fields, and which command takes them."""
 
 
 def detect(path: Path, files: Sequence[LogFile] = ()) -> str:
@@ -186,7 +186,9 @@ def detect(path: Path, files: Sequence[LogFile] = ()) -> str:
     if ranked and ranked[0][1] >= _SURE and ranked[0][1] > (*ranked, ("", 0.0))[1][1]:
         return ranked[0][0]
     got = "" if isinstance(first, dict) else _other_format(files[0].path)
-    raise InputError(f"{path}: expected runs of agents, got {got or _guessed(first, ranked)}")
+    raise InputError(
+        f"{path}: expected trajectories of agents, got {got or _guessed(first, ranked)}"
+    )
 
 
 def _other_format(path: Path) -> str:
@@ -201,7 +203,7 @@ def _guessed(record: object, ranked: Sequence[tuple[str, float]]) -> str:
     if isinstance(record, RowError):
         return record.got
     if (fields := as_object(record)) is None:
-        return "no run"
+        return "no trajectory"
     for names, what in _NO_LOGS:
         if fields.keys() >= {*names.split()} and not ranked:
             return what
@@ -246,21 +248,21 @@ def _samples(path: Path, members: frozenset[str], n: int) -> Iterator[tuple[str,
         elements = (read_values if layout == "lines" else read_array)(path)
         yield "", [element.value for element in islice(elements, n)]
         return
-    is_run = path.stat().st_size <= MAX_ELEMENT_BYTES
+    is_trajectory = path.stat().st_size <= MAX_ELEMENT_BYTES
     listed = {
         key: [element.value for element in islice(read_member(path, key), n)]
-        for key in islice(array_members(path, members), None if is_run else 1)
+        for key in islice(array_members(path, members), None if is_trajectory else 1)
     }
     if not listed:
         yield "", [read_whole(path).value]
-    elif is_run:
+    elif is_trajectory:
         key = next(iter(listed))
         yield "", [members_around(path, key) | {key: listed[key]}]
     yield from listed.items()
 
 
 def layout_in(path: Path) -> str:
-    """What a file is; an array of messages is as a whole one run, as an object is."""
+    """What a file is; an array of messages is as a whole one trajectory, as an object is."""
     layout = layout_of(path)
     if layout == "array":
         values = (element.value for element in islice(read_array(path), _LOOKED_AT))

@@ -1,4 +1,4 @@
-"""The protocol ``outcome``: what any log says of its runs.
+"""The protocol ``outcome``: what any log says of its trajectories.
 
 Success is what the log, a score or a second file states; nothing is guessed from text. All else
 needs none: what was called, answered and repeated, and the faults that code proves of each step.
@@ -24,9 +24,9 @@ from ..statistics.metric import RATE
 from .base import (
     Evaluation,
     EvaluatorSettings,
-    RunTable,
     TrajectoryMetric,
     TrajectoryProtocol,
+    TrajectoryTable,
     amount,
     rate,
 )
@@ -39,13 +39,13 @@ MAX_REWARD = 1e15
 
 @dataclass(frozen=True, slots=True)
 class OutcomeEvaluator:
-    """Counts what a run did, and takes its success from the log."""
+    """Counts what a trajectory did, and takes its success from the log."""
 
     cases: Collection[str] = ()
     digest: str = ""
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Measures a run.
+        """Measures a trajectory.
 
         ``turns`` are the agent's messages, ``calls`` those that it makes, ``repeated calls`` those
         with the tool and arguments of an earlier one. ``error answers`` are counted where the log
@@ -102,26 +102,28 @@ _FAULTS = replace(STEP_WISE, checks=(unknown_tools, concrete_arguments, used_bef
 _FAULTS_OF_KNOWN = replace(_FAULTS, checks=_FAULTS.checks[1:])
 
 
-def _proven(run: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
+def _proven(trajectory: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
     """Yields the faults that are proven of single steps, with the number of the step from 0.
 
     Adds ``unknown calls`` to the measures where it is known which tools are offered. A step that
     can't be read as a prediction has no faults.
     """
-    places = [at for at, step in enumerate(run.steps) if step.source == "agent"]
-    hidden = call_ids(run.steps, "user") - call_ids(run.steps, "agent")
+    places = [at for at, step in enumerate(trajectory.steps) if step.source == "agent"]
+    hidden = call_ids(trajectory.steps, "user") - call_ids(trajectory.steps, "agent")
     before, start, called = list[dict[str, Any]](), 0, set[str]()
     with suppress(RowError):
-        for at, row in zip(places, step_rows(run, with_prefix=False), strict=True):
-            if not run.steps[at].calls:
+        for at, row in zip(places, step_rows(trajectory, with_prefix=False), strict=True):
+            if not trajectory.steps[at].calls:
                 continue
-            before += (of for step in run.steps[start:at] for of in messages_of(step, hidden))
+            before += (
+                of for step in trajectory.steps[start:at] for of in messages_of(step, hidden)
+            )
             start, item = at, Row(row, 0, parsed=True).to_item()
             item = item.model_copy(update={"trajectory": tuple(before)})
             if item.tools is not None:
                 strange = sum(call.name not in item.tools.names for call in item.prediction.calls)
                 measures["unknown calls"] = measures.get("unknown calls", 0) + strange
-            names = {call.name for call in run.steps[at].calls}
+            names = {call.name for call in trajectory.steps[at].calls}
             checks = _FAULTS if names - called else _FAULTS_OF_KNOWN  # a tool is unknown once
             called |= names
             for of in checks.find(item, checks.rubric_for(item)):
@@ -150,8 +152,8 @@ OUTCOME = TrajectoryProtocol(
         TrajectoryMetric(
             name="reward", of="reward", usual=RATE, better="higher", meaning="mean reward"
         ),
-        amount("turns", "turns", meaning="messages of the agent, per run"),
-        amount("calls", "calls", meaning="tool calls of the agent, per run"),
+        amount("turns", "turns", meaning="messages of the agent, per trajectory"),
+        amount("calls", "calls", meaning="tool calls of the agent, per trajectory"),
         rate("error answers", "error answers", "marked answers", _MARKED, "lower"),
         *(
             rate(f"{kind} calls", f"{kind} calls", "calls", better="lower")
@@ -160,6 +162,6 @@ OUTCOME = TrajectoryProtocol(
         rate("faulty turns", "faulty turns", "turns", better="lower"),
         amount("ended", "termination=*"),
     ),
-    tables=(RunTable(key="outcome", title="Outcomes of whole runs"),),
+    tables=(TrajectoryTable(key="outcome", title="Outcomes of whole trajectories"),),
     evaluator=_evaluator,
 )

@@ -1,4 +1,4 @@
-"""The outcome of each run of a log: as the log states it, a second file, or a score.
+"""The outcome of each trajectory of a log: as the log states it, a second file, or a score.
 
 A scale is stated or asked for, never guessed: success is a reward from 0 to 1 that is 1, a score
 that is called success, the only score that is true or false, or what ``--success`` says.
@@ -49,7 +49,7 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SuccessRule:
-    """Which score says whether a run succeeded, and from where on.
+    """Which score says whether a trajectory succeeded, and from where on.
 
     Attributes:
         name: Name of the score, or ``reward`` or ``success`` for what the log states as such.
@@ -75,18 +75,18 @@ class SuccessRule:
             raise OptionError(f"--success: expected {wanted}, got {text!r}")
         return cls(name, sign, bound)
 
-    def of_run(self, run: Trajectory) -> bool | None:
-        """Whether a run succeeded; None where it has no such score.
+    def success_in(self, trajectory: Trajectory) -> bool | None:
+        """Whether a trajectory succeeded; None where it has no such score.
 
         Raises:
             RowError: If the score can't be compared, or is on a scale of which nothing is known.
         """
-        stated = run.outcome or Outcome()
+        stated = trajectory.outcome or Outcome()
         own = {"reward": stated.reward, "success": stated.success}
-        score = run.scores.get(self.name, own.get(self.name))
+        score = trajectory.scores.get(self.name, own.get(self.name))
         if score is None:
             return None
-        number = number_of(score, letters=run.place.format == "inspect")
+        number = number_of(score, letters=trajectory.place.format == "inspect")
         limit, is_word = number_of(self.bound), isinstance(score, str) and score.isalpha()
         if self.sign == "==" and (number is None or limit is None):
             return str(score).strip().lower() == self.bound.lower()
@@ -99,22 +99,24 @@ class SuccessRule:
 
 
 class Outcomes:
-    """The outcome of each run of a log, and an account of where it is from.
+    """The outcome of each trajectory of a log, and an account of where it is from.
 
     Args:
-        path: File of outcomes, each of one run; None without. JSONL, or a table when it is named
-            ``.csv`` or ``.tsv``. A row names its run by ``trajectory_id`` or ``id``, else by
-            ``case_id`` or ``task_id`` and, where a case has several runs, ``trial``; and by
-            ``tested_model`` where several models share ids. It states a ``reward`` (number), a
-            ``success`` (true or false), a ``termination``, or several of them.
+        path: File of outcomes, each of one trajectory; None without. JSONL, or a table when it is
+            named ``.csv`` or ``.tsv``. A row names its trajectory by ``trajectory_id`` or ``id``,
+            else by ``case_id`` or ``task_id`` and, where a case has several trajectories,
+            ``trial``; and by ``tested_model`` where several models share ids. It states a
+            ``reward`` (number), a ``success`` (true or false), a ``termination``, or several of
+            them.
         success: Which score says what a success is, see ``SuccessRule``: then neither the log nor
             the file does. Empty for what they state.
 
     Attributes:
-        n_without: Runs that were asked for and had no outcome in the file.
+        n_without: Trajectories that were asked for and had no outcome in the file.
 
     Raises:
-        InputError: If the file can't be read, a row is unusable, or two rows are of the same run.
+        InputError: If the file can't be read, a row is unusable, or two rows are of the same
+            trajectory.
         OptionError: If ``success`` can't be read.
     """
 
@@ -123,7 +125,7 @@ class Outcomes:
         self._stated: dict[_OutcomeKey, tuple[Outcome | None, str]] = {}
         self._used: set[_OutcomeKey] = set()
         self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
-        self._runs = self._lacking = self._off = 0
+        self._trajectories = self._lacking = self._off = 0
         self.n_without = 0
         for number, row in () if path is None else _rows(path):
             try:
@@ -131,23 +133,27 @@ class Outcomes:
             except RowError as error:
                 raise InputError(f"{path}:{number}: {error}") from None
             if key in self._stated:
-                twice = RowError("line", "one outcome a run", f"another one of {_name(key)}")
+                twice = RowError("line", "one outcome a trajectory", f"another one of {_name(key)}")
                 raise InputError(f"{path}:{number}: {twice}")
             self._stated[key] = stated
 
     @property
     def unused(self) -> list[str]:
-        """What the outcomes are of that belong to no run so far."""
+        """What the outcomes are of that belong to no trajectory so far."""
         return [_name(key) for key in self._stated if key not in self._used]
 
     @property
     def lines(self) -> list[str]:
         """Where successes are from that the log states otherwise than as such, and what is open."""
-        lines = [f"success is the score {name} in {n} runs" for name, n in self._taken.items()]
+        lines = [
+            f"success is the score {name} in {n} trajectories" for name, n in self._taken.items()
+        ]
         if self._lacking:
-            lines.append(f"{self._lacking} runs without the score that --success names: no outcome")
+            lines.append(
+                f"{self._lacking} trajectories without the score that --success names: no outcome"
+            )
         if self._open:
-            names = ", ".join(f"{name} in {n} runs" for name, n in self._open.most_common())
+            names = ", ".join(f"{name} in {n} trajectories" for name, n in self._open.most_common())
             lines.append(f"scores without choice: {names}: {_ADVICE}")
         if 0 < self._off < (n := self._names["reward"]):
             lines.append(
@@ -157,71 +163,77 @@ class Outcomes:
         return lines
 
     def check(self, log: str) -> None:
-        """Raises OptionError if no run of a log, which is named, has the score of ``--success``."""
-        if self._rule is not None and 0 < self._lacking == self._runs:
+        """Raises OptionError if no trajectory of the named log has the score of ``--success``."""
+        if self._rule is not None and 0 < self._lacking == self._trajectories:
             names = ", ".join(+self._names) or "none"
-            expected = f"expected a score of its runs ({names})"
+            expected = f"expected a score of its trajectories ({names})"
             raise OptionError(f"{log}: --success: {expected}, got {self._rule.name!r}")
 
-    def settled(self, run: Trajectory) -> Trajectory:
-        """The run with its outcome.
+    def settled(self, trajectory: Trajectory) -> Trajectory:
+        """The trajectory with its outcome.
 
         Raises:
             RowError: As in ``joined``, or if the score of ``--success`` can't be compared.
         """
-        self._runs += 1
-        run = self.joined(run)
-        reward, success = (run.outcome or Outcome()).reward, None
-        self._names.update([*run.scores, *(() if reward is None else ("reward",))])
+        self._trajectories += 1
+        trajectory = self.joined(trajectory)
+        reward, success = (trajectory.outcome or Outcome()).reward, None
+        self._names.update([*trajectory.scores, *(() if reward is None else ("reward",))])
         if self._rule is not None:
-            success = self._rule.of_run(run)
+            success = self._rule.success_in(trajectory)
             self._lacking += success is None
-            return replace(run, outcome=None if success is None else Outcome(reward, success))
-        if run.outcome is not None and run.outcome.is_success is not None:
-            return run
+            return replace(
+                trajectory, outcome=None if success is None else Outcome(reward, success)
+            )
+        if trajectory.outcome is not None and trajectory.outcome.is_success is not None:
+            return trajectory
         self._off += reward is not None
-        name, success = _telling(run.scores)
+        name, success = _telling(trajectory.scores)
         if success is None:
-            self._open.update(list(run.scores))
-            return run
+            self._open.update(list(trajectory.scores))
+            return trajectory
         self._taken[name] += 1
-        return replace(run, outcome=Outcome(reward, success))
+        return replace(trajectory, outcome=Outcome(reward, success))
 
-    def joined(self, run: Trajectory) -> Trajectory:
-        """The run with its outcome; as it was where the file has none.
+    def joined(self, trajectory: Trajectory) -> Trajectory:
+        """The trajectory with its outcome; as it was where the file has none.
 
         Raises:
-            RowError: If the log itself states another one, or an outcome fits several runs.
+            RowError: If the log itself states another one, or an outcome fits several trajectories.
         """
         keys = (
             _OutcomeKey(trajectory_id, case_id, trial, model)
             for trajectory_id, case_id, trial in (
-                (run.trajectory_id, None, None),
-                (None, run.case_id, run.trial),
-                (None, run.case_id, None),
+                (trajectory.trajectory_id, None, None),
+                (None, trajectory.case_id, trajectory.trial),
+                (None, trajectory.case_id, None),
             )
-            for model in (run.tested_model, None)
+            for model in (trajectory.tested_model, None)
         )
         key = next((key for key in keys if key in self._stated), None)
         if key is None:
             self.n_without += 1
-            return run
+            return trajectory
         if key in self._used:
             field = "trajectory_id" if key.case_id is None else "case_id"
-            raise RowError(field, "an outcome for each run", f"one for several runs: {_name(key)}")
+            raise RowError(
+                field,
+                "an outcome for each trajectory",
+                f"one for several trajectories: {_name(key)}",
+            )
         self._used.add(key)
         outcome, termination = self._stated[key]
-        if run.termination and termination and run.termination != termination:
-            raise _contradiction("termination", run.termination, termination)
+        if trajectory.termination and termination and trajectory.termination != termination:
+            raise _contradiction("termination", trajectory.termination, termination)
         return replace(
-            run,
-            outcome=_merged(run.outcome, outcome),
-            termination=run.termination or termination,
+            trajectory,
+            outcome=_merged(trajectory.outcome, outcome),
+            termination=trajectory.termination or termination,
         )
 
 
 def _telling(scores: Mapping[str, bool | float | str]) -> tuple[str, bool | None]:
-    """The score that says whether a run succeeded: the one of that name, or the only flag."""
+    """The score that says whether it succeeded: the one of that name, or the only flag."""
     named = [name for name in scores if name.lower() == "success"]
     named = named or [name for name in scores if isinstance(scores[name], bool)]
     number = number_of(scores[named[0]]) if len(named) == 1 else None
@@ -248,7 +260,7 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, tuple[Outcome
     elif case_id:
         key = _OutcomeKey(None, case_id, whole_field(row, "trial"), model)
     else:
-        raise RowError("trajectory_id", "the id of a run, or case_id", None)
+        raise RowError("trajectory_id", "the id of a trajectory, or case_id", None)
     stated, success = row.get("reward"), success_of(row.get("success"))
     reward = None if isinstance(stated, bool) else number_of(stated)  # also as a cell of a table
     if reward is None and stated is not None:

@@ -1,4 +1,4 @@
-"""Logs of agents in any format and of any number of files: one run at a time, whatever the size."""
+"""Logs of agents, of any format, size and number of files: one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from .outcomes import Outcomes
 
 _FIRST = 10
 """Entries of which one has to keep something of its record."""
-_OTHERS = "files without any run of this format"
-_OLDER = "runs whose trial is in a newer file too"
+_OTHERS = "files without any trajectory of this format"
+_OLDER = "trajectories whose trial is in a newer file too"
 
 
 def read_log(
@@ -55,11 +55,11 @@ def read_log(
     outcomes: Path | Outcomes | None = None,
     conservation: Conservation | None = None,
 ) -> Iterator[LogEntry]:
-    """Yields the runs of a log, in its order; memory stays at ten runs and the ids of all.
+    """Yields the trajectories of a log, in its order; memory holds ten of them and the ids of all.
 
     What is not carried over from the log is counted, and too much of it refused. Where a record is
-    a part of a run, the log is read twice, and memory holds the places of all parts besides; of
-    files that are one JSON array or object, the parts themselves.
+    a part of a trajectory, the log is read twice, and memory holds the places of all parts besides;
+    of files that are one JSON array or object, the parts themselves.
 
     Args:
         path: A file, a folder, a pattern such as ``logs/*.jsonl`` or ``{a.json,b.json}``, or ``-``
@@ -70,13 +70,13 @@ def read_log(
         conservation: Keeps account of what is not carried over, and says how much is accepted.
 
     Yields:
-        One entry a run. Its content is a RowError where it can't be read, where too much of it is
-        not carried over, where its id occurs twice for one tested model, or where its outcome
+        One entry a trajectory. Its content is a RowError where it can't be read, where too much of
+        it is not carried over, where its id occurs twice for one tested model, or where its outcome
         contradicts the log's.
 
     Raises:
-        OptionError: If there is no such format, or at the end, if no run has the score that is to
-            say what a success is.
+        OptionError: If there is no such format, or at the end, if no trajectory has the score that
+            is to say what a success is.
         InputError: If a file as a whole is unusable, or too much of it is not carried over, which
             may be known only at its end. Of several files, one that is unusable is an entry.
         PluginError: If an installed format can't be imported, or fails.
@@ -96,42 +96,52 @@ def read_log(
 def _checked(
     path: Path, entries: Iterator[LogEntry], outcomes: Outcomes, newest: Conservation | None
 ) -> Iterator[LogEntry]:
-    """The entries with their outcomes; of runs with one id, the first stays.
+    """The entries with their outcomes; of trajectories with one id, the first stays.
 
-    With ``newest``, which counts them, runs are left out whose trial of the task a file before has.
+    With ``newest``, which counts them, trajectories are left out whose trial of the task a file
+    before has.
     """
     seen, trials, file = KeySet(), KeySet(), ""
     of_file: list[int] = []
     for entry in entries:
-        run = entry.content
-        if isinstance(run, RowError):
+        trajectory = entry.content
+        if isinstance(trajectory, RowError):
             yield entry
             continue
         if newest is not None:
-            if run.place.file != file:
-                file = run.place.file
+            if trajectory.place.file != file:
+                file = trajectory.place.file
                 for trial in of_file:
                     trials.add(trial)
                 of_file.clear()
-            trial = short_key(run.tested_model, run.setting, run.case_id, str(run.trial))
+            trial = short_key(
+                trajectory.tested_model,
+                trajectory.setting,
+                trajectory.case_id,
+                str(trajectory.trial),
+            )
             if trial in trials:
-                newest.left_out.setdefault(_OLDER, []).append(run.trajectory_id)
+                newest.left_out.setdefault(_OLDER, []).append(trajectory.trajectory_id)
                 continue
             of_file.append(trial)
-        if not seen.add(short_key(run.trajectory_id, run.tested_model, run.setting)):
-            expected = "an id that no run before it has"
-            yield entry._replace(content=RowError("trajectory_id", expected, run.trajectory_id))
+        if not seen.add(
+            short_key(trajectory.trajectory_id, trajectory.tested_model, trajectory.setting)
+        ):
+            expected = "an id that no trajectory before it has"
+            yield entry._replace(
+                content=RowError("trajectory_id", expected, trajectory.trajectory_id)
+            )
             continue
-        content: Trajectory | RowError = run
+        content: Trajectory | RowError = trajectory
         try:
-            content = outcomes.settled(run)
+            content = outcomes.settled(trajectory)
         except RowError as error:
             content = error
-        yield entry if content is run else entry._replace(content=content)
+        yield entry if content is trajectory else entry._replace(content=content)
     outcomes.check(str(path))
 
 
-# Where the runs of a log are ---------------------------------------------------------------------
+# Where the trajectories of a log are --------------------------------------------------------------
 
 
 class _Found(NamedTuple):
@@ -149,14 +159,14 @@ def _entries(
     """The entries of all files; of several files they are numbered one after the other."""
     is_one = len(files) == 1 and files[0].path == path
     if format_.parts is not None:
-        entries = (_entry(found, format_) for found in _runs(files, format_, account))
+        entries = (_entry(found, format_) for found in _trajectories(files, format_, account))
     else:
         entries = chain.from_iterable(_entries_of(of, files, format_, account) for of in files)
     number = 0
     for number, entry in enumerate(entries, 1):
         yield entry if is_one else entry._replace(line=number)
     if not number and account.left_out:
-        raise InputError(f"{path}: no file of it holds a run of {format_.name}")
+        raise InputError(f"{path}: no file of it holds a trajectory of {format_.name}")
 
 
 def _entries_of(
@@ -190,7 +200,7 @@ def _entry(found: _Found, format_: LogFormat) -> LogEntry:
 
 
 def _parts_of(value: object, format_: LogFormat) -> list[tuple[str, Any]]:
-    """The parts of runs in a record, each with the name of its run."""
+    """The parts of trajectories in a record, each with the name of its trajectory."""
     return list(format_.parts(record_of(value))) if format_.parts else []
 
 
@@ -204,10 +214,13 @@ def _parts_again(file: LogFile, start: int, format_: LogFormat) -> list[tuple[st
         raise InputError(f"{file.path}: it was changed while it was read") from None
 
 
-def _runs(files: Sequence[LogFile], format_: LogFormat, account: Conservation) -> Iterator[_Found]:
-    """The runs of which the records hold parts, each put together.
+def _trajectories(
+    files: Sequence[LogFile], format_: LogFormat, account: Conservation
+) -> Iterator[_Found]:
+    """The trajectories of which the records hold parts, each put together.
 
-    First the places of all parts are noted, by run; then each run is read from its places.
+    First the places of all parts are noted, by trajectory; then each trajectory is read from its
+    places.
     """
     heads: dict[str, _Found] = {}
     places: dict[str, array[int]] = {}  # the file, where in it, and whether the parts have no name
@@ -218,7 +231,7 @@ def _runs(files: Sequence[LogFile], format_: LogFormat, account: Conservation) -
         return held[start] if number < 0 else _parts_again(files[number], start, format_)
 
     for number, file in enumerate(files):
-        run = unnamed = f"{file.name}/"
+        current = unnamed = f"{file.name}/"
         for found in _records(file, format_, None if len(files) == 1 else account):
             element = found.element
             try:
@@ -231,12 +244,12 @@ def _runs(files: Sequence[LogFile], format_: LogFormat, account: Conservation) -
                 place = (-1, len(held))
                 held.append(parts)
             for name in dict.fromkeys(name for name, _ in parts):
-                if name and run == unnamed in heads:
+                if name and current == unnamed in heads:
                     heads.setdefault(name, heads.pop(unnamed))
                     places.setdefault(name, array("q")).extend(places.pop(unnamed))
-                run = name or run
-                heads.setdefault(run, found._replace(element=element._replace(value=None)))
-                places.setdefault(run, array("q")).extend((*place, not name))
+                current = name or current
+                heads.setdefault(current, found._replace(element=element._replace(value=None)))
+                places.setdefault(current, array("q")).extend((*place, not name))
     for name, first in heads.items():
         at = iter(places.pop(name))
         whole = [

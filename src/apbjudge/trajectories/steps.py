@@ -1,4 +1,4 @@
-"""The steps of a run as step-wise predictions, and its last message as a prediction of its own."""
+"""Steps of a trajectory as step-wise predictions, and its last message as one of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .formats.derived import message_of
 Places = Literal["all", "quartiles"]
 
 NOT_STATED = "not stated"
-"""The tested model of a run whose log names none."""
+"""The tested model of a trajectory whose log names none."""
 
 
 def step_rows(
@@ -41,13 +41,13 @@ def step_rows(
     real agent saw them.
 
     Args:
-        trajectory: The run.
+        trajectory: The trajectory.
         k: Steps of the agent that make one prediction, 1 to 3; no row where fewer are left.
         at: ``all``: at every step of the agent. ``quartiles``: where a quarter, a half and three
             quarters of them are done.
-        tools: Definitions of the tools, for a run whose log has none; without either the row
+        tools: Definitions of the tools, for a trajectory whose log has none; without either the row
             claims none.
-        with_prefix: Whether rows hold what came before, which in a long run is most of it.
+        with_prefix: Whether rows hold what came before, which in a long trajectory is most of it.
 
     Raises:
         OptionError: If k is out of range.
@@ -98,10 +98,10 @@ def step_rows(
 
 
 def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
-    """The last message of a run as a prediction to be judged or labelled by a rubric of one's own.
+    """The last message of a trajectory as a prediction, to be judged by a rubric of one's own.
 
-    It has the id of the run, so that labels of the one are labels of the other. None where the run
-    ends without a message.
+    It has the id of the trajectory, so that labels of the one are labels of the other. None where
+    the trajectory ends without a message.
 
     Raises:
         RowError: If the definitions of the tools can't be written as JSON.
@@ -121,10 +121,10 @@ def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
     }
 
 
-def run_row(trajectory: Trajectory) -> dict[str, Any]:
-    """A whole run as a row to be labelled: its last message as the reply, all messages before it.
+def labelling_row(trajectory: Trajectory) -> dict[str, Any]:
+    """A whole trajectory as a row to be labelled: all messages, the last one as the reply.
 
-    It has the id of the run. The reply is empty where the run ends without a message.
+    It has the id of the trajectory. The reply is empty where the trajectory ends without a message.
 
     Raises:
         RowError: If a value can't be written as JSON.

@@ -1,4 +1,4 @@
-"""The protocols for whole runs, by name."""
+"""The protocols for whole trajectories, by name."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .outcome import OUTCOME
 from .planbench.protocol import PLANBENCH
 from .slate.protocol import SLATE
 
-RUN_PROTOCOLS: Mapping[str, TrajectoryProtocol] = {
+TRAJECTORY_PROTOCOLS: Mapping[str, TrajectoryProtocol] = {
     protocol.name: protocol for protocol in (OUTCOME, PLANBENCH, SLATE)
 }
 ENTRY_POINT_GROUP = "apbjudge.trajectory_protocols"
 
 
 @lru_cache(maxsize=32)
-def run_protocol(name: str) -> TrajectoryProtocol | None:
-    """A protocol for whole runs, shipped or added by an installed package; None if it is none.
+def trajectory_protocol(name: str) -> TrajectoryProtocol | None:
+    """A protocol for whole trajectories, shipped or of an installed package; None if it is none.
 
     Raises:
         OptionError: If what a package adds under the name is no TrajectoryProtocol.
         PluginError: If the package can't be imported.
     """
-    if name in RUN_PROTOCOLS:
-        return RUN_PROTOCOLS[name]
+    if name in TRAJECTORY_PROTOCOLS:
+        return TRAJECTORY_PROTOCOLS[name]
     return load_plugin(ENTRY_POINT_GROUP, name, TrajectoryProtocol, "--protocol")

@@ -11,7 +11,7 @@ from ..errors import RowError
 from ..records.loose_json import as_object, json_text
 from ..records.messages import openai_messages
 from ..records.trajectories import Trajectory, TrajectoryStep, trajectory_row
-from .formats.atif import OURS, UNKNOWN, differences, stated_run
+from .formats.atif import OURS, UNKNOWN, differences, stated_trajectory
 from .formats.derived import message_of
 
 _METRICS: Mapping[str, type | tuple[type, ...]] = {
@@ -37,7 +37,7 @@ _WRITABLE = "values that can be written as JSON"
 
 
 def to_messages(trajectory: Trajectory) -> dict[str, Any]:
-    """The run as a row with ``messages`` in the form of OpenAI's chat completions.
+    """The trajectory as a row with ``messages`` in the form of OpenAI's chat completions.
 
     Calls that a user makes stand in ``tool_calls`` of the user's message, as τ² has them; what the
     environment says without being asked is a message of a tool without ``tool_call_id``. Results
@@ -76,10 +76,10 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def to_atif(trajectory: Trajectory) -> dict[str, Any]:
-    """The run as a valid ATIF 1.8 trajectory.
+    """The trajectory as a valid ATIF 1.8 trajectory.
 
     What ATIF has no field for is kept under ``extra.apbjudge``, where our reader finds it. Where
-    the run was read is not written.
+    the trajectory was read is not written.
 
     Raises:
         RowError: As in ``to_messages``.
@@ -109,11 +109,12 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     }
     try:
         whole = trajectory_row(trajectory, with_defaults=True)
-        stated = trajectory_row(stated_run(row, trajectory.place, is_ours=True), with_defaults=True)
+        stated = stated_trajectory(row, trajectory.place, is_ours=True)
+        differing = differences(whole, trajectory_row(stated, with_defaults=True))
     except ValueError as error:
         raise RowError("steps", _WRITABLE, str(error)) from None
     del whole["place"]
-    return {**row, "extra": {OURS: {"case_id": trajectory.case_id, **differences(whole, stated)}}}
+    return {**row, "extra": {OURS: {"case_id": trajectory.case_id, **differing}}}
 
 
 def _atif_step(number: int, step: TrajectoryStep) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dic
     """Counts what a format has no field for.
 
     Args:
-        trajectory: The run.
+        trajectory: The trajectory.
         target: ``messages``: it is not written. ``atif``: it is under ``extra.apbjudge``, which no
             other program reads.
 

@@ -51,7 +51,7 @@ def test_the_account_of_a_build_adds_up(town: apbjudge.Build) -> None:
 
 
 def test_what_is_built_of_a_town_is_that_of_the_golden_file(town: apbjudge.Build) -> None:
-    """All rows of one run, and one about a picture; each by what differs from the row before."""
+    """Rows of one trajectory and one about a picture; each by what differs from the row before."""
     before: dict[str, Any] = {}
     seen: list[Any] = []
     shown = [json.dumps(town.manifest["funnel"], indent=1)]
@@ -105,7 +105,7 @@ def test_bad_entries_are_rejects_with_their_line_and_never_a_stop(tmp_path: Path
 def test_nothing_to_build_from_says_what_was_in_the_way(tmp_path: Path) -> None:
     source = tmp_path / "none.jsonl"
     source.write_text(TOWN.read_text(encoding="utf-8").splitlines()[8], encoding="utf-8")
-    with pytest.raises(InputError, match=r"got none: the run did not succeed \(1\)"):
+    with pytest.raises(InputError, match=r"got none: the trajectory did not succeed \(1\)"):
         built(tmp_path, source)
     assert not (tmp_path / "out" / CASES).exists()
 

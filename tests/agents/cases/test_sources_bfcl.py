@@ -55,12 +55,18 @@ def test_turns_become_one_task(tmp_path: Path) -> None:
     assert detect(path) == detect(tmp_path) == "bfcl"
     seed = only(seeds(path))
     assert seeds(tmp_path) == [seed]
-    assert seed.run.query == "Rye?\n\nTwo of R-77."
+    assert seed.trajectory.query == "Rye?\n\nTwo of R-77."
     assert [(c.name, dict(c.arguments), c.step) for c in seed.calls] == [
         ("find_loaves", {"kind": "rye"}, 1),
         ("order_loaf", {"loaf_id": "R-77", "count": 2}, 3),
     ]
-    assert [step.source for step in seed.run.steps] == ["user", "agent", "user", "agent", "user"]
+    assert [step.source for step in seed.trajectory.steps] == [
+        "user",
+        "agent",
+        "user",
+        "agent",
+        "user",
+    ]
     assert seed.repairs == ("the user's turns joined", "tools held back at first are offered")
     assert (seed.seed_id, seed.source) == ("q1", "a_multi_turn")
     assert {tool.name for tool in seed.toolset.tools} == {each["name"] for each in BAKERY}

@@ -68,7 +68,7 @@ def test_calls_tools_and_queries_are_read_under_any_name(tmp_path: Path) -> None
         assert detect(path) == "functions"
         seed = only(seeds(path))
         assert [(c.name, c.arguments) for c in seed.calls] == [("find_loaves", {"kind": "rye"})]
-        assert (seed.run.query, len(seed.toolset.tools)) == ("Rye?", 3)
+        assert (seed.trajectory.query, len(seed.toolset.tools)) == ("Rye?", 3)
 
 
 def test_names_of_results_say_what_a_value_rests_on(tmp_path: Path) -> None:
@@ -120,15 +120,17 @@ def test_queries_have_no_solution(tmp_path: Path) -> None:
     assert detect(path) == "queries"
     assert fates(path) == ["a", "- the query is missing", "- no tools are known"]
     seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", None))))
-    assert (seed.calls, seed.run.steps) == ((), ())
+    assert (seed.calls, seed.trajectory.steps) == ((), ())
 
 
 def test_unusable_sources_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.jsonl: no such file or folder"):
         detect(tmp_path / "none.jsonl")
-    with pytest.raises(InputError, match=r"expected tasks or runs of agents, got an empty file"):
+    with pytest.raises(
+        InputError, match=r"expected tasks or trajectories of agents, got an empty file"
+    ):
         fates(lines(tmp_path / "empty.jsonl"))
-    with pytest.raises(InputError, match=r"expected runs of agents, .*, got fields 'a'"):
+    with pytest.raises(InputError, match=r"expected trajectories of agents, .*, got fields 'a'"):
         fates(lines(tmp_path / "x.jsonl", {"a": 1}, {"a": 2}))
     with pytest.raises(OptionError, match=r"--from: expected one of auto, .*, got 'nope'"):
         fates(tmp_path, source_format="nope")
@@ -172,7 +174,7 @@ def test_a_conversion_is_a_repair(tmp_path: Path) -> None:
     calls = [{"name": "pay_order", "arguments": {"order_id": "O-1", "amount": "9.5"}}]
     seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", calls))))
     assert seed.calls[0].arguments == {"order_id": "O-1", "amount": 9.5}
-    assert seed.run.steps[1].calls[0].arguments == seed.calls[0].arguments
+    assert seed.trajectory.steps[1].calls[0].arguments == seed.calls[0].arguments
     assert seed.repairs == ("arguments converted to the schema's types",)
 
 

@@ -133,7 +133,7 @@ def test_without_the_package_there_are_calls_but_no_results(tmp_path: Path) -> N
     assert detect(path) == detect(tmp_path) == "tau2"
     assert fates(path) == ["- no tools are known"]
     seed = only(seeds(tmp_path, tools=BAKERY))
-    assert seed.run.query == "You want two loaves.\n\nThey should be rye.\n\nBe brief."
+    assert seed.trajectory.query == "You want two loaves.\n\nThey should be rye.\n\nBe brief."
     assert [(call.name, call.step, call.result) for call in seed.calls] == [
         ("find_loaves", 1, None),
         ("order_loaf", 3, None),
@@ -178,11 +178,11 @@ def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
     found = {entry.line: entry.content for entry in read_seeds(path)}
     first, second, third = (each for each in found.values() if isinstance(each, Seed))
     assert "tau2" not in sys.modules
-    assert first.run.system_prompt == "Sell bread."
+    assert first.trajectory.system_prompt == "Sell bread."
     assert {tool.name for tool in first.toolset.tools} >= {"find_loaves", "order_loaf"}
     assert [call.result for call in first.calls] == ['["R-77"]', "assistant ordered R-77"]
     assert needs(first) == [{}, {"loaf_id": 0}]
-    assert second.run.steps[1].observations[0].content == "user ordered R-77"
+    assert second.trajectory.steps[1].observations[0].content == "user ordered R-77"
     assert [call.result for call in second.calls] == ["[]"]
     assert [call.name for call in third.calls] == ["find_loaves"]
     assert third.repairs == ("failed calls left out",)

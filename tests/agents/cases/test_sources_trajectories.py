@@ -1,4 +1,4 @@
-"""Logs of agents as sources: which runs are taken, and what their values rest on."""
+"""Logs of agents as sources: which trajectories are taken, and what their values rest on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_run_that_succeeded_is_a_seed(tmp_path: Path) -> None:
     assert [call.step for call in seed.calls] == [1, 2, 3]
     assert needs(seed) == [{}, {"loaf_id": 0}, {"order_id": 1}]
     assert seed.calls[1].result == "order O-1204 taken"
-    assert seed.run.query == ASK
+    assert seed.trajectory.query == ASK
     (entry,) = read_seeds(path)
     assert (entry.file, entry.line) == (str(path), 1)
     assert entry.content != seed  # source and licence come from the options
@@ -46,18 +46,18 @@ def test_only_runs_that_are_known_to_have_succeeded_are_taken(tmp_path: Path) ->
         chat("f", "Rolls?", FIND, case_id="2", reward=0.5, success=None),
     )
     assert fates(path) == [
-        "- the run did not succeed",
+        "- the trajectory did not succeed",
         "- the outcome is not known",
         "- no call succeeded",
         "d",
-        "- another run of this task was taken",
-        "- the run did not succeed",
+        "- another trajectory of this task was taken",
+        "- the trajectory did not succeed",
     ]
-    taken = "- another run of this task was taken"
+    taken = "- another trajectory of this task was taken"
     assert fates(path, any_outcome=True) == ["a", taken, taken, taken, taken, "f"]
     outcomes = lines(tmp_path / "outcomes.jsonl", {"id": "b", "success": True})
     assert fates(path, outcomes=Outcomes(outcomes))[:4] == [
-        "- the run did not succeed",
+        "- the trajectory did not succeed",
         "b",
         taken,
         taken,
@@ -107,13 +107,13 @@ def test_turns_of_the_user_are_joined_where_calls_pass_what_they_state(tmp_path:
     later = ("Yes, the rye one.", "Thank you!")
     run = chat("a", "Hello!", later[0], FIND, "Go on.", ORDER, later[1])
     seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
-    assert seed.run.query == "Hello!\n\nYes, the rye one.\n\nGo on."
+    assert seed.trajectory.query == "Hello!\n\nYes, the rye one.\n\nGo on."
     assert seed.repairs == ("the user's turns joined",)
-    assert seed.run.steps[0].text == "Hello!"
+    assert seed.trajectory.steps[0].text == "Hello!"
     for more in ("Please.", "Yes, rye."):
         run = chat("a", "A rye loaf!", more, FIND)
         seed = only(seeds(lines(tmp_path / "till.jsonl", run)))
-        assert (seed.run.query, seed.repairs) == ("A rye loaf!", ())
+        assert (seed.trajectory.query, seed.repairs) == ("A rye loaf!", ())
 
 
 def rests_on(tmp_path: Path, query: str, *calls: Any, **fields: Any) -> list[dict[str, int]]:

@@ -71,7 +71,7 @@ def test_equal_seeds_give_equal_bytes_and_rows_of_one_case(transform: Any, calls
 @pytest.mark.parametrize("transform", ALL)
 def test_a_seed_without_calls_makes_none(transform: Any) -> None:
     seed = seed_of()
-    none = Seed(run=seed.run, source="town")
+    none = Seed(trajectory=seed.trajectory, source="town")
     assert rows(transform, none) == []
     assert rejects(transform, none) == ["no calls in the solution"]
 
@@ -96,12 +96,14 @@ def test_without_results_only_the_beginning_can_be_asked_for() -> None:
 
 def with_steps(seed: Seed, *added: tuple[int, TrajectoryStep]) -> Seed:
     """The seed with further steps in its run: each at the place that it is to have in the end."""
-    steps = list(seed.run.steps)
+    steps = list(seed.trajectory.steps)
     calls = list(seed.calls)
     for at, step in added:
         steps.insert(at, step)
         calls = [replace(c, step=c.step + (c.step >= at)) for c in calls]
-    return replace(seed, run=replace(seed.run, steps=tuple(steps)), calls=tuple(calls))
+    return replace(
+        seed, trajectory=replace(seed.trajectory, steps=tuple(steps)), calls=tuple(calls)
+    )
 
 
 def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> TrajectoryStep:
@@ -119,7 +121,7 @@ def attempt(name: str, *results: str, thought: str = "", **arguments: Any) -> Tr
 
 def test_later_turns_of_the_user_stay_among_the_messages() -> None:
     seed = with_steps(seed_of(), (2, TrajectoryStep(source="user", text="Yes, go on.")))
-    seed = replace(seed, run=replace(seed.run, query=f"{QUERY}\n\nYes, go on."))
+    seed = replace(seed, trajectory=replace(seed.trajectory, query=f"{QUERY}\n\nYes, go on."))
     (row, *_) = rows(step_wise, seed)
     assert row["query"] == QUERY
     prefix = json.loads(row["trajectory_prefix_json"])
@@ -134,9 +136,9 @@ def test_calls_that_failed_are_history_and_never_the_reference() -> None:
     seed = seed_of(*calls, needs={})
     # before the second call that works, and before the third, in whose step a call fails as well
     seed = with_steps(seed, (2, failed), (4, failed))
-    steps = list(seed.run.steps)
+    steps = list(seed.trajectory.steps)
     steps[5] = retried
-    seed = replace(seed, run=replace(seed.run, steps=tuple(steps)))
+    seed = replace(seed, trajectory=replace(seed.trajectory, steps=tuple(steps)))
     made = {(row["stage"], row["prediction_horizon"]): row for row in rows(step_wise, seed)}
     solution = [name for name, _, _ in calls]
     for (stage, k), row in made.items():

@@ -163,7 +163,7 @@ def test_parameters_are_described_where_the_others_are() -> None:
 # Tasks --------------------------------------------------------------------------------------------
 
 NO_TASK: list[tuple[Kind, Seed, str]] = [
-    ("query", Seed(run=seed_of().run), "no calls in the solution"),
+    ("query", Seed(trajectory=seed_of().trajectory), "no calls in the solution"),
     ("plan", seed_of(query=" "), "no query"),
     ("plan", seed_of(plan="I go."), "the source has a plan"),
     ("private", seed_of(query="Take us across."), "no value of the query that nobody could know"),
@@ -174,9 +174,9 @@ NO_TASK: list[tuple[Kind, Seed, str]] = [
 def test_seeds_that_there_is_no_task_for() -> None:
     for kind, seed, reason in NO_TASK:
         assert str(task_of(seed, kind)).startswith(reason)
-    run = seed_of().run
+    run = seed_of().trajectory
     steps = (*run.steps, TrajectoryStep(source="user", text="And a meal."))
-    seed = replace(seed_of(), run=replace(run, steps=steps))
+    seed = replace(seed_of(), trajectory=replace(run, steps=steps))
     assert task_of(seed, "query") == "the query is not one message of the user's"
     assert isinstance(task_of(seed, "plan"), WritingTask)
 

@@ -89,7 +89,7 @@ def seed_of(
         steps=tuple(steps),
         place=LogPlace("messages", "", "town.jsonl", 1),
     )
-    return Seed(run=run, calls=tuple(listed), files=files, source="town", **fields)
+    return Seed(trajectory=run, calls=tuple(listed), files=files, source="town", **fields)
 
 
 def context_of(*seeds: Seed, **settings: Any) -> Context:
@@ -121,5 +121,5 @@ BAKERY = seed_of(
     ),
 )
 """Another seed, whose tools are of no use for a crossing."""
-TOWN = Path(__file__).parents[3] / "examples" / "runs" / "town.jsonl"
+TOWN = Path(__file__).parents[3] / "examples" / "trajectories" / "town.jsonl"
 """Runs of an agent in a small town, with results, as ``build`` takes them."""

@@ -66,7 +66,7 @@ def ferries(n: int) -> list[Seed]:
     """Seeds that differ in a word of their system prompt, which names them in brackets."""
     seeds = [seed_of(name=f"ferry-{at}") for at in range(n)]
     for at, seed in enumerate(seeds):
-        object.__setattr__(seed.run, "system_prompt", f"You help travellers at pier [{at}].")
+        object.__setattr__(seed.trajectory, "system_prompt", f"You help travellers at pier [{at}].")
     return seeds
 
 

@@ -17,7 +17,7 @@ from apbjudge.records import Usage
 from apbjudge.records.trajectories import trajectory_of
 from apbjudge.trajectories.slate import load_cases
 
-CASES = Path(__file__).parents[3] / "examples" / "runs" / "slate_cases.jsonl"
+CASES = Path(__file__).parents[3] / "examples" / "trajectories" / "slate_cases.jsonl"
 MODEL = "hosted_vllm/planner"
 BY_QUERY = {case.query: case for case in load_cases(CASES).by_id.values()}
 

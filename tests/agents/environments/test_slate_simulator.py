@@ -18,7 +18,7 @@ from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import ToolCall, trajectory_of, trajectory_row
 from apbjudge.trajectories.slate import SlateCase, SlateEvaluator, load_cases, validate
 
-EXAMPLES = Path(__file__).parents[3] / "examples" / "runs" / "slate_cases.jsonl"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "trajectories" / "slate_cases.jsonl"
 
 SEARCH: dict[str, Any] = {
     "name": "search",

@@ -1,4 +1,4 @@
-"""Short cuts from runs of the small world to what is found of them."""
+"""Short cuts from trajectories of the small world to what is found of them."""
 
 from __future__ import annotations
 

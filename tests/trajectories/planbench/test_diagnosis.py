@@ -1,4 +1,4 @@
-"""Why runs fail, and what becomes of blocked tools' values."""
+"""Why trajectories fail, and what becomes of blocked tools' values."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_rules_differ_only_in_recoveries(word: str) -> None:
 
 
 def test_shares_as_published() -> None:
-    """Figure 6, GPT-5.4: 110 drifts and 21 format errors of 152 failed runs fit its shares."""
+    """Figure 6, GPT-5.4: 110 drifts and 21 format errors of 152 failures fit its shares."""
     words = [("PN", "")] * 110 + [("PN", FORMAT_ERRORS[0])] * 21 + [("N", "")] * 21
     counts = Counter(failure_of(*word) for word in words)
     assert round(100 * counts["Irrecoverable Drift"] / 152, 1) == 72.4

@@ -1,4 +1,4 @@
-"""Measures and verdicts of runs; figures of several."""
+"""Measures and verdicts of trajectories; figures of several."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_stricter_matching_accepts_less(text: str, value: str) -> None:
     assert equals(value, value)
 
 
-# Any run ------------------------------------------------------------------------------------------
+# Any trajectory -----------------------------------------------------------------------------------
 
 ACTIONS = st.one_of(
     st.sampled_from(["babble", "bad_call", "bad_search"]).map(lambda name: (name, ())),

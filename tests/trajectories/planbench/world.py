@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "runs" / "library"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "trajectories" / "library"
 FILES: dict[str, Any] = {
     path.name: json.loads(path.read_text()) for path in sorted((EXAMPLE / "data").iterdir())
 }
@@ -56,7 +56,7 @@ TOOLS = {**BASELINE, **NOISY, **BLOCKERS}
 
 @dataclass
 class LibraryRun:
-    """A run of a query; every method is one response of the model.
+    """A trajectory of a query; every method is one response of the model.
 
     Attributes:
         blocked: Tools that searches return stand-ins for.
@@ -168,7 +168,7 @@ class LibraryRun:
         return self._add("no tag", action="others", raw_output="Let me think.")
 
     def answer(self, text: str) -> LibraryRun:
-        """Ends the run with an answer."""
+        """Ends the trajectory with an answer."""
         self.final_answer, gold = text, QUERY[self.query_id]["correct_answer"]
         reached = QUERY[self.query_id]["target_datatype"] in self.held
         self.reason = None
@@ -177,7 +177,7 @@ class LibraryRun:
         return self._add(None, action="final_answer", answer=text)
 
     def stop(self, reason: str) -> LibraryRun:
-        """Ends the run by a limit."""
+        """Ends the trajectory by a limit."""
         self.reason = reason
         return self
 
@@ -249,7 +249,7 @@ def write_run(
     model: str = "librarian-1",
     results: bool = True,
 ) -> Path:
-    """Writes a run folder; without ``results``, only what is there before a run is finished."""
+    """Writes a run folder; without ``results``, only what is there before one is finished."""
     queries = folder / "progress" / "queries"
     queries.mkdir(parents=True)
     metadata = {"domain": "library", "model_name": model, "config": dict(config or {})}

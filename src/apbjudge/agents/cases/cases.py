@@ -125,8 +125,8 @@ def case_row(
     own_id = row_id(seed, transform, *parts)
     listed = list(tools)
     draw(context.seed, own_id, "tools").shuffle(listed)
-    place = seed.run.place
-    query = seed.run.query if query is None else query
+    place = seed.trajectory.place
+    query = seed.trajectory.query if query is None else query
     construction = Construction(
         seed=seed.seed_id,
         transform=transform,
@@ -145,7 +145,7 @@ def case_row(
         "task_category": seed.category,
         "source": seed.source,
         "query": query,
-        "system_prompt": seed.run.system_prompt,
+        "system_prompt": seed.trajectory.system_prompt,
         "files": [file.model_dump() for file in seed.files] if files else [],
         "tools_json": _json([definition_of(tool) for tool in listed]),
         "tool_names_json": _json([tool.name for tool in listed]),
@@ -168,7 +168,7 @@ def case_row(
 def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str | None:
     """The model that wrote a part of a row; None where the row has no part that one wrote."""
     is_private = seed.private is not None and query == seed.private[0]
-    is_text = seed.run.query in seed.written or plan in seed.written
+    is_text = seed.trajectory.query in seed.written or plan in seed.written
     invented = {tool.name for tool in seed.invented}
     is_tool = any(tool.name in invented for tool in tools)
     return seed.model if is_private or is_text or is_tool else None

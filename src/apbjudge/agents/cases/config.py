@@ -80,8 +80,8 @@ class BuildConfig(RowsConfig):
 
     source: Annotated[Path, BeforeValidator(log_path), Option(is_argument=True, is_log=True)] = (
         Field(
-            description="Logs of runs (files, packed or not, a folder, a quoted pattern, or -), or "
-            "a file, table or folder with queries, tools and calls."
+            description="Logs of trajectories (files, packed or not, a folder, a quoted pattern, "
+            "or -), or a file, table or folder with queries, tools and calls."
         )
     )
     split: Names = Field(
@@ -96,11 +96,13 @@ class BuildConfig(RowsConfig):
         description="File with the tools of sources without them, as for predict.",
     )
     outcomes: Path | None = Field(
-        default=None, description="File with the outcomes of runs, for logs that state none."
+        default=None,
+        description="File with the outcomes of trajectories, for logs that state none.",
     )
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     any_outcome: bool = Field(
-        default=False, description="Use runs that failed, or of which no outcome is known, as well."
+        default=False,
+        description="Use trajectories that failed, or of which no outcome is known, as well.",
     )
     name: str = Field(default="", description="Name of the data set; default: that of the file.")
     licence: str = Field(

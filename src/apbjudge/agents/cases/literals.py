@@ -77,7 +77,7 @@ def numbers_in(text: str) -> list[str]:
 
 def literals_of(seed: Seed) -> tuple[str, ...]:
     """The values that the solution's arguments take from the query, in its spelling."""
-    query = seed.run.query
+    query = seed.trajectory.query
     stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
     return tuple(dict.fromkeys(value for value in stated if value is not None))
 
@@ -107,8 +107,8 @@ def _forms(value: str | int | float) -> Sequence[str]:
 
 def results_of(seed: Seed) -> tuple[str, ...]:
     """Values that only results state; a query or a plan that states them gives results away."""
-    run = seed.run
-    known = Words.of("\n".join((run.query, run.system_prompt, seed.toolset.text)))
+    trajectory = seed.trajectory
+    known = Words.of("\n".join((trajectory.query, trajectory.system_prompt, seed.toolset.text)))
     own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(

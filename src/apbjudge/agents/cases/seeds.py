@@ -23,7 +23,7 @@ class SeedCall:
     Attributes:
         name: The tool.
         arguments: As passed.
-        step: Index of its step among all steps of the run.
+        step: Index of its step among all steps of the trajectory.
         result: What came back, as text; None where the source does not say.
         needs: Parameter to the index, among the solution's calls, of the earlier call that its
             value comes from. The values of others are known from the task.
@@ -41,8 +41,9 @@ class Seed:
     """A task with its solution, whatever source it comes from.
 
     Attributes:
-        run: Query, system prompt, tools and steps of the solution. Its ``trajectory_id`` names the
-            seed, its ``place`` where it was read. A source without a solution has no steps.
+        trajectory: Query, system prompt, tools and steps of the solution. Its ``trajectory_id``
+            names the seed, its ``place`` where it was read. A source without a solution has no
+            steps.
         calls: The solution's calls in order, failed ones left out.
         files: Files of the task.
         source: Name of the data set.
@@ -59,7 +60,7 @@ class Seed:
         written: Which texts of the seed it wrote: the query, the plan.
     """
 
-    run: Trajectory
+    trajectory: Trajectory
     calls: tuple[SeedCall, ...] = ()
     files: tuple[FileRef, ...] = ()
     source: str = ""
@@ -76,7 +77,7 @@ class Seed:
     @property
     def seed_id(self) -> str:
         """Its name, unique in its source."""
-        return self.run.trajectory_id
+        return self.trajectory.trajectory_id
 
     @cached_property
     def toolset(self) -> Toolset:
@@ -85,7 +86,7 @@ class Seed:
         Raises:
             RowError: If they can't be read.
         """
-        return build_toolset(list(self.run.tools or ()), None, "tools")
+        return build_toolset(list(self.trajectory.tools or ()), None, "tools")
 
     def tool(self, name: str) -> Tool | None:
         """A tool by name; None where it is not offered."""

@@ -17,11 +17,12 @@ import orjson
 
 from ...errors import OptionError
 from ...records import Item
+from ...records.trajectories import Trajectory
 from ...rubrics import shipped_rubric
 from .entries import Entry, Pictures
 from .index import Index
 from .items import case_key, case_view, judgement_view, prediction_view
-from .runs import diagnosis_of, run_view, task_view
+from .trajectories import diagnosis_of, trajectory_view
 from .values import View
 
 BLOCK_TYPE = "application/octet-stream"
@@ -113,7 +114,7 @@ class Details:
             ValueError: If it has not one judgement, or None, for each judge.
         """
         self.index.add(entry)
-        item, run = entry.item, entry.trajectory
+        item, trajectory = entry.item, entry.trajectory
         rows = [row or {} for row in entry.judgements]
         findings = _findings(rows)
         details = {
@@ -125,8 +126,8 @@ class Details:
                 "line": entry.line,
                 "groups": {k: v for k, v in entry.groups.items() if v is not None},
             },
-            "case": self._case(item) if item else run and self._shared(task_view(run)),
-            "run": run and run_view(run, diagnosis_of(rows)),
+            "case": self._case(item) if item else trajectory and self._task(trajectory),
+            "trajectory": trajectory and trajectory_view(trajectory, diagnosis_of(rows)),
             "prediction": prediction_view(item, findings) if item or findings else None,
             "judgements": [row and judgement_view(row) for row in entry.judgements],
             "labels": [dict(label) for label in entry.labels] or None,
@@ -172,6 +173,9 @@ class Details:
         if digest:
             self._numbers[digest] = number
         return number
+
+    def _task(self, trajectory: Trajectory) -> int:
+        return self._shared(task_view(trajectory))
 
     def _shared(self, view: View) -> int:
         """The number of a case, whose list of tools is a record of its own."""

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _REPORTS = Path(__file__).parent.parent
 _SCRIPTS = (
-    *("nodes.js", "keys.js", "calls.js", "verdicts.js", "runs.js", "item.js"),
+    *("nodes.js", "keys.js", "calls.js", "verdicts.js", "trajectories.js", "item.js"),
     *("blocks.js", "index.js", "asking.js", "facets.js", "list.js", "rows.js"),
     *("address.js", "form.js", "report.js"),
 )
-_STYLES = ("base.css", "item.css", "runs.css", "report.css")
+_STYLES = ("base.css", "item.css", "trajectories.css", "report.css")
 _SHOWN_FIRST = 1_000_000
 """Bytes of details before the scripts. A browser that reads as much pauses and shows the overview;
 without them it would run the scripts first."""

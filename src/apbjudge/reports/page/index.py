@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from ...records.judgements import FACTS
 from .entries import Entry
-from .runs import diagnosis_of
+from .trajectories import diagnosis_of
 
 NO_FLAGS = -1
 """Stands for the flags of a verdict that has none, not even unset ones."""
@@ -293,7 +293,7 @@ def _differing(*judges: Sequence[str]) -> tuple[int, int]:
 
 
 def _facts(rows: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
-    """Properties of the prediction, whoever judged it, and classes of a whole run, as groups."""
+    """Properties of the prediction, whoever judged it, and classes of a trajectory, as groups."""
     facts: dict[str, str] = {}
     for row in filter(None, rows):
         for fact in FACTS:

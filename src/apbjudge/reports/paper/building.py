@@ -72,13 +72,18 @@ from .rows import (
     parts_of,
     place_of,
 )
-from .runs import RUN_NEEDS, run_definitions, run_headlines, run_rows
 from .samples import sample_notes, sample_rows
 from .table import Counts, PaperTable, TableRow
+from .trajectories import (
+    TRAJECTORY_NEEDS,
+    trajectory_definitions,
+    trajectory_headlines,
+    trajectory_rows,
+)
 
 
 def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
-    """The tables that results have something for: the paper's in its order, samples, whole runs.
+    """The tables that results have something for: the paper's in its order, samples, trajectories.
 
     Rows of one judge are together, sorted by tested model; sections that no row has anything for
     are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
@@ -89,26 +94,26 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
     Raises:
         OptionError: If there is nothing for a table that is among ``names``.
     """
-    known = (*DEFINITIONS, SAMPLES, *run_definitions(results))
+    known = (*DEFINITIONS, SAMPLES, *trajectory_definitions(results))
     wanted = [definition for definition in known if not names or definition.key in names]
     tables = tuple(table for definition in wanted if (table := _table(definition, results)))
     built = {table.key for table in tables}
     for name in names:
         if name not in built:
-            needs = next((of.needs for of in known if of.key == name), RUN_NEEDS)
+            needs = next((of.needs for of in known if of.key == name), TRAJECTORY_NEEDS)
             raise OptionError(f"--table {name}: there is nothing for it; it needs {needs}")
     return tables
 
 
 def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
-    """The rate of correct plans by tested model and protocol, a table a judge; then those of runs.
+    """The rate of correct plans by tested model and protocol, a table a judge; then trajectories.
 
     Judges whose rates are bounds, because code alone judged, are last.
     """
     alone = (replace(results, judges=(judge,)) for judge in results.judges)
     tables = [table for own in alone if (table := _table(HEADLINE, own))]
-    run_tables = (_table(definition, results) for definition in run_headlines(results))
-    return (*sorted(tables, key=_is_bound), *filter(None, run_tables))
+    others = (_table(definition, results) for definition in trajectory_headlines(results))
+    return (*sorted(tables, key=_is_bound), *filter(None, others))
 
 
 def _is_bound(table: PaperTable) -> bool:
@@ -117,7 +122,11 @@ def _is_bound(table: PaperTable) -> bool:
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
     """A table; None where it would have no row or too few columns."""
-    readers = {"judgements": _judged_rows, "samples": sample_rows, "runs": run_rows}
+    readers = {
+        "judgements": _judged_rows,
+        "samples": sample_rows,
+        "trajectories": trajectory_rows,
+    }
     match definition.source:
         case "labels":
             judges = results.reliability.judges if results.reliability else ()

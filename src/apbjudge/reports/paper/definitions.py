@@ -56,7 +56,7 @@ from ...statistics.metric import (
 )
 from .table import PAPER_ID, Counted, PaperColumn
 
-Source = Literal["judgements", "labels", "refined", "samples", "runs"]
+Source = Literal["judgements", "labels", "refined", "samples", "trajectories"]
 Rivals = Literal["tested models", "methods"] | None
 Split = Literal["level", "steps", "modality", "horizon", "stage"]
 OF_COSTS = (C_ALL, C_PASS, C_COM)

@@ -12,7 +12,7 @@ from ...judge.metrics import rate
 from ...judge.summary import is_base
 from ...protocols import PROTOCOLS
 from ...records.columns import Vector
-from ...records.judgement_table import PROFILE, RUN, JudgementTable
+from ...records.judgement_table import PROFILE, TRAJECTORY, JudgementTable
 from ...statistics.estimates import Estimate, nothing
 from ...statistics.passes import pass_estimates
 from ...statistics.sample import Sample
@@ -28,7 +28,7 @@ def sample_rows(_: Definition, judge: JudgeResults) -> list[TableRow]:
     """A row for each tested model and protocol with several samples of a case."""
     c = judge.columns
     rows: list[tuple[tuple[str, int, str], TableRow]] = []
-    shown = ~is_base(c) & ~has_label(c, "form", RUN)
+    shown = ~is_base(c) & ~has_label(c, "form", TRAJECTORY)
     for (model, protocol, form), at in groups(c, shown, ("tested_model", "protocol", "form")):
         if metrics := sample_metrics(c, at):
             title = protocol if form == protocol else f"{protocol} ({form})"

@@ -163,11 +163,17 @@ _OVERALL = {"overall": ""}
 _LEVELS = {"extraneous-levels-holistic": "Holistic", "extraneous-levels-step-wise": "Step-wise"}
 _CODES = r"E[1-6](-[HS])?|code .+"
 
-_RUN_BARS = (
-    ("runs-failures", "planbench-failures", FAILURES, "Failed runs by class", "failed runs"),
+_TRAJECTORY_BARS = (
     (
-        *("runs-blocked", "planbench-blocked", BLOCKERS),
-        *("Blocked alternatives that runs call, by kind", "calls of blockers"),
+        "trajectories-failures",
+        "planbench-failures",
+        FAILURES,
+        "Failed trajectories by class",
+        "failed trajectories",
+    ),
+    (
+        *("trajectories-blocked", "planbench-blocked", BLOCKERS),
+        *("Blocked alternatives that are called, by kind", "calls of blockers"),
     ),
 )
 
@@ -298,22 +304,22 @@ SPECS = (
         names=by_value,
     ),
     _Spec(
-        key="runs-success",
+        key="trajectories-success",
         tables={"outcome": "", "planbench": "", "slate": ""},
         columns="success|Accuracy|execution success",
-        title="Successful runs by tested model and setting",
+        title="Successful trajectories by tested model and setting",
         alt="A row of points per tested model, one for each setting.",
-        draw=partial(dot_chart, series="section", axis="Successful runs, %"),
+        draw=partial(dot_chart, series="section", axis="Successful trajectories, %"),
         select=lambda marks: [replace(m, section=cleaned(m.at), at="") for m in marks],
         names=by_value,
     ),
     _curve_spec(
-        "runs-steps",
+        "trajectories-steps",
         {"planbench-steps": ""},
-        "Successful runs by the length of the shortest path",
+        "Successful trajectories by the length of the shortest path",
         across="Calls on the shortest path",
         columns="Accuracy",
-        up="Successful runs, %",
+        up="Successful trajectories, %",
     ),
     *(
         _Spec(
@@ -327,13 +333,13 @@ SPECS = (
             highlights=partial(extremes, titles=titles),
             intervals=False,
         )
-        for key, table, titles, title, counted in _RUN_BARS
+        for key, table, titles, title, counted in _TRAJECTORY_BARS
     ),
     _Spec(
-        key="runs-reuse",
+        key="trajectories-reuse",
         tables={"planbench-blocked": ""},
         columns=f"(?:{'|'.join(KINDS)}), (?:{'|'.join(REUSES)})",
-        title="What runs do with the values of blocked alternatives",
+        title="What trajectories do with the values of blocked alternatives",
         alt="A stacked bar per tested model, setting and kind of blocker.",
         draw=partial(bar_chart, titles=REUSES, counted="calls of the kind"),
         select=_by_kind_of_blocker,

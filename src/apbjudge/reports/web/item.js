@@ -1,14 +1,14 @@
 // The item view, shared by the report and the labelling page: apb.itemView(data, options) gives an
 // <article> made of nothing but text nodes and elements named here. Texts of the data are never
 // read as markup, addresses never followed, and invisible characters are shown by their number.
-// Needs nodes.js, calls.js and verdicts.js, in this order; of runs, also runs.js before this.
+// Needs nodes.js, calls.js and verdicts.js, in this order; of trajectories, also trajectories.js before this.
 (() => {
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
     code, count, details, facts, heading, node, pretty, section, text, when, words,
     SHORT, callCard, chain, generalFindings, marksOf, plans, isSplit, mark, verdictMark, verdicts,
-    run = () => null,
+    trajectory = () => null,
   } = apb.parts;
 
   const CODES = {
@@ -147,7 +147,7 @@
     const listed = view.case.tools;
     if (listed === undefined) return null;
     if (listed === null) {
-      return when(!view.isRun, () => node("p.muted", "The case does not say which tools there were."));
+      return when(!view.isTrajectory, () => node("p.muted", "The case does not say which tools there were."));
     }
     const ours = new Set(view.called.map((call) => call.name));
     const theirs = new Set(((view.reference || {}).calls || []).map((call) => call.name));
@@ -174,7 +174,7 @@
   };
 
   const MISSING = "The predictions file is not at hand: only what judges and humans said is shown.";
-  const NO_LOG = "The log is not at hand: only what was measured and said of the run is shown.";
+  const NO_LOG = "The log is not at hand: only what was measured and said of the trajectory is shown.";
 
   const prepare = (data, options) => {
     const chosen = { ...DEFAULTS, ...options };
@@ -182,13 +182,13 @@
     const whole = { ...data, judgements, labels: data.labels || [] };
     const own = data.case || {};
     const prediction = data.prediction || {};
-    const agents = data.run ? data.run.steps.filter((step) => step.source === "agent") : [];
+    const agents = data.trajectory ? data.trajectory.steps.filter((step) => step.source === "agent") : [];
     return {
       data: whole, options: chosen, level: chosen.level, case: own, prediction,
-      run: data.run || null,
+      trajectory: data.trajectory || null,
       isCase: (data.item || {}).protocol === "case", // its reference stands in the prediction's place
-      isRun: Boolean(data.run || judgements.some((said) => said.diagnosis)),
-      called: data.run ? agents.flatMap((step) => step.calls || []) : prediction.calls || [],
+      isTrajectory: Boolean(data.trajectory || judgements.some((said) => said.diagnosis)),
+      called: data.trajectory ? agents.flatMap((step) => step.calls || []) : prediction.calls || [],
       reference: own.reference || null,
       human: data.human || (whole.labels.length === 1 ? whole.labels[0] : null),
       findings: chosen.showFindings ? prediction.findings || [] : [],
@@ -198,7 +198,7 @@
   };
 
   // Builds the view of one item.
-  //   data: {case, prediction or run, judgements, labels, human, item: {id, model, protocol}}
+  //   data: {case, prediction or trajectory, judgements, labels, human, item: {id, model, protocol}}
   //   options: showJudges, showModel, showCondition, showFindings (all true unless given), level of
   //     the first heading, codes and categories (names by code or number),
   //     onFile(file, index) → URL of a picture, stepMark(number) → node beside a step of the
@@ -210,13 +210,13 @@
     const most = view.options.showJudges ? SHORT / 5 : SHORT;
     return node("article.item-view",
       head(view),
-      when(!(known || view.run) || !data.case, () =>
-        node("p.note.suspected", view.isRun ? NO_LOG : MISSING)),
+      when(!(known || view.trajectory) || !data.case, () =>
+        node("p.note.suspected", view.isTrajectory ? NO_LOG : MISSING)),
       when(view.case.query, () =>
         section(view.level + 1, "query", "Query", words(view.case.query, "p.words", most))),
       verdicts(view),
       files(view), condition(view), trajectory(view),
-      view.isRun ? run(view) : known ? [plans(view), chain(view)] :
+      view.isTrajectory ? trajectory(view) : known ? [plans(view), chain(view)] :
         section(view.level + 1, "chains", "Found by rule", generalFindings(view)),
       material(view));
   };

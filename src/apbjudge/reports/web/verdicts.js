@@ -17,8 +17,8 @@
     budget: "the budget was used up",
     bad_input: "the row of the input is unusable",
     error: "the judge failed",
-    missing: "there is no prediction or run of this case",
-    infrastructure: "the run broke, and not by the tested model's fault",
+    missing: "there is no prediction or trajectory of this case",
+    infrastructure: "the trajectory broke, and not by the tested model's fault",
   };
 
   // Verdict marks --------------------------------------------------------------------------------

@@ -24,22 +24,22 @@ class LogFormat:
         title: As in messages.
         score: How surely a record is of this format, from 0 to 1, by several of its keys and
             values. A format whose records are also another one's scores less than that.
-        read: Makes a run of a record, the place that it is in and the members of the file around
-            it; with ``parts``, of the list of all parts of the run. Raises RowError where it
-            can't be read.
+        read: Makes a trajectory of a record, the place that it is in and the members of the file
+            around it; with ``parts``, of the list of all parts of the trajectory. Raises RowError
+            where it can't be read.
         member: Key under which an object that is the whole file lists the records; empty where
             none does. In any format a record may be a line of JSONL, an element of an array or a
             file of its own. Whether such an object is a record itself is seen by the scores.
-        parts: What runs a record holds parts of, and these parts, such as the spans of a trace or
-            the lines of a session: of all records, those with the same name make a run. A part
-            with an empty name goes with the part before it in its file, those at its beginning
-            with the first that has a name; where none has, the file is a run. None where a record
-            is a run. It may be asked twice.
+        parts: What trajectories a record holds parts of, and these parts, such as the spans of a
+            trace or the lines of a session: of all records, those with the same name make a
+            trajectory. A part with an empty name goes with the part before it in its file, those at
+            its beginning with the first that has a name; where none has, the file is a trajectory.
+            None where a record is a trajectory. It may be asked twice.
         claims: Whether a path is a log of this format by itself, such as a folder with a structure
             of its own; None where none is.
-        read_path: Yields the runs of such a log; raises InputError.
-        newest: Whether of a task's runs of the same trial in several files only that of the last
-            file counts, by the files' names.
+        read_path: Yields the trajectories of such a log; raises InputError.
+        newest: Whether of a task's trajectories of the same trial in several files only that of the
+            last file counts, by the files' names.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """ATIF 1.0 to 1.8, Harbor's format for trajectories (its RFC 0001).
 
-ATIF states no outcome, no case, no trial and no reason why a run ended. What a run of ours has
-beyond it is written under ``extra.apbjudge`` of the trajectory, as what differs from the run that
-ATIF alone says, and is read again. No other ``extra`` is taken for an outcome.
+ATIF states no outcome, no case, no trial and no reason why a trajectory ended. What ours has beyond
+it is written under its ``extra.apbjudge``, as the differences from what ATIF alone says, and is
+read again. No other ``extra`` is taken for an outcome.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ def _is_atif(entry: Mapping[str, Any]) -> bool:
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     own = object_in(object_in(entry, "extra"), OURS, "extra.")
-    run = stated_run(entry, place, is_ours=bool(own))
-    return trajectory_of(changed(trajectory_row(run, with_defaults=True), own)) if own else run
+    trajectory = stated_trajectory(entry, place, is_ours=bool(own))
+    if not own:
+        return trajectory
+    return trajectory_of(changed(trajectory_row(trajectory, with_defaults=True), own))
 
 
-def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> Trajectory:
-    """The run that ATIF itself says, without what is ours.
+def stated_trajectory(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> Trajectory:
+    """The trajectory that ATIF itself says, without what is ours.
 
     Args:
         entry: The trajectory.
@@ -94,11 +96,11 @@ def stated_run(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> T
     if is_ours:
         extra.pop("final_metrics", None)  # made of the usage, and nothing else
     check_depth("entry", (tools, extra))
-    run_id = id_field(entry, "trajectory_id", "session_id") or derived_id("", None, place)
+    trajectory_id = id_field(entry, "trajectory_id", "session_id") or derived_id("", None, place)
     conversation = Messages(tuple(messages))
     return Trajectory(
-        trajectory_id=run_id,
-        case_id=run_id,
+        trajectory_id=trajectory_id,
+        case_id=trajectory_id,
         tested_model=model,
         query=conversation.query,
         system_prompt="\n\n".join(prompts),
@@ -147,7 +149,7 @@ def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Mes
 
 
 def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
-    """The counts that the log states for the run, else the sums of those of its steps."""
+    """The counts that the log states for the trajectory, else the sums of those of its steps."""
     if entry.get("final_metrics") is not None:
         final = object_in(entry, "final_metrics")
         counts = {k: v for k, v in final.items() if k not in ("total_steps", "extra")}

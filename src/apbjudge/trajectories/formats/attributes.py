@@ -214,7 +214,7 @@ def _kind_of(of: Attributes, kind: str, name: str) -> SpanKind:
 
 
 def _add_messages(span: Span, of: Attributes, events: list[tuple[str, Any]]) -> None:
-    """Adds what a model is sent and says, or all messages of an agent's run."""
+    """Adds what a model is sent and says, or all messages of an agent's trajectory."""
     span.is_whole = span.kind == "agent"
     asked, answered = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
     logged = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]

@@ -1,4 +1,4 @@
-"""Runs as benchmarks and data sets hold them: messages in a record, and what is known of the run.
+"""Trajectories of benchmarks and data sets: messages in a record, and what is known of it.
 
 These are AgentDojo (arXiv:2406.13352), BFCL (the Berkeley Function Calling Leaderboard), SWE-agent
 (arXiv:2405.15793), ToolBench (arXiv:2307.16789) and Who&When (arXiv:2505.00212).
@@ -14,7 +14,7 @@ from ...errors import RowError
 from ...records.loose_json import as_list, as_object, json_values, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat, fields
-from .derived import derived_id, run_of_messages
+from .derived import derived_id, trajectory_of_messages
 
 _Entry = Mapping[str, Any]
 
@@ -34,13 +34,13 @@ _KNOWN = frozenset(
 
 
 def _read_agentdojo(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """A run of AgentDojo: success is its utility; whether it was secure is a score."""
+    """A trajectory of AgentDojo: success is its utility; whether it was secure is a score."""
     graded = {**fields.object_in(entry, "evaluation"), **entry}
     ids = ("suite_name", "user_task_id", "task_id", "injection_task_id")
     utility = fields.success_of(graded.get("utility"))
     messages = (message for _, message in fields.objects_in(entry, "messages"))
     tools = fields.list_in(entry, "available_tools")
-    return run_of_messages(
+    return trajectory_of_messages(
         # a result repeats the call that it answers
         enumerate(rest_of(message, frozenset(("tool_call",))) for message in messages),
         "messages",
@@ -91,7 +91,7 @@ def _read_bfcl(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
         field, messages = "inference_log", _logged(log)
     else:
         messages = _unlogged(as_list(prompt.get("question")) or [], result, entry)
-    return run_of_messages(
+    return trajectory_of_messages(
         enumerate(messages),
         field,
         place,
@@ -150,7 +150,7 @@ def _is_swe_agent(entry: _Entry) -> bool:
 
 
 def _read_swe_agent(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """A run as its history tells it; what the agent submitted is its final answer.
+    """A trajectory as its history tells it; what the agent submitted is its final answer.
 
     Where no tools are called, an action is the command in the message, which a shell runs, and the
     next message is its result. The history may lack the last turn, and what answered it.
@@ -165,7 +165,7 @@ def _read_swe_agent(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
             history.append({"role": "user", "content": last["observation"]})
     actions = [of["action"] for of in history if of.get("tool_calls") and of.get("action")]
     n_demos = sum(bool(of.get("is_demo")) for of in history)
-    return run_of_messages(
+    return trajectory_of_messages(
         _of_swe_agent(history),
         "history",
         place,
@@ -212,7 +212,7 @@ def _is_toolbench(entry: _Entry) -> bool:
 
 
 def _read_toolbench(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """An answer of ToolBench: the last chain of its search is the run.
+    """An answer of ToolBench: the last chain of its search is the trajectory.
 
     Earlier chains are the beginning of it, or part from it and were abandoned. The call of
     ``Finish`` gives the answer, and nothing answers it.
@@ -227,7 +227,7 @@ def _read_toolbench(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
         common = takewhile(lambda pair: pair[0] == pair[1], zip(of, chain, strict=False))
         abandoned += filter(None, [of[len([*common]) :]])
     given = as_object(next(json_values(fields.text_field(answer, "final_answer")), None)) or {}
-    return run_of_messages(
+    return trajectory_of_messages(
         enumerate(chain),
         where,
         place,
@@ -251,14 +251,14 @@ _EXECUTORS = frozenset(("Computer_terminal", "ComputerTerminal"))
 
 
 def _read_who_when(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """A failed run of several agents, each a speaker; labels of the failure go to ``extra``.
+    """A failed trajectory of several agents, each a speaker; labels of the failure go to ``extra``.
 
     A step's ``sources`` is what ``mistake_step`` counts.
     """
     prompts = entry.get("system_prompt")
     if (by_agent := as_object(prompts)) is not None:
         prompts = "\n\n".join(f"{name}:\n{prompt}" for name, prompt in by_agent.items())
-    return run_of_messages(
+    return trajectory_of_messages(
         _of_who_when(entry),
         "history",
         place,

@@ -1,7 +1,7 @@
 """Sessions of Claude Code: its own files, with those of sub-agents, and its ``stream-json``.
 
-The lines of a session are a tree, of which the path to its last line is the run. A message of the
-API is several lines, and results of parallel calls stand beside the path.
+The lines of a session are a tree, of which the path to its last line is the trajectory. A message
+of the API is several lines, and results of parallel calls stand beside the path.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _result(line: Mapping[str, Any]) -> Any:
 def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     session, agents = LoggedSession(), _agents(lines)
     heard = [of for of, line in zip(agents, lines, strict=True) if line.get("type") in _SPEAKERS]
-    agent = "" if "" in heard else next(iter(heard), "")  # a sub-agent's file alone is its run
+    agent = (
+        "" if "" in heard else next(iter(heard), "")
+    )  # a sub-agent's file alone is its trajectory
     own = [at for at, of in enumerate(agents) if of in ("", agent)]
     positions = _on_path(lines, own)
     left = [lines[at] for at in own if at not in positions and "parentUuid" in lines[at]]
@@ -79,7 +81,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     session.model = session.model or text_field(first, "model")
     session_id = next((name for line in lines for name, _ in _parts(line) if name), "")
     totals = {key: last.get(key) for key in ("total_cost_usd", "num_turns", "duration_ms")}
-    return session.run(
+    return session.trajectory(
         place,
         "/".join(filter(None, (session_id, agent))),
         answer=answer,
@@ -90,7 +92,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
 
 
 def _agents(lines: _Lines) -> list[str]:
-    """The sub-agent that each line is of, or the first line of its own; empty for the run's."""
+    """The sub-agent that each line is of, or the first line of its own; empty for the session's."""
     by_uuid: dict[str, str] = {}
     agents: list[str] = []
     for line in lines:

@@ -50,7 +50,7 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
             session.messages[i] = {**message, "is_error": mark}
     about = session.about
     instructions = as_object(about.get("base_instructions")) or {"text": about.get("instructions")}
-    return session.run(
+    return session.trajectory(
         place,
         text_field(about, "id", where="payload."),
         system=text_field(instructions, "text", where="payload.base_instructions."),

@@ -1,4 +1,4 @@
-"""What follows from the steps of a run, whatever log they come from."""
+"""What follows from the steps of a trajectory, whatever log they come from."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ROLES: Mapping[StepSource, Role] = {source: role for role, source in _SOURCES.i
 
 
 def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
-    """The id of a run whose log gives it none: its case with its trial, or with its place."""
-    base = case_id or Path(place.file).stem or "run"
+    """The id of a trajectory whose log gives it none: its case with its trial or place."""
+    base = case_id or Path(place.file).stem or "trajectory"
     if case_id and trial is not None:
         return f"{base}-{trial}"
     return f"{base}-{place.line}" if place.line else base
 
 
-def run_of_messages(
+def trajectory_of_messages(
     raw: Iterable[tuple[int | Sequence[int], Any]],
     where: str,
     place: LogPlace,
@@ -40,21 +40,21 @@ def run_of_messages(
     system_prompt: str = "",
     **facts: Any,
 ) -> Trajectory:
-    """The run that messages are, with what the log says beside them.
+    """The trajectory that messages are, with what the log says beside them.
 
     Args:
         raw: Messages of any dialect, each with the position of the entry that it was taken from, or
             with those of several.
         where: Name of their list, for errors.
-        place: Where the run was read.
-        extra: Fields of the log that have no place in a run.
+        place: Where the trajectory was read.
+        extra: Fields of the log that have no place in a trajectory.
         remarks: How often something occurred, beside what the messages show; or the entries that
             are left out under that remark, which ``extra`` keeps by its name.
-        case_id: The task; the id of the run where the log names none.
+        case_id: The task; the id of the trajectory where the log names none.
         trial: Number of the repetition.
         system_prompt: Instructions beside the messages.
-        facts: Further fields of the run. Where they are None or empty, what the messages say of
-            them holds.
+        facts: Further fields of the trajectory. Where they are None or empty, what the messages say
+            of them holds.
 
     Raises:
         RowError: If a message can't be read.
@@ -69,13 +69,13 @@ def run_of_messages(
     counts = Counter(read.remarks)
     counts.update({name: len(of) if isinstance(of, list) else of for name, of in counted.items()})
     check_depth("entry", (stated.get("tools"), stated.get("task"), all_extra))
-    run_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
+    trajectory_id = stated.pop("trajectory_id", "") or derived_id(case_id, trial, place)
     stated = {"tested_model": read.model, "query": read.query} | stated
     stated.setdefault("final_answer", read.final_answer)
     return Trajectory(
         **stated,
-        trajectory_id=run_id,
-        case_id=case_id or run_id,
+        trajectory_id=trajectory_id,
+        case_id=case_id or trajectory_id,
         trial=trial,
         system_prompt="\n\n".join(filter(None, (system_prompt, read.system_prompt))),
         steps=steps_of(read.messages, [(of,) if isinstance(of, int) else of for of, _ in listed]),

@@ -44,7 +44,7 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
         usage.update(numbers_in(object_in(message, "tokens")))
         agents |= {text_field(of, "agentId") for of in objects_of(message.get("toolCalls"))} - {""}
     session.remarks["sub-agents"] = len(agents)
-    return session.run(place, session_id, usage=dict(usage))
+    return session.trajectory(place, session_id, usage=dict(usage))
 
 
 def _add(session: LoggedSession, at: int, message: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ def is_job(folder: Path) -> bool:
 def read_job(folder: Path) -> Iterator[LogEntry]:
     """The trials of a job, in the order of their names; trials of a task are counted in it.
 
-    A trial whose trajectory is not there, or that broke before it was verified, is a run that broke
+    A trial whose trajectory is not there, or that broke before it was verified, is one that broke
     for a reason that is not the agent's.
 
     Raises:
@@ -51,9 +51,9 @@ def read_job(folder: Path) -> Iterator[LogEntry]:
             if (trial / _TRAJECTORY).exists():
                 record["trajectory"] = _whole(trial, digest)
             place = LogPlace(_NAME, file=(trial / _TRAJECTORY).relative_to(folder).as_posix())
-            run = _run(record, place, trial)
-            counts[run.case_id, run.tested_model] += 1
-            content = replace(run, trial=counts[run.case_id, run.tested_model])
+            trajectory = _trajectory(record, place, trial)
+            counts[trajectory.case_id, trajectory.tested_model] += 1
+            content = replace(trajectory, trial=counts[trajectory.case_id, trajectory.tested_model])
         except RowError as error:
             content = error
         yield LogEntry(number, 0, digest.digest(), content, str(trial), raw=record)
@@ -83,8 +83,8 @@ def _whole(trial: Path, digest: Any) -> dict[str, Any]:
     return {k: v for k, v in whole.items() if k != _CONTINUED}
 
 
-def _run(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
-    result, trajectory = record["result"], record["trajectory"]
+def _trajectory(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
+    result, raw = record["result"], record["trajectory"]
     name, task = id_field(result, "trial_name"), id_field(result, "task_name")
     rewards = object_in(object_in(result, "verifier_result"), "rewards", "verifier_result.")
     fault = object_in(result, "exception_info")
@@ -93,26 +93,28 @@ def _run(record: Mapping[str, Any], place: LogPlace, trial: Path) -> Trajectory:
     )
     agent = object_in(object_in(result, "config"), "agent", "config.")
     harness = text_field(object_in(result, "agent_info"), "name") or text_field(agent, "name")
-    if trajectory is None:
+    if raw is None:
         there = ", ".join(sorted(of.name for of in (trial / "agent").glob("*"))) or "nothing"
         broke = broke or f"{_TRAJECTORY} is not there, {there} is"
-        run = Trajectory(trajectory_id=name, case_id=task, tested_model="", steps=(), place=place)
+        trajectory = Trajectory(
+            trajectory_id=name, case_id=task, tested_model="", steps=(), place=place
+        )
     else:
-        run = ATIF.read(trajectory, place, {})
+        trajectory = ATIF.read(raw, place, {})
     reward = number_field(rewards, "reward")
     is_verified = bool(rewards)
     return replace(
-        run,
+        trajectory,
         trajectory_id=name,
         case_id=task,
-        tested_model=text_field(agent, "model_name") or run.tested_model or harness,
+        tested_model=text_field(agent, "model_name") or trajectory.tested_model or harness,
         setting=harness,
-        termination=run.termination or broke,
-        infrastructure_error="" if is_verified and trajectory is not None else broke,
-        outcome=run.outcome if reward is None else Outcome(reward),
-        scores=run.scores | {k: v for k, v in numbers_in(rewards).items() if k != "reward"},
-        usage=run.usage | numbers_in(object_in(result, "agent_result")),
-        place=replace(run.place, format=_NAME),
+        termination=trajectory.termination or broke,
+        infrastructure_error="" if is_verified and raw is not None else broke,
+        outcome=trajectory.outcome if reward is None else Outcome(reward),
+        scores=trajectory.scores | {k: v for k, v in numbers_in(rewards).items() if k != "reward"},
+        usage=trajectory.usage | numbers_in(object_in(result, "agent_result")),
+        place=replace(trajectory.place, format=_NAME),
     )
 
 

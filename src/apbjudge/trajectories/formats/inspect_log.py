@@ -1,7 +1,7 @@
 """Logs of Inspect AI: ``.json`` files, and ``.eval`` archives with a file for each sample.
 
-A sample is a run, its epoch a trial. The transcript of events, which repeats the messages many
-times over, is not kept, nor are tracebacks.
+A sample is a trajectory, its epoch a trial. The transcript of events, which repeats the messages
+many times over, is not kept, nor are tracebacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ..base import LogEntry
 from . import LogFormat
-from .derived import run_of_messages
+from .derived import trajectory_of_messages
 from .fields import (
     id_field,
     list_in,
@@ -79,7 +79,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
     if not isinstance(error := entry.get("error"), str | None):
         error = text_field(object_in(entry, "error"), "message", where="error.") or "error"
     task = {name: spec[name] for name in ("task", "created") if spec.get(name) is not None}
-    run = run_of_messages(
+    trajectory = trajectory_of_messages(
         enumerate(_plain(message, attachments) for message in raw),
         "messages",
         replace(place, format="inspect", version=str(members.get("version", ""))),
@@ -97,10 +97,10 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         remarks={"cut content": _missing_turns(entry, events, n_turns)},
         extra=rest_of(entry, _READ) | task,
     )
-    remarks = Counter(run.remarks)
-    remarks["cut content"] += _unresolved(run.steps)
-    query = run.query or (asked if isinstance(asked, str) else "")
-    return replace(run, query=query, remarks=dict(+remarks))
+    remarks = Counter(trajectory.remarks)
+    remarks["cut content"] += _unresolved(trajectory.steps)
+    query = trajectory.query or (asked if isinstance(asked, str) else "")
+    return replace(trajectory, query=query, remarks=dict(+remarks))
 
 
 def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
@@ -235,7 +235,7 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
 
 
 def _header(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
-    """What the archive says of all samples; that of a run which has not ended has only a start."""
+    """The archive's facts of all samples; of an evaluation that has not ended only its start."""
     for name in ("header.json", "_journal/start.json"):
         if name in archive.NameToInfo:
             try:

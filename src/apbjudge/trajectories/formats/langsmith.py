@@ -9,7 +9,7 @@ from ...records.loose_json import as_list, as_object
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import id_field, object_in, text_field
-from .span_runs import run_of
+from .span_trajectories import trajectory_of_spans
 from .spans import Span
 from .traces import span_in
 
@@ -50,7 +50,7 @@ def _read(parts: list[dict[str, Any]], place: LogPlace, around: object) -> Traje
         run |= {name: value for name, value in part.items() if value is not None}
     ordered = sorted(runs.values(), key=lambda of: text_field(of[0], "dotted_order"))
     trace_id = _parts(parts[0])[0][0]
-    return run_of([_span(*of) for of in ordered], trajectory_id=trace_id, place=place)
+    return trajectory_of_spans([_span(*of) for of in ordered], trajectory_id=trace_id, place=place)
 
 
 def _span(run: Mapping[str, Any], entry: int) -> Span:

@@ -1,4 +1,4 @@
-"""Runs as chat messages, in every dialect of ``records.messages``, also mixed."""
+"""Trajectories as chat messages, in every dialect of ``records.messages``, also mixed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...records.messages import chat_of, is_message
 from ...records.messages.envelope import LISTS
 from ...records.trajectories import LogPlace, Outcome, Trajectory
 from . import LogFormat
-from .derived import run_of_messages
+from .derived import trajectory_of_messages
 from .fields import (
     first_of,
     id_field,
@@ -33,7 +33,7 @@ _GROUPS = (
 """Names of a field, of which the first that holds something is read."""
 
 _SCORES = tuple("score is_correct correct passed grade".split())
-"""Names of fields with a score of the run."""
+"""Names of fields with a score of the trajectory."""
 
 _USUAL = frozenset(
     "messages id case_id model trial setting tools system reward success outcome".split()
@@ -61,7 +61,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
     scores = _scores(entry)
     extra = _extra(entry, chat.read | scores.keys() | {"scores"})
     outcome = _outcome(entry, extra)
-    return run_of_messages(
+    return trajectory_of_messages(
         enumerate(messages),
         chat.field,
         place,

@@ -9,7 +9,7 @@ from ...records.loose_json import as_list, as_object, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .fields import HUMAN, id_field, object_in, objects_in
-from .span_runs import run_of
+from .span_trajectories import trajectory_of_spans
 from .spans import Span, opened
 from .traces import score_span, span_in
 
@@ -32,7 +32,7 @@ def _read(record: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> T
     ]
     spans.append(score_span(scores, rest_of(info, _KNOWN)))
     trace_id = id_field(info, "trace_id", "request_id")
-    return run_of(spans, trajectory_id=trace_id, place=place)
+    return trajectory_of_spans(spans, trajectory_id=trace_id, place=place)
 
 
 def _name(of: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Runs of OpenHands (arXiv:2407.16741): its events, and the results of evaluations that hold them.
+"""Trajectories of OpenHands (arXiv:2407.16741): its events, and results of evaluations.
 
 An event is an action or an observation. Where a model's reply stands beside an action, it says what
 was called; the action's own arguments repeat it, with settings of the runtime. Events of the SDK
@@ -14,7 +14,7 @@ from ...errors import RowError
 from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .derived import run_of_messages
+from .derived import trajectory_of_messages
 from .fields import first_of, id_field, list_in, object_in, text_field
 
 _KNOWN = frozenset("instance_id instruction metadata history metrics error instance".split())
@@ -50,12 +50,12 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
         "scores": {k: v for k, v in report.items() if k == "resolved" and isinstance(v, bool)},
         "extra": rest_of(entry, _KNOWN),
     }
-    return _run(list_in(entry, "history", is_needed=True), place, facts)
+    return _trajectory(list_in(entry, "history", is_needed=True), place, facts)
 
 
-def _run(history: Iterable[Any], place: LogPlace, facts: dict[str, Any]) -> Trajectory:
+def _trajectory(history: Iterable[Any], place: LogPlace, facts: dict[str, Any]) -> Trajectory:
     messages = list(_messages(history, facts))
-    return run_of_messages(messages, "history", place, **facts)
+    return trajectory_of_messages(messages, "history", place, **facts)
 
 
 def _messages(
@@ -174,6 +174,6 @@ OPENHANDS_EVENTS = LogFormat(
     name="openhands-events",
     title="OpenHands events",
     score=_is_event,
-    read=lambda events, place, _: _run(events, place, {"extra": {}}),
+    read=lambda events, place, _: _trajectory(events, place, {"extra": {}}),
     parts=lambda event: [("", event)],
 )

@@ -1,7 +1,7 @@
 """Traces of agents: OTLP in JSON, spans as Phoenix exports them, rows of Logfire.
 
-They differ in how a span is written. What its attributes say is read by ``attributes``, and the run
-that the spans make by ``spans``.
+They differ in how a span is written. What its attributes say is read by ``attributes``, and the
+trajectory that the spans make by ``spans``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
 from .attributes import Attributes, span_of_attributes
 from .derived import derived_id
-from .span_runs import run_of
+from .span_trajectories import trajectory_of_spans
 from .spans import Span, opened, time_of
 
 _TRACE = ("traceId", "trace_id", "context.trace_id")
@@ -89,7 +89,9 @@ def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory
         name, kind = of.text(*_NAME), of.text("span_kind")
         read.append(span_of_attributes(about, span, kind=kind, name=name, events=events))
     trace_id = next(filter(None, (of.text(*_TRACE) for of in rows)), "")
-    return run_of(read, trajectory_id=trace_id or derived_id("", None, place), place=place)
+    return trajectory_of_spans(
+        read, trajectory_id=trace_id or derived_id("", None, place), place=place
+    )
 
 
 def _score_otlp(record: Mapping[str, Any]) -> float:

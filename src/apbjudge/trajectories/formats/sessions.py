@@ -1,4 +1,4 @@
-"""Sessions: logs in which a run is many lines, of messages and of what else its client notes."""
+"""Sessions: logs in which a trajectory is many lines, of messages and of the client's notes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from ...errors import RowError
 from ...records.loose_json import as_list, as_object, objects_of
 from ...records.trajectories import LogPlace, Trajectory
-from .derived import run_of_messages
+from .derived import trajectory_of_messages
 
 
 def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The line as a part of the run that its file is."""
+    """The line as a part of the trajectory that its file is."""
     yield "", line
 
 
@@ -70,17 +70,17 @@ class LoggedSession:
             self.extra.setdefault(remark, []).extend(values)
             self.remarks[remark] += n
 
-    def run(
+    def trajectory(
         self, place: LogPlace, session_id: str, *, system: str = "", answer: str = "", **more: Any
     ) -> Trajectory:
-        """The run of the messages.
+        """The trajectory of the messages.
 
         Args:
             place: Where the session is.
             session_id: Its id; empty without.
             system: Instructions beside the messages.
             answer: Final answer where the messages end without one.
-            more: Further fields of the run.
+            more: Further fields of the trajectory.
 
         Raises:
             RowError: If there are no messages, or one of them can't be read.
@@ -90,7 +90,7 @@ class LoggedSession:
         copies, cut = _repeated(self.carriers, self.messages)
         self.leave_out("duplicate carriers", copies, len(copies))
         self.leave_out("cut content", cut, max(0, len(cut) - self.remarks["cut content"]))
-        run = run_of_messages(
+        trajectory = trajectory_of_messages(
             zip(self.lines, self.messages, strict=True),
             "messages",
             place,
@@ -102,7 +102,11 @@ class LoggedSession:
             extra=self.extra,
             **more,
         )
-        return run if run.final_answer else replace(run, final_answer=answer or None)
+        return (
+            trajectory
+            if trajectory.final_answer
+            else replace(trajectory, final_answer=answer or None)
+        )
 
 
 # Copies -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Traces: runs whose log is a tree of spans, each of which repeats what came before it."""
+"""Traces: trajectories whose log is a tree of spans, each of which repeats what came before it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Span:
         span_id: Unique in its trace.
         parent_id: The span that it ran in; empty for a root.
         kind: ``model`` for a request to a model, ``tool`` for the execution of a call, ``agent``
-            for an agent's turn or run, ``other`` for what only holds spans.
+            for an agent's turn or trajectory, ``other`` for what only holds spans.
         name: Of the tool or the agent; empty without.
         start: Orders the spans, as ``time_of`` makes it; equal ones keep the order of the log, and
             so do all where one has none.
         input: Raw messages that a model is sent, in any dialect; None where not captured. Of
             another span, what the agent is asked.
         output: Raw messages that it answers; None where not captured.
-        is_whole: Whether both are all messages of an agent's run, which is better than those of the
-            model spans in it.
+        is_whole: Whether both are all messages of an agent's trajectory, which is better than those
+            of the model spans in it.
         is_cut: Whether the log cut the input off, so that it may lack its last messages.
         system: Instructions beside the messages; empty without.
         tools: Definitions of the tools offered; None where nothing is said of them.
@@ -43,8 +43,8 @@ class Span:
         error: The words of its error; empty without.
         usage: Counts of tokens and costs.
         scores: Scores that stand on it, by name.
-        remarks: What a reader of the run has to know of it, by the names of ``REMARKS``.
-        entry: Its position among the parts of the run, from 0.
+        remarks: What a reader of the trajectory has to know of it, by the names of ``REMARKS``.
+        entry: Its position among the parts of the trajectory, from 0.
         extra: Content of the log that has no place here.
     """
 

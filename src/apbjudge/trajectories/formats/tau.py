@@ -14,7 +14,7 @@ from ...records.loose_json import as_list, rest_of
 from ...records.trajectories import LogPlace, Trajectory
 from ..base import LogEntry
 from . import LogFormat
-from .derived import run_of_messages
+from .derived import trajectory_of_messages
 from .fields import (
     id_field,
     list_in,
@@ -42,14 +42,14 @@ def _is_tau_bench(entry: Mapping[str, Any]) -> bool:
 def _read_tau_bench(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     """A result of τ-bench.
 
-    A run that raised an exception has no messages, a reward of 0 and the error in ``info``.
+    A trajectory that raised an exception has no messages, a reward of 0 and the error in ``info``.
     """
     info = object_in(entry, "info")
     broke = text_field(info, "error")
     messages = list_in(entry, "traj")
     if not messages and not broke:
         raise RowError("traj", "a list of messages", entry.get("traj"))
-    return run_of_messages(
+    return trajectory_of_messages(
         enumerate(messages or []),
         "traj",
         place,
@@ -103,14 +103,14 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
     if not messages and not is_broken:
         expected = "a list of messages"
         if as_list(entry.get("ticks")) is not None:
-            expected += " (the ticks of spoken runs are not read)"
+            expected += " (the ticks of spoken trajectories are not read)"
         raise RowError("messages", expected, entry.get("messages"))
     case_id, reward_info = _case_id(entry), object_in(entry, "reward_info")
     tasks = (task for _, task in objects_in(around, "tasks") if str(task.get("id")) == case_id)
     extra = rest_of(entry, _KNOWN_2)
     if rest := rest_of(reward_info, frozenset(("reward",))):
         extra["reward_info"] = rest
-    run = run_of_messages(
+    trajectory = trajectory_of_messages(
         enumerate(messages or []),
         "messages",
         place,
@@ -132,7 +132,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
         extra=extra,
     )
     policy = text_field(entry, "policy") or text_field(world, "policy")
-    return run if run.system_prompt else replace(run, system_prompt=policy)
+    return trajectory if trajectory.system_prompt else replace(trajectory, system_prompt=policy)
 
 
 TAU_BENCH = LogFormat(

@@ -198,7 +198,7 @@ class Threads:
         thread.lines[at:at] = self._lines([message], span)
 
     def left_out(self, main: Thread) -> dict[str, Any]:
-        """What is not in the run, by the names of the remarks that count it."""
+        """What is not in the trajectory, by the names of the remarks that count it."""
         extra: dict[str, Any] = {"rewritten context": self._context} if self._context else {}
         for of in (of for of in self.threads if of is not main):
             is_branch = (of.is_fork or main.is_fork) and of.atoms[:1] == main.atoms[:1]

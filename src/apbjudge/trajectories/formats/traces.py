@@ -14,7 +14,7 @@ from . import LogFormat
 from .attributes import literal, span_of_attributes
 from .derived import derived_id
 from .fields import id_field, scores_in, text_field
-from .span_runs import run_of
+from .span_trajectories import trajectory_of_spans
 from .spans import Span, opened, time_of
 
 Parts = list[tuple[str, Any]]
@@ -43,7 +43,7 @@ def span_in(
 
     Args:
         record: It; its ids, its name and when it began are read here.
-        entry: Its position among the parts of the run.
+        entry: Its position among the parts of the trajectory.
         kind: The tool's word for its kind.
         sent: Its input: messages in any form, of a tool the arguments.
         answered: Its output.
@@ -111,8 +111,8 @@ def score_span(
     Args:
         scores: Of each its name, its value and its record, which is kept too where the value is
             not carried over, or is not all that it says.
-        extra: Content of the trace that has no place in a run.
-        entry: Its position among the parts of the run, where it is one.
+        extra: Content of the trace that has no place in a trajectory.
+        entry: Its position among the parts of the trajectory, where it is one.
     """
     span = Span(span_id="(trace)", start=0, entry=entry, extra=extra)
     for name, value, record in scores:
@@ -148,7 +148,7 @@ def trace_format(
     def read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
         spans = [span(of, entry) for entry, of in enumerate(parts)]
         trace_id = id_field(parts[0], *trace) or derived_id("", None, place)
-        return run_of(spans, trajectory_id=trace_id, place=place)
+        return trajectory_of_spans(spans, trajectory_id=trace_id, place=place)
 
     def one(record: Mapping[str, Any]) -> Parts:
         return [(id_field(record, *trace), record)]

@@ -1,4 +1,4 @@
-"""Why a run failed, which calls got it further, and what became of blocked tools' values.
+"""Why a trajectory failed, which calls got it further, and what became of blocked tools' values.
 
 The categories are those of arXiv:2606.22388, section 6, for which no code is published; where that
 text leaves a choice, the docstrings say what is taken.
@@ -25,7 +25,7 @@ FORMAT_ERRORS = (
     "exceeded_max_retrieval_errors",
     "exceeded_max_tool_call_errors",
 )
-"""How a run ends after three faults of one kind in a row."""
+"""How a trajectory ends after three faults of one kind in a row."""
 RECENT_SEARCHES = 2
 LAST_STEPS = 10
 _GIVES_UP = re.compile(
@@ -64,7 +64,7 @@ class ExecutedCall:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The executed calls of a run, and the searches that returned a tool that would be progress."""
+    """The executed calls, and the searches that returned a tool that would be progress."""
 
     calls: list[ExecutedCall] = field(default_factory=list[ExecutedCall])
     useful_searches: list[int] = field(default_factory=list[int])
@@ -75,19 +75,19 @@ class Walk:
         return "".join("P" if call.is_progress else "N" for call in self.calls)
 
 
-def walk(run: Trajectory, query: Query, data: PlanBenchData) -> Walk:
-    """Follows a run call by call.
+def walk(trajectory: Trajectory, query: Query, data: PlanBenchData) -> Walk:
+    """Follows a trajectory call by call.
 
-    A call is progress if it obtains, from an executable tool, a datatype that the run does not hold
-    yet and that lies on an open path: a catalogued path of the task without a blocked tool. Which
-    tools are blocked is not in the log; a tool counts as blocked if a search of the run returned
-    something in its place. One that never came up in a search is therefore not known to be blocked,
-    which can only make more calls count as progress. Searches that failed or found nothing are
-    searches too, but the latter alone count for how long ago a tool was returned.
+    A call is progress if it obtains, from an executable tool, a datatype that the trajectory does
+    not hold yet and that lies on an open path: a catalogued path of the task without a blocked
+    tool. Which tools are blocked is not in the log; a tool counts as blocked if a search of the
+    trajectory returned something in its place. One that never came up in a search is therefore not
+    known to be blocked, which can only make more calls count as progress. Searches that failed or
+    found nothing are searches too, but the latter alone count for how long ago a tool was returned.
     """
     blocked = {
         data.blockers[tool.name].baseline_tool_name
-        for step in run.steps
+        for step in trajectory.steps
         for tool in (step.retrieval.tools if step.retrieval else None) or ()
         if tool.name in data.blockers
     }
@@ -105,7 +105,7 @@ def walk(run: Trajectory, query: Query, data: PlanBenchData) -> Walk:
         return datatype in on_path and datatype not in held
 
     found = Walk()
-    for i, step in enumerate(run.steps):
+    for i, step in enumerate(trajectory.steps):
         if step.retrieval is not None and step.retrieval.tools is not None:
             searches += 1
             for tool in step.retrieval.tools:
@@ -131,16 +131,17 @@ def walk(run: Trajectory, query: Query, data: PlanBenchData) -> Walk:
 
 
 def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = "first") -> Failure:
-    """The class of a failed run, the first that fits.
+    """The class of a failed trajectory, the first that fits.
 
     ``Format Error``: ended by three faults in a row. ``No Traction``: no progress at all. Then,
-    after the first progress: ``Stalled`` if every call was progress until the run ended (a class of
-    ours); ``Irrecoverable Drift`` if nothing follows the first call without progress that is; else
-    ``Weak Recovery``. Under the rule ``last``, a run whose last call is no progress has drifted.
+    after the first progress: ``Stalled`` if every call was progress until the trajectory ended (a
+    class of ours); ``Irrecoverable Drift`` if nothing follows the first call without progress that
+    is; else ``Weak Recovery``. Under the rule ``last``, a trajectory whose last call is no progress
+    has drifted.
 
     Args:
         word: Letters of the executed calls.
-        termination: Why the run ended, as the environment says.
+        termination: Why the trajectory ended, as the environment says.
         rule: Which reading of "irrecoverable" to take.
     """
     if termination in FORMAT_ERRORS:
@@ -154,14 +155,14 @@ def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = 
     return "Irrecoverable Drift" if has_drifted else "Weak Recovery"
 
 
-def first_error(run: Trajectory, found: Walk) -> int | None:
-    """Where a failed run went wrong for good: the first fault that no progress follows.
+def first_error(trajectory: Trajectory, found: Walk) -> int | None:
+    """Where a failed trajectory went wrong for good: the first fault that no progress follows.
 
     Faults are executed calls without progress, actions that were rejected or can't be read, and the
-    answer. None for a run that only searched on to its end.
+    answer. None for a trajectory that only searched on to its end.
     """
     last = max((call.step for call in found.calls if call.is_progress), default=-1)
-    for i, step in enumerate(run.steps[last + 1 :], start=last + 1):
+    for i, step in enumerate(trajectory.steps[last + 1 :], start=last + 1):
         is_failed_search = step.retrieval is not None and step.retrieval.tools is None
         if step.kind in {"call", "answer", "invalid"} or is_failed_search:
             return i
@@ -169,11 +170,11 @@ def first_error(run: Trajectory, found: Walk) -> int | None:
 
 
 def selection_measures(found: Walk, failure: Failure) -> dict[str, float]:
-    """Whether a failed run chose the wrong tool or had no right one at hand (table 9).
+    """Whether a failed trajectory chose the wrong tool or had no right one at hand (table 9).
 
     Counts over its calls without progress: those with a tool retrieved before that would have been
     progress, those of these where it was not among the last two searches' tools, and those whose
-    own tool was. For a drifted run, whether a later search returned such a tool.
+    own tool was. For a drifted trajectory, whether a later search returned such a tool.
     """
     wasted = [call for call in found.calls if not call.is_progress]
     at_hand = [call for call in wasted if call.useful]
@@ -196,29 +197,30 @@ def selection_measures(found: Walk, failure: Failure) -> dict[str, float]:
 REUSES = ("value reused", "search reused", "ambiguous", "unused")
 
 
-def blocked_measures(run: Trajectory, query: Query, data: PlanBenchData) -> dict[str, float]:
+def blocked_measures(trajectory: Trajectory, query: Query, data: PlanBenchData) -> dict[str, float]:
     """What became of the values that blockers returned (section 6.2), as counts of their calls.
 
     By kind (``explicit``, ``implicit``, ``misleading``) and the first that fits: ``value reused``,
     a later call, executed or not, has it as an argument; ``search reused``, a later search starts
     from its datatype, which no executable tool has supplied; ``ambiguous``, a value reused that the
-    run could have from elsewhere (the query, an earlier argument, another tool); ``unused``.
+    trajectory could have from elsewhere (the query, an earlier argument, another tool); ``unused``.
     Misleading blockers declare datatypes that the environment matches no search with, so that only
     a search for the datatype by its name counts for them.
     ``answer adopted`` counts calls whose value the final answer states, unless the right answer
-    contains it. Apart from ``blocked calls``, nothing is stated of a run that called no blocker.
+    contains it. Apart from ``blocked calls``, nothing is stated of a trajectory that called no
+    blocker.
     """
     counts: Counter[str] = Counter()
-    for i, step in enumerate(run.steps):
+    for i, step in enumerate(trajectory.steps):
         done = step.execution
         blocker = data.blockers.get(step.calls[0].name) if step.calls else None
         if done is None or not done.was_executed or blocker is None:
             continue
         kind = BLOCKER_TYPES[blocker.noise_type]
         counts[kind] += 1
-        counts[f"{kind}, {_reuse(run, query, i, done)}"] += 1
+        counts[f"{kind}, {_reuse(trajectory, query, i, done)}"] += 1
         value = done.output_value
-        is_adopted = contains_token(run.final_answer, value)
+        is_adopted = contains_token(trajectory.final_answer, value)
         counts["answer adopted"] += is_adopted and not contains(query.correct_answer, value)
     kinds = BLOCKER_TYPES.values()
     measures = {"blocked calls": float(sum(counts[kind] for kind in kinds))}
@@ -228,14 +230,14 @@ def blocked_measures(run: Trajectory, query: Query, data: PlanBenchData) -> dict
     return measures
 
 
-def _reuse(run: Trajectory, query: Query, at: int, done: Execution) -> str:
-    value, tool = as_text(done.output_value), run.steps[at].calls[0].name
+def _reuse(trajectory: Trajectory, query: Query, at: int, done: Execution) -> str:
+    value, tool = as_text(done.output_value), trajectory.steps[at].calls[0].name
     from_elsewhere = contains_token(query.query_text, value) or any(
-        value in _arguments(run, i) for i in range(at + 1)
+        value in _arguments(trajectory, i) for i in range(at + 1)
     )
     held, is_ambiguous, is_searched = {*query.input_datatypes}, False, False
-    for i, step in enumerate(run.steps):
-        if i > at and value and value in _arguments(run, i):
+    for i, step in enumerate(trajectory.steps):
+        if i > at and value and value in _arguments(trajectory, i):
             if not from_elsewhere:
                 return "value reused"
             is_ambiguous = True
@@ -254,39 +256,40 @@ def _starts(step: TrajectoryStep) -> set[str]:
     return names.union(step.retrieval.inputs if step.retrieval else ())
 
 
-def _arguments(run: Trajectory, at: int) -> set[str]:
+def _arguments(trajectory: Trajectory, at: int) -> set[str]:
     """The values of the arguments of a step's call."""
-    given = (as_object(call.arguments) or {} for call in run.steps[at].calls)
+    given = (as_object(call.arguments) or {} for call in trajectory.steps[at].calls)
     return {as_text(value) for arguments in given for value in arguments.values()}
 
 
 # Termination --------------------------------------------------------------------------------------
 
 
-def termination_of(run: Trajectory, query: Query) -> str:
-    """How a failed run ended (section 6.3), as far as code can tell.
+def termination_of(trajectory: Trajectory, query: Query) -> str:
+    """How a failed trajectory ended (section 6.3), as far as code can tell.
 
     Without an answer: ``Search exhaustion`` if more than half of the last ten steps are searches,
     else ``Unfinished``. With one, by what it states, the first that fits: the right value although
     no executable tool returned it (``Right but ungrounded``) or an untrusted one did as well
     (``Right but contaminated``); a value that an untrusted tool returned for the target; what
     executable tools returned for it (of another record), or for another datatype; what else
-    untrusted tools returned; nothing that was observed. Whether a run gave up is not decided here.
+    untrusted tools returned; nothing that was observed. Whether a trajectory gave up is not decided
+    here.
     """
-    if run.final_answer is None:
-        last = run.steps[-LAST_STEPS:]
+    if trajectory.final_answer is None:
+        last = trajectory.steps[-LAST_STEPS:]
         searches = sum(step.kind == "retrieve" for step in last)
-        is_exhausted = run.termination != HTTP_400 and 2 * searches > len(last)
+        is_exhausted = trajectory.termination != HTTP_400 and 2 * searches > len(last)
         return "Search exhaustion" if is_exhausted else "Unfinished"
     target = query.target_datatype
-    if contains_token(run.final_answer, query.correct_answer):
-        has_target = any(trusted_output(step) == target for step in run.steps)
+    if contains_token(trajectory.final_answer, query.correct_answer):
+        has_target = any(trusted_output(step) == target for step in trajectory.steps)
         return "Right but contaminated" if has_target else "Right but ungrounded"
     stated = {
         (done.provenance, done.output_datatype == target)
-        for step in run.steps
+        for step in trajectory.steps
         if (done := step.execution) is not None
-        and contains_token(run.final_answer, done.output_value)
+        and contains_token(trajectory.final_answer, done.output_value)
     }
     return next((name for kind, name in _STATED.items() if kind in stated), "Value never observed")
 
@@ -299,9 +302,9 @@ _STATED: Mapping[tuple[str, bool], str] = {
 }
 
 
-def findings_of(run: Trajectory) -> Iterator[Finding]:
+def findings_of(trajectory: Trajectory) -> Iterator[Finding]:
     """A suspicion for an answer that may say that there is none."""
-    if run.final_answer and (phrase := _GIVES_UP.search(run.final_answer)):
+    if trajectory.final_answer and (phrase := _GIVES_UP.search(trajectory.final_answer)):
         yield Finding(
             code=None,
             certainty="suspected",

@@ -27,16 +27,16 @@ from .measures import measures_of, verdicts
 
 NEEDS = "the folder of the benchmark's data (queries.json, …)"
 SURRENDER = "Surrender"
-"""Code of the rubric ``surrender``, and then the class of how the run ended."""
+"""Code of the rubric ``surrender``, and then the class of how the trajectory ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanBenchEvaluator:
-    """Evaluates runs by the benchmark's data.
+    """Evaluates trajectories by the benchmark's data.
 
     Attributes:
         data: What is asked, and which tools there are.
-        cases: Ids of the queries there should be runs of.
+        cases: Ids of the queries there should be trajectories of.
         grounding: Which right answers count, see ``verdicts``.
     """
 
@@ -50,28 +50,28 @@ class PlanBenchEvaluator:
         return self.data.digest
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a run.
+        """Evaluates a trajectory.
 
         Raises:
-            RowError: If the data has no such query, or the run does not say what the environment
-                answered, as only its own logs do.
+            RowError: If the data has no such query, or the trajectory does not say what the
+                environment answered, as only its own logs do.
         """
-        run, data = trajectory, self.data
-        query = data.queries.get(run.case_id)
+        data = self.data
+        query = data.queries.get(trajectory.case_id)
         if query is None:
-            raise RowError("case_id", "a query of the benchmark's data", run.case_id)
-        for i, step in enumerate(run.steps):
+            raise RowError("case_id", "a query of the benchmark's data", trajectory.case_id)
+        for i, step in enumerate(trajectory.steps):
             is_call = step.kind == "call" or step.execution is not None
             if (is_call and not (step.calls and step.execution)) or (
                 step.kind == "retrieve" and step.retrieval is None
             ):
                 expected = "what the environment answered (execution, retrieval)"
                 raise RowError(f"steps.{i}", expected, step.kind)
-        found = walk(run, query, data)
-        measures = measures_of(run, query, data, self.grounding)
-        measures |= blocked_measures(run, query, data)
+        found = walk(trajectory, query, data)
+        measures = measures_of(trajectory, query, data, self.grounding)
+        measures |= blocked_measures(trajectory, query, data)
         groups = {"steps": str(min(len(path.tools) for path in data.paths[query.task_id]))}
-        if verdicts(run, query)[self.grounding]:
+        if verdicts(trajectory, query)[self.grounding]:
             return Evaluation(
                 is_correct=True,
                 measures=measures,
@@ -79,23 +79,25 @@ class PlanBenchEvaluator:
                 reasoning="The answer states the right value",
                 groups=groups,
             )
-        failure = failure_of(found.word, run.termination)
-        last = failure_of(found.word, run.termination, rule="last")
+        failure = failure_of(found.word, trajectory.termination)
+        last = failure_of(found.word, trajectory.termination, rule="last")
         classes: dict[str, str] = {"failure": failure, "failure (last)": last}
         has_ended_by_itself = failure != "Format Error"
         if has_ended_by_itself:
-            classes["termination"] = termination_of(run, query)
-        asks = has_ended_by_itself and run.final_answer
+            classes["termination"] = termination_of(trajectory, query)
+        asks = has_ended_by_itself and trajectory.final_answer
         return Evaluation(
             is_correct=False,
             measures=measures | selection_measures(found, failure),
             classes=classes,
             word=found.word,
-            first_error=first_error(run, found),
+            first_error=first_error(trajectory, found),
             reasoning=": ".join([failure, *filter(None, [classes.get("termination")])]),
-            findings=tuple(findings_of(run)),
+            findings=tuple(findings_of(trajectory)),
             groups=groups,
-            question=Question(str(run.final_answer), SURRENDER, "termination") if asks else None,
+            question=Question(str(trajectory.final_answer), SURRENDER, "termination")
+            if asks
+            else None,
         )
 
 

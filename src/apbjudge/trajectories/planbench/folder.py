@@ -32,7 +32,7 @@ from ..formats.fields import id_field, list_in, object_in, objects_in, text_fiel
 
 FORMAT = "planbench-xl"
 HTTP_400 = "runtime_error_http_400"
-"""Why a run ended whose last request the model's endpoint refused, too long ones above all."""
+"""Termination where the endpoint refused the last request, as one that is too long."""
 
 _KINDS: Mapping[str, StepKind] = {
     "retrieve_tools": "retrieve",
@@ -59,10 +59,10 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
     """Reads a run folder, one query at a time.
 
     Rows of ``result.jsonl`` come first, then what only ``progress/queries`` has. A query that is
-    not finished is a run with an ``infrastructure_error``, which says that it is unfinished, or is
-    left out where the model was never asked, so that it counts as missing. One that ended because
-    the endpoint refused a request (HTTP 400) is a failed run, as for the authors' evaluator.
-    The model's replies and the query's text are known where ``progress`` is there.
+    not finished is a trajectory with an ``infrastructure_error``, which says that it is unfinished,
+    or is left out where the model was never asked, so that it counts as missing. One that ended
+    because the endpoint refused a request (HTTP 400) is a failed trajectory, as for the authors'
+    evaluator. The model's replies and the query's text are known where ``progress`` is there.
 
     Raises:
         InputError: If ``metadata.json`` can't be read.
@@ -84,10 +84,10 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
         place = LogPlace(FORMAT, file=str(results), line=line.number)
         try:
             known = {} if file is None else _progress(file)
-            run: Trajectory | RowError = _trajectory(content, known, metadata, place)
+            trajectory: Trajectory | RowError = _trajectory(content, known, metadata, place)
         except RowError as error:
-            run = error
-        yield LogEntry(line.number, offset, _digest(content), run, raw=content)
+            trajectory = error
+        yield LogEntry(line.number, offset, _digest(content), trajectory, raw=content)
     for file in progress.values():
         number += 1
         place = LogPlace(FORMAT, file=str(file))
@@ -96,14 +96,14 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
             content, broke = _result_of(known)
             if not content["trace"] and broke:
                 continue
-            run = _trajectory(content, known, metadata, place, broke)
+            trajectory = _trajectory(content, known, metadata, place, broke)
         except RowError as error:
-            content, run = {"file": file.name}, error
-        yield LogEntry(number, 0, _digest(content), run, raw=content)
+            content, trajectory = {"file": file.name}, error
+        yield LogEntry(number, 0, _digest(content), trajectory, raw=content)
 
 
 def setting_of(config: Mapping[str, Any]) -> str:
-    """The condition of a run in a few words, from the configuration that it was started with.
+    """The condition in a few words, from the configuration that the environment started with.
 
     ``default``, or which kinds of blockers stand in for blocked tools (``mixed`` for all three)
     and how much is blocked, unless it is the authors' standard of one remaining path: ``mixed,
@@ -142,7 +142,7 @@ def _progress(file: Path) -> dict[str, Any]:
 
 
 def _result_of(progress: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The result of a query, or the run so far and what broke it."""
+    """The result of a query, or the trajectory so far and what broke it."""
     if final := object_in(progress, "final_result"):
         return {"trace": [], **final}, ""
     errors = [object_in(turn, "error") for _, turn in objects_in(progress, "turns")]
@@ -159,7 +159,8 @@ def _digest(content: Mapping[str, Any]) -> bytes:
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-# Runs ---------------------------------------------------------------------------------------------
+# Trajectories
+# ---------------------------------------------------------------------------------------------
 
 
 def _trajectory(
@@ -266,7 +267,7 @@ def _call(
     """A call and what came of it.
 
     The environment does not say which check a rejected call failed unless it was the inputs; the
-    other two are told apart here by what the run had retrieved.
+    other two are told apart here by what the trajectory had retrieved.
     """
     request = object_in(entry, "request", where)
     if entry.get("parse_ok") is False:

@@ -1,4 +1,4 @@
-"""What one run did: searches, calls, datatypes reached, and whether its answer counts."""
+"""What one trajectory did: searches, calls, datatypes reached, and whether its answer counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def trusted_output(step: TrajectoryStep) -> str:
     return done.output_datatype if done is not None and done.provenance == "trusted" else ""
 
 
-def verdicts(run: Trajectory, query: Query) -> Mapping[Grounding, bool]:
+def verdicts(trajectory: Trajectory, query: Query) -> Mapping[Grounding, bool]:
     """Whether the answer counts as right, under each reading of "grounded".
 
     It must contain the right value (arXiv:2606.22388, app. B.8.1), and
@@ -29,22 +29,24 @@ def verdicts(run: Trajectory, query: Query) -> Mapping[Grounding, bool]:
       the target datatype, even if it is the same value. That is what the authors' code does, and
       it fails right answers which contain a value of a noisy tool that was called.
     """
-    says = run.final_answer is not None and contains(run.final_answer, query.correct_answer)
-    has_target = any(trusted_output(step) == query.target_datatype for step in run.steps)
+    says = trajectory.final_answer is not None and contains(
+        trajectory.final_answer, query.correct_answer
+    )
+    has_target = any(trusted_output(step) == query.target_datatype for step in trajectory.steps)
     return {
         "answer-only": says,
         "paper": says and has_target,
-        "released": says and has_target and not is_contaminated(run, query),
+        "released": says and has_target and not is_contaminated(trajectory, query),
     }
 
 
-def is_contaminated(run: Trajectory, query: Query) -> bool:
+def is_contaminated(trajectory: Trajectory, query: Query) -> bool:
     """Whether the answer contains a value that an untrusted tool returned for the target."""
     return any(
         done.provenance == "untrusted"
         and done.output_datatype == query.target_datatype
-        and contains(run.final_answer, done.output_value)
-        for step in run.steps
+        and contains(trajectory.final_answer, done.output_value)
+        for step in trajectory.steps
         if (done := step.execution) is not None
     )
 
@@ -59,16 +61,16 @@ def closure(held: Collection[str], interfaces: Iterable[tuple[frozenset[str], st
 
 
 def measures_of(
-    run: Trajectory, query: Query, data: PlanBenchData, grounding: Grounding
+    trajectory: Trajectory, query: Query, data: PlanBenchData, grounding: Grounding
 ) -> dict[str, float]:
-    """The measures of a run (app. B.8.1), such that every figure is a mean or ratio of them.
+    """The measures of a trajectory (app. B.8.1), such that every figure is a mean or ratio of them.
 
     ``searches`` and ``calls`` count malformed ones too. ``EDT`` are the datatypes within reach
     beyond those held at the start: what follows from them and from trusted outputs by any tool
-    retrieved, noisy tools and blockers included. A run that obtained nothing has no ``EGT
+    retrieved, noisy tools and blockers included. A trajectory that obtained nothing has no ``EGT
     precision``. Searches by inputs and output count as neither forward nor backward.
     """
-    steps = run.steps
+    steps = trajectory.steps
     searches = [step.retrieval for step in steps if step.retrieval is not None]
     calls = [(step.calls[0], done) for step in steps if (done := step.execution) is not None]
     rejected = [done.rejection for _, done in calls if not done.was_executed]
@@ -84,7 +86,7 @@ def measures_of(
     }
     truth = frozenset[str]().union(*(path.datatypes for path in data.paths[query.task_id]))
     on_path = executed & truth
-    of, answer, gold = verdicts(run, query), run.final_answer, query.correct_answer
+    of, answer, gold = verdicts(trajectory, query), trajectory.final_answer, query.correct_answer
     is_correct = of[grounding]
     measures: dict[str, float] = {
         "turns": sum(step.source == "agent" for step in steps),

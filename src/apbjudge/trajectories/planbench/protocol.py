@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ..base import RunTable, TrajectoryProtocol, amount, rate
+from ..base import TrajectoryProtocol, TrajectoryTable, amount, rate
 from .data import BLOCKER_TYPES
 from .diagnosis import REUSES, Failure
 from .evaluator import NEEDS, evaluator_of
@@ -14,21 +14,23 @@ _AT_HAND = "N calls with progress at hand"
 _ON_PATH = "datatypes obtained that lie on a path, of those obtained"
 FIGURES = (
     rate("EGT precision", "EGT precision", None, _ON_PATH, "higher"),
-    amount("turns", "turns", meaning="responses of the model, per run"),
+    amount("turns", "turns", meaning="responses of the model, per trajectory"),
     amount("EDT", "EDT", meaning="datatypes within reach, beyond those given"),
     amount("S/C", "searches", "calls", "searches per call"),
     rate("ITCR", "invalid calls", "calls", "calls that can't be read or carried out", "lower"),
     rate("UIRR", "untrusted calls", "calls", "calls rejected for an untrusted input", "lower"),
 )
 SEARCHING = (
-    amount("searches", "searches", meaning="searches for tools, malformed ones too, per run"),
-    amount("calls", "calls", meaning="tool calls, malformed ones too, per run"),
+    amount(
+        "searches", "searches", meaning="searches for tools, malformed ones too, per trajectory"
+    ),
+    amount("calls", "calls", meaning="tool calls, malformed ones too, per trajectory"),
     rate("EGT recall", "EGT recall", meaning="datatypes of the paths that were obtained"),
     amount("F/B", "forward searches", "backward searches", "searches by inputs per one by output"),
     rate("rejected calls", "rejected calls", "calls", "ITCR and UIRR together"),
-    rate("noisy runs", "uses noisy tools", meaning="runs that call a noisy tool"),
-    amount("noisy calls", "noisy calls", meaning="calls of noisy tools, per run"),
-    amount("noisy calls given any", "noisy calls", "uses noisy tools", "per run with any"),
+    rate("noisy trajectories", "uses noisy tools", meaning="trajectories that call a noisy tool"),
+    amount("noisy calls", "noisy calls", meaning="calls of noisy tools, per trajectory"),
+    amount("noisy calls given any", "noisy calls", "uses noisy tools", "per trajectory with any"),
     rate("noisy share", "noisy calls", "calls", "calls of noisy tools, of all calls"),
 )
 READINGS = (
@@ -42,22 +44,25 @@ READINGS = (
     rate("exact", "correct, exact", meaning="right, and nothing else is stated"),
 )
 FAILURES = (
-    *(rate(name, f"failure={name}", meaning="of failed runs") for name in get_args(Failure)),
     *(
-        rate(f"{name}, rule last", f"failure (last)={name}", meaning="of failed runs")
+        rate(name, f"failure={name}", meaning="of failed trajectories")
+        for name in get_args(Failure)
+    ),
+    *(
+        rate(f"{name}, rule last", f"failure (last)={name}", meaning="of failed trajectories")
         for name in ("Irrecoverable Drift", "Weak Recovery")
     ),
 )
-ENDINGS = (amount("ended", "termination=*", meaning="of failed runs, no Format Error"),)
+ENDINGS = (amount("ended", "termination=*", meaning="of failed trajectories, no Format Error"),)
 SELECTION = (
     rate("(a) progress at hand", _AT_HAND, "N calls"),
     rate("(b) recent tool", "N calls of recent tools", "N calls"),
     rate("(c) not recent", f"{_AT_HAND}, not recent", _AT_HAND),
-    rate("(d) back after drift", "useful search after drift", meaning="of drifted runs"),
-    amount("N calls", "N calls", meaning="calls without progress, per failed run"),
+    rate("(d) back after drift", "useful search after drift", meaning="of drifted trajectories"),
+    amount("N calls", "N calls", meaning="calls without progress, per failed trajectory"),
 )
 BLOCKED = (
-    amount("blocked calls", "blocked calls", meaning="calls of blockers, per run"),
+    amount("blocked calls", "blocked calls", meaning="calls of blockers, per trajectory"),
     *(rate(f"{kind} blockers", kind, "blocked calls") for kind in _KINDS),
     *(rate(f"{kind}, {of}", f"{kind}, {of}", kind) for kind in _KINDS for of in REUSES),
     rate("answer adopted", "answer adopted", "blocked calls"),
@@ -65,8 +70,8 @@ BLOCKED = (
 _TABLES = (
     ("searching", "Searches and noisy tools", "", SEARCHING),
     ("readings", "Accuracy by reading of a right answer", "", READINGS),
-    ("failures", "Failed runs by class", "Figure 6", FAILURES),
-    ("selection", "Calls without progress in failed runs", "", SELECTION),
+    ("failures", "Failed trajectories by class", "Figure 6", FAILURES),
+    ("selection", "Calls without progress in failed trajectories", "", SELECTION),
     ("blocked", "Values of blocked tools", "Figure 7", BLOCKED),
 )
 _MAIN = ("Accuracy", *(figure.name for figure in FIGURES))
@@ -81,10 +86,10 @@ PLANBENCH = TrajectoryProtocol(
     paper="arXiv:2606.22388",
     rubric="surrender@1",
     tables=(
-        RunTable(key="planbench", title="PlanBench-XL", number="Table 3", figures=_MAIN),
-        RunTable(key="planbench-steps", title=_BY_LENGTH, figures=_MAIN, split="steps"),
+        TrajectoryTable(key="planbench", title="PlanBench-XL", number="Table 3", figures=_MAIN),
+        TrajectoryTable(key="planbench-steps", title=_BY_LENGTH, figures=_MAIN, split="steps"),
         *(
-            RunTable(
+            TrajectoryTable(
                 key=f"planbench-{key}",
                 title=title,
                 number=number,

@@ -30,11 +30,11 @@ OutputTag = Literal["matched", "equivalent", "default", "error"]
 the tool's default, or nothing but an error."""
 OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
 Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
-"""How a failed run first departs from the reference; ``wrong output`` where no action does."""
+"""A failed trajectory's first departure from the reference; ``wrong output`` without one."""
 
 
 class SlateAction(NamedTuple):
-    """What a run did for a substep.
+    """What a trajectory did for a substep.
 
     Attributes:
         place: Position of the step in the trajectory.
@@ -71,7 +71,7 @@ class PlanComparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SlateEvaluator:
-    """Compares runs with the reference plans and outputs of their cases."""
+    """Compares trajectories with the reference plans and outputs of their cases."""
 
     by_id: Mapping[str, SlateCase]
     digest: str = ""
@@ -82,18 +82,18 @@ class SlateEvaluator:
         return self.by_id.keys()
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a run; see ``protocol`` for what is measured.
+        """Evaluates a trajectory; see ``protocol`` for what is measured.
 
         Success is that all final outputs (``SlateCase.final``) are the recorded ones, whatever
-        happened before. A substep that the run never reached agrees with the reference in nothing.
-        References, in the plan and in the agent's arguments, are resolved from the agent's own
-        earlier outputs: a wrong output that is passed on is a wrong output, not a wrong argument.
-        One that leads nowhere is equal to itself alone. Arguments are compared where the tool is
-        right, and agree as a whole or not at all.
+        happened before. A substep that the trajectory never reached agrees with the reference in
+        nothing. References, in the plan and in the agent's arguments, are resolved from the agent's
+        own earlier outputs: a wrong output that is passed on is a wrong output, not a wrong
+        argument. One that leads nowhere is equal to itself alone. Arguments are compared where the
+        tool is right, and agree as a whole or not at all.
 
         Raises:
-            RowError: If there is no such case, its plan calls no tool, or the run does not say
-                which step is for which substep and what its calls returned.
+            RowError: If there is no such case, its plan calls no tool, or the trajectory does not
+                say which step is for which substep and what its calls returned.
         """
         case = self.by_id.get(trajectory.case_id)
         if case is None:
@@ -141,7 +141,7 @@ def _evaluation(case: SlateCase, actions: list[SlateAction]) -> Evaluation:
         classes={"failure": fault} if wrong else {},
         first_error=next((a.place for a in actions if a.substep == departure), None),
         reasoning=outcome
-        + (f"; the run departs from the plan at {departure}" if departure else ""),
+        + (f"; the trajectory departs from the plan at {departure}" if departure else ""),
         findings=tuple(map(_of_case, validate(case))),
         groups={"category": case.category} if case.category else {},
     )
@@ -152,7 +152,7 @@ def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
 
     Args:
         case: The case.
-        outputs: What the run's calls returned, by substep.
+        outputs: What the trajectory's calls returned, by substep.
     """
     return [
         step for step in case.final
@@ -190,7 +190,7 @@ def _fault(comparison: PlanComparison, expected: PlanStep) -> Fault | None:
 
 
 def _of_case(finding: Finding) -> Finding:
-    """A fault of the case, which decides nothing about a run."""
+    """A fault of the case, which decides nothing about a trajectory."""
     where = f"case.{finding.where}"
     return finding.model_copy(update={"certainty": "suspected", "where": where})
 
@@ -198,18 +198,18 @@ def _of_case(finding: Finding) -> Finding:
 # Actions ------------------------------------------------------------------------------------------
 
 
-def actions_of(run: Trajectory, case: SlateCase) -> Iterator[SlateAction]:
-    """The actions of a run in order.
+def actions_of(trajectory: Trajectory, case: SlateCase) -> Iterator[SlateAction]:
+    """The actions of a trajectory in order.
 
     Steps of the agent say in ``extra`` which ``substep`` they are for; then a step without is
-    talk. Where none says it, each step but an ``answer`` is for the substep at its place. A run
-    without any such step has no actions.
+    talk. Where none says it, each step but an ``answer`` is for the substep at its place. A
+    trajectory without any such step has no actions.
 
     Raises:
         RowError: If that does not fit the plan, a step makes several calls, or a call has no one
             output (one that can't be read or is tagged ``error`` may have none).
     """
-    agent = [(i, step) for i, step in enumerate(run.steps) if step.source == "agent"]
+    agent = [(i, step) for i, step in enumerate(trajectory.steps) if step.source == "agent"]
     ids = [step.step for step in case.substeps]
     if any("substep" in step.extra for _, step in agent):
         seen: set[str] = set()

@@ -1,15 +1,15 @@
 """The protocol ``slate``: its figures and table.
 
-Figures are ratios of sums over runs, with cases as clusters. Names and definitions are those of
-section 6.1 of the paper; where it leaves a gap, see ``SlateEvaluator.evaluate`` for our choice.
-SLATE grades how a given plan is executed, not planning.
+Figures are ratios of sums over trajectories, with cases as clusters. Names and definitions are
+those of section 6.1 of the paper; where it leaves a gap, see ``SlateEvaluator.evaluate`` for our
+choice. SLATE grades how a given plan is executed, not planning.
 """
 
 from __future__ import annotations
 
 from typing import get_args
 
-from ..base import RunTable, TrajectoryProtocol, amount, rate
+from ..base import TrajectoryProtocol, TrajectoryTable, amount, rate
 from .evaluator import NEEDS, OUTPUT_TAGS, Fault, evaluator_of
 
 _EQUAL = "calls of the right tool with equal arguments, however written"
@@ -29,7 +29,7 @@ OUTPUTS = tuple(
     for tag in OUTPUT_TAGS
 )
 FAILURES = tuple(
-    amount(fault, f"failure={fault}", meaning="first departure, of failed runs")
+    amount(fault, f"failure={fault}", meaning="first departure, of failed trajectories")
     for fault in get_args(Fault)
 )
 COSTS = (
@@ -55,7 +55,7 @@ SLATE = TrajectoryProtocol(
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",
     tables=tuple(
-        RunTable(
+        TrajectoryTable(
             key=key, title=title, number=number, figures=(*first, *(of.name for of in figures))
         )
         for key, title, number, first, figures in _TABLES

@@ -137,10 +137,10 @@ def _seed(
         if definition.get("name") not in left_out
     )
     texts = _texts(row)
-    run = task_of(row, place, options, query=next(filter(None, texts), ""), tools=tools)
+    trajectory = task_of(row, place, options, query=next(filter(None, texts), ""), tools=tools)
     answer = answers.get(id_field(row, "id"))
     if answer is None:
-        return rejected(run, f"there is no answer in {ANSWERS}")
+        return rejected(trajectory, f"there is no answer in {ANSWERS}")
     toolset = build_toolset(list(tools), None, "tools")
     turns = list_in(answer, "ground_truth", is_needed=True)
     if len(turns) != len(texts):
@@ -151,14 +151,14 @@ def _seed(
     ]
     steps, calls, repairs = solved(list(zip(texts, turn_calls, strict=True)), toolset)
     if not calls:
-        return rejected(run, "no call is made")
-    run = replace(run, steps=tuple(steps))
-    if len(asked := turns_before(run, calls[-1].step)) > 1:
-        run = replace(run, query="\n\n".join(asked))
+        return rejected(trajectory, "no call is made")
+    trajectory = replace(trajectory, steps=tuple(steps))
+    if len(asked := turns_before(trajectory, calls[-1].step)) > 1:
+        trajectory = replace(trajectory, query="\n\n".join(asked))
         repairs.append(JOINED)
     if as_object(row.get("missed_function")):
         repairs.append(OFFERED)
-    return seed_of(run, calls, row, options, source=source_in(row), repairs=repairs)
+    return seed_of(trajectory, calls, row, options, source=source_in(row), repairs=repairs)
 
 
 def _texts(row: Mapping[str, Any]) -> list[str]:

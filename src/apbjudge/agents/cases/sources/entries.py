@@ -33,7 +33,7 @@ class SeedEntry(NamedTuple):
 
     Attributes:
         line: 1-based line, or number in a JSON list or folder.
-        file: The file, or the folder where a log of one run a file can't be read.
+        file: The file, or the folder where a log of one trajectory a file can't be read.
         content: The seed; a RowError where the entry can't be read; a Reject where it can, but no
             case can be built from it.
     """
@@ -51,7 +51,7 @@ class SourceOptions:
         path: The file or folder.
         tools: Definitions for entries that have none; None where there are no such.
         outcomes: Outcomes that a log does not state.
-        any_outcome: Whether to use runs that failed or whose outcome is not known.
+        any_outcome: Whether to use trajectories that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set, for entries that state none.
         columns: Columns of rows by field, as the user named them.
@@ -165,7 +165,7 @@ def task_of(
     query: str,
     tools: tuple[Any, ...] | None = None,
 ) -> Trajectory:
-    """A task that is no log as a run without steps."""
+    """A task that is no log as a trajectory without steps."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
     name = name or f"{Path(place.file).stem}-{place.line}"
     return Trajectory(
@@ -200,7 +200,7 @@ def step_of(
 
 
 def seed_of(
-    run: Trajectory,
+    trajectory: Trajectory,
     calls: Sequence[SeedCall],
     fields: Mapping[str, Any],
     options: SourceOptions,
@@ -211,7 +211,7 @@ def seed_of(
     """A seed, if cases can be built from it.
 
     Args:
-        run: The task; its tools may be None.
+        trajectory: The task; its tools may be None.
         calls: Its solution.
         fields: Where files, licence, category and plan of the task may stand.
         options: Settings of reading the source.
@@ -221,13 +221,13 @@ def seed_of(
     Raises:
         RowError: If the tools or one of those fields can't be read.
     """
-    tools = options.tools if run.tools is None else run.tools
-    if not run.query.strip():
-        return rejected(run, "the query is missing")
+    tools = options.tools if trajectory.tools is None else trajectory.tools
+    if not trajectory.query.strip():
+        return rejected(trajectory, "the query is missing")
     if not tools:
-        return rejected(run, "no tools are known")
+        return rejected(trajectory, "no tools are known")
     seed = Seed(
-        run=replace(run, tools=tools),
+        trajectory=replace(trajectory, tools=tools),
         calls=tuple(calls),
         files=files_in(fields),
         source=source or options.source or name_of(options.path),
@@ -239,14 +239,15 @@ def seed_of(
     )
     toolset = seed.toolset
     if unknown := next((call for call in calls if call.name not in toolset.by_name), None):
-        return rejected(run, "a called tool is not offered", unknown.name)
+        return rejected(trajectory, "a called tool is not offered", unknown.name)
     _check_storable(seed, toolset)
     return seed
 
 
-def rejected(run: Trajectory, reason: str, detail: str = "") -> Reject:
-    """The rejection of a run or a task from which no case can be built."""
-    return Reject("source", reason, f"{run.trajectory_id}: {detail}" if detail else run.case_id)
+def rejected(trajectory: Trajectory, reason: str, detail: str = "") -> Reject:
+    """The rejection of a trajectory or a task from which no case can be built."""
+    place = f"{trajectory.trajectory_id}: {detail}" if detail else trajectory.case_id
+    return Reject("source", reason, place)
 
 
 def files_in(fields: Mapping[str, Any]) -> tuple[FileRef, ...]:
@@ -273,10 +274,10 @@ def _text_or_nothing(fields: Mapping[str, Any], *names: str) -> str:
 
 def _check_storable(seed: Seed, toolset: Toolset) -> None:
     """Raises RowError where a part of the seed can't be written as JSON."""
-    run = seed.run
+    trajectory = seed.trajectory
     parts = {
-        "id": [run.trajectory_id, run.place.file, seed.source, seed.licence],
-        "query": [run.query, run.system_prompt, seed.plan, seed.category],
+        "id": [trajectory.trajectory_id, trajectory.place.file, seed.source, seed.licence],
+        "query": [trajectory.query, trajectory.system_prompt, seed.plan, seed.category],
         "tools": [tool.model_dump() for tool in toolset.tools],
         "calls": [[call.name, dict(call.arguments), call.result] for call in seed.calls],
     }
@@ -292,4 +293,4 @@ def check_readable(path: Path) -> None:
     if path != STDIN and not is_there(path):
         raise InputError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:
-        raise InputError(f"{path}: expected tasks or runs of agents, got an empty file")
+        raise InputError(f"{path}: expected tasks or trajectories of agents, got an empty file")

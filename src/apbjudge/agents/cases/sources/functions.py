@@ -81,19 +81,19 @@ def _is_call(entry: object) -> bool:
 
 def _read(options: SourceOptions) -> Iterator[SeedEntry]:
     def seed(row: dict[str, Any], place: LogPlace) -> Seed | Reject:
-        run = task_of(row, place, options, query=query_in(row))
+        trajectory = task_of(row, place, options, query=query_in(row))
         field, entries = _calls_in(row)
         if not entries:
-            return rejected(run, "no call is made")
-        toolset = build_toolset(list(run.tools or ()), None, "tools")
+            return rejected(trajectory, "no call is made")
+        toolset = build_toolset(list(trajectory.tools or ()), None, "tools")
         named_calls = list(_calls(entries, toolset, field))
-        steps, calls, repairs = solved([(run.query, named_calls)], toolset)
+        steps, calls, repairs = solved([(trajectory.query, named_calls)], toolset)
         solution = [
             replace(call, needs=needs)
             for call, needs in zip(calls, _needs(entries, calls), strict=True)
         ]
-        run = replace(run, steps=tuple(steps))
-        return seed_of(run, solution, row, options, source=source_in(row), repairs=repairs)
+        trajectory = replace(trajectory, steps=tuple(steps))
+        return seed_of(trajectory, solution, row, options, source=source_in(row), repairs=repairs)
 
     return entries_of(options, seed, FUNCTIONS.name)
 
@@ -183,8 +183,8 @@ FUNCTIONS = SourceFormat(
 
 def _read_queries(options: SourceOptions) -> Iterator[SeedEntry]:
     def seed(row: dict[str, Any], place: LogPlace) -> Seed | Reject:
-        run = task_of(row, place, options, query=query_in(row))
-        return seed_of(run, (), row, options, source=source_in(row))
+        trajectory = task_of(row, place, options, query=query_in(row))
+        return seed_of(trajectory, (), row, options, source=source_in(row))
 
     return entries_of(options, seed, QUERIES.name)
 

@@ -90,20 +90,20 @@ def read_seeds(
     Args:
         path: A file or folder.
         source_format: The format; ``auto`` finds it by content. ``trajectories`` is any log that
-            ``apbjudge convert`` reads; the first usable run of each task is taken.
+            ``apbjudge convert`` reads; the first usable trajectory of each task is taken.
             ``functions`` has rows with a query, tools and reference calls; ``queries`` the same
             without calls. ``bfcl`` is the data of BFCL's conversations of several turns, ``tau2``
             the tasks of a domain of τ²-bench.
         tools: Definitions for entries that have none.
         outcomes: Outcomes that a log does not state; see ``read_log``.
-        any_outcome: Whether to use runs that failed or whose outcome is not known.
+        any_outcome: Whether to use trajectories that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set for entries that state none; by default the path's stem.
         columns: Columns of rows by field, such as ``{"query": "question"}``.
 
     Yields:
-        One entry for each row, task or run. Its content is no seed where the entry can't be read,
-        where no case can be built from it, or where an entry before it has its id or content.
+        One entry for each row, task or trajectory. Its content is no seed where the entry can't be
+        read, where no case can be built from it, or where an entry before it has its id or content.
 
     Raises:
         OptionError: If there is no such format.
@@ -145,9 +145,9 @@ def _checked(entries: Iterator[SeedEntry]) -> Iterator[SeedEntry]:
 
 def _content(seed: Seed) -> int:
     """A key of a seed's query, tools, files, calls and results."""
-    run = seed.run
+    trajectory = seed.trajectory
     names = sorted(seed.toolset.by_name)
     calls = [[call.name, dict(call.arguments), call.result] for call in seed.calls]
     files = [file.path for file in seed.files]
-    content = [" ".join(run.query.split()), run.system_prompt, names, calls, files]
+    content = [" ".join(trajectory.query.split()), trajectory.system_prompt, names, calls, files]
     return short_key(orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode())

@@ -1,4 +1,4 @@
-"""The solution in a run: the calls that worked, and the source of each of their values."""
+"""The solution in a trajectory: the calls that worked, and the source of each of their values."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def is_error(result: str | None) -> bool:
 
 
 def needs_of(
-    run: Trajectory, calls: Sequence[SeedCall], tools: Mapping[str, Tool]
+    trajectory: Trajectory, calls: Sequence[SeedCall], tools: Mapping[str, Tool]
 ) -> tuple[SeedCall, ...]:
     """The calls, each with the earlier calls whose results its arguments use.
 
@@ -109,16 +109,16 @@ def needs_of(
     one counts.
 
     Args:
-        run: The run, with all its steps.
+        trajectory: The trajectory, with all its steps.
         calls: Calls in order, with results.
         tools: The tools offered, by name.
     """
     results = CallResults()
-    stated, own = normal(f"{run.system_prompt}\n{run.query}"), set[str]()
+    stated, own = normal(f"{trajectory.system_prompt}\n{trajectory.query}"), set[str]()
     read = 0
     known: list[SeedCall] = []
     for call in calls:
-        for step in run.steps[read : call.step]:
+        for step in trajectory.steps[read : call.step]:
             if step.source == "user" and step.text:
                 stated = f"{stated}\n{normal(step.text)}"
         read = max(read, call.step)
@@ -142,17 +142,17 @@ def needs_of(
     return tuple(known)
 
 
-def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
+def query_of(trajectory: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
     """The user's query, and whether several turns had to be joined for it.
 
     It is the first message; where later messages before the last call state values that calls
     pass, it is all messages up to that call.
     """
     if not calls:
-        return run.query, False
-    texts = turns_before(run, calls[-1].step)
+        return trajectory.query, False
+    texts = turns_before(trajectory, calls[-1].step)
     later = normal("\n".join(texts[1:]))
-    first = normal(f"{run.system_prompt}\n{texts[0]}")
+    first = normal(f"{trajectory.system_prompt}\n{texts[0]}")
     for call in calls if later else ():
         for leaf in distinctive(list(call.arguments.values())):
             if not states(first, leaf) and states(later, leaf):
@@ -160,7 +160,8 @@ def query_of(run: Trajectory, calls: Sequence[SeedCall]) -> tuple[str, bool]:
     return texts[0], False
 
 
-def turns_before(run: Trajectory, end: int) -> list[str]:
-    """The user's turns before a step, the run's query first."""
-    texts = [step.text for step in run.steps[:end] if step.source == "user" and step.text.strip()]
-    return texts if texts[:1] == [run.query] else [run.query, *texts]
+def turns_before(trajectory: Trajectory, end: int) -> list[str]:
+    """The user's turns before a step, the trajectory's query first."""
+    turns = (step.text for step in trajectory.steps[:end] if step.source == "user")
+    texts = [text for text in turns if text.strip()]
+    return texts if texts[:1] == [trajectory.query] else [trajectory.query, *texts]

@@ -24,7 +24,7 @@ from .entries import (
     task_of,
 )
 from .replaying import Replay, ReplayedDomain, is_installed
-from .trajectories import run_seed
+from .trajectories import trajectory_seed
 
 _INSTRUCTIONS = ("reason_for_call", "known_info", "task_instructions")
 
@@ -77,19 +77,19 @@ def _seed(
         texts = (text_field(parts, name, where="instructions.") for name in _INSTRUCTIONS)
         query = "\n\n".join(filter(None, map(str.strip, texts)))
         domain = text_field(parts, "domain", where="instructions.")
-    run = task_of(row, place, options, query=query.strip() or text_field(row, "ticket"))
+    trajectory = task_of(row, place, options, query=query.strip() or text_field(row, "ticket"))
     if object_in(row, "initial_state").get("message_history"):
-        return rejected(run, "the task begins in the middle of a conversation")
+        return rejected(trajectory, "the task begins in the middle of a conversation")
     actions = [
         _action(action, f"evaluation_criteria.actions.{i}.")
         for i, action in objects_in(object_in(row, "evaluation_criteria"), "actions")
     ]
     if not any(action["requestor"] == "assistant" for action in actions):
-        return rejected(run, "no call is made")
+        return rejected(trajectory, "no call is made")
     replay = replayed(domain or options.path.absolute().parent.name, row, actions)
     if replay is not None and replay.fault:
-        return rejected(run, "the actions can't be replayed", replay.fault)
-    steps = [TrajectoryStep("user", text=run.query)]
+        return rejected(trajectory, "the actions can't be replayed", replay.fault)
+    steps = [TrajectoryStep("user", text=trajectory.query)]
     for number, action in enumerate(actions):
         result, is_error = (None, None) if replay is None else replay.results[number]
         steps.append(
@@ -102,11 +102,11 @@ def _seed(
                 is_users=action["requestor"] == "user",
             )
         )
-    run = replace(run, steps=tuple(steps))
+    trajectory = replace(trajectory, steps=tuple(steps))
     if replay is not None:
-        prompt = run.system_prompt or replay.policy
-        run = replace(run, system_prompt=prompt, tools=options.tools or replay.tools)
-    return run_seed(run, options, {"ends": _ENDS, **row})
+        prompt = trajectory.system_prompt or replay.policy
+        trajectory = replace(trajectory, system_prompt=prompt, tools=options.tools or replay.tools)
+    return trajectory_seed(trajectory, options, {"ends": _ENDS, **row})
 
 
 def _action(action: Mapping[str, Any], where: str) -> dict[str, Any]:

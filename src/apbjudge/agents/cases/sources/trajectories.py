@@ -1,4 +1,4 @@
-"""Logs of agents as sources: a run that succeeded is a task with its solution."""
+"""Logs of agents as sources: a trajectory that succeeded is a task with its solution."""
 
 from __future__ import annotations
 
@@ -23,74 +23,75 @@ def _recognises(row: Mapping[str, Any]) -> bool:
 
 
 def _read(options: SourceOptions) -> Iterator[SeedEntry]:
-    """Yields an entry for each run; of several usable runs of a task the first is taken."""
+    """Yields an entry for each trajectory; of several usable ones of a task the first is taken."""
     taken = KeySet()
     for entry in read_log(options.path, outcomes=options.outcomes):
-        run = entry.content
-        if isinstance(run, RowError):
-            yield SeedEntry(entry.at or entry.line, entry.file, run)
+        trajectory = entry.content
+        if isinstance(trajectory, RowError):
+            yield SeedEntry(entry.at or entry.line, entry.file, trajectory)
             continue
         path = options.path
-        file = str(path / run.place.file) if path.is_dir() else entry.file
+        file = str(path / trajectory.place.file) if path.is_dir() else entry.file
         content: Seed | Reject | RowError
         try:
-            content = _seed(run, options, taken)
+            content = _seed(trajectory, options, taken)
         except RowError as error:
             content = error
-        yield SeedEntry(run.place.line or entry.line, file, content)
+        yield SeedEntry(trajectory.place.line or entry.line, file, content)
 
 
-def _seed(run: Trajectory, options: SourceOptions, taken: KeySet) -> Seed | Reject:
+def _seed(trajectory: Trajectory, options: SourceOptions, taken: KeySet) -> Seed | Reject:
     if not options.any_outcome:
-        success = run.outcome.is_success if run.outcome else None
+        success = trajectory.outcome.is_success if trajectory.outcome else None
         if success is None:
-            return rejected(run, "the outcome is not known")
+            return rejected(trajectory, "the outcome is not known")
         if not success:
-            return rejected(run, "the run did not succeed")
-    if run.infrastructure_error:
-        return rejected(run, "the run broke off", run.infrastructure_error)
-    if (key := short_key(run.case_id)) in taken:
-        return rejected(run, "another run of this task was taken")
-    seed = run_seed(run, options)
+            return rejected(trajectory, "the trajectory did not succeed")
+    if trajectory.infrastructure_error:
+        return rejected(trajectory, "the trajectory broke off", trajectory.infrastructure_error)
+    if (key := short_key(trajectory.case_id)) in taken:
+        return rejected(trajectory, "another trajectory of this task was taken")
+    seed = trajectory_seed(trajectory, options)
     if isinstance(seed, Seed):
         taken.add(key)
     return seed
 
 
-def run_seed(
-    run: Trajectory,
+def trajectory_seed(
+    trajectory: Trajectory,
     options: SourceOptions,
     fields: Mapping[str, Any] | None = None,
 ) -> Seed | Reject:
-    """The seed of a run with results.
+    """The seed of a trajectory with results.
 
     Args:
-        run: The run.
+        trajectory: The trajectory.
         options: Settings of reading the source.
-        fields: Where licence, files and the like may stand; ``extra`` of the run by default.
+        fields: Where licence, files and the like may stand; ``extra`` of the trajectory by default.
 
     Raises:
         RowError: If a part of it can't be read.
     """
-    run = replace(run, tools=options.tools) if run.tools is None else run
-    attempts = list(agent_calls(run.steps))
+    if trajectory.tools is None:
+        trajectory = replace(trajectory, tools=options.tools)
+    attempts = list(agent_calls(trajectory.steps))
     worked = [call for call in attempts if not call.is_failed]
     if unread := next((call for call in worked if call.arguments is None), None):
-        return rejected(run, "the arguments of a call can't be read", unread.name)
+        return rejected(trajectory, "the arguments of a call can't be read", unread.name)
     if not worked:
-        return rejected(run, "no call succeeded" if attempts else "no call is made")
+        return rejected(trajectory, "no call succeeded" if attempts else "no call is made")
     calls = [SeedCall(call.name, call.arguments or {}, call.step, call.result) for call in worked]
     repairs = [LEFT_OUT] if len(worked) < len(attempts) else []
-    toolset = build_toolset(list(run.tools or ()), None, "tools")
-    solution = needs_of(run, calls, toolset.by_name)
-    query, is_joined = query_of(run, solution)
+    toolset = build_toolset(list(trajectory.tools or ()), None, "tools")
+    solution = needs_of(trajectory, calls, toolset.by_name)
+    query, is_joined = query_of(trajectory, solution)
     if is_joined:
         repairs.append(JOINED)
-    run = replace(run, query=query)
-    fields = run.extra if fields is None else fields
-    return seed_of(run, solution, fields, options, source="", repairs=repairs)
+    trajectory = replace(trajectory, query=query)
+    fields = trajectory.extra if fields is None else fields
+    return seed_of(trajectory, solution, fields, options, source="", repairs=repairs)
 
 
 TRAJECTORIES = SourceFormat(
-    name="trajectories", title="runs of agents", recognises=_recognises, read=_read
+    name="trajectories", title="trajectories of agents", recognises=_recognises, read=_read
 )

@@ -112,7 +112,7 @@ def _can_break(seed: Seed, at: int) -> bool:
     """
     name = seed.calls[at].name
     is_first = all(earlier.name != name for earlier in seed.calls[:at])
-    is_named = len(name_words(name)) > 1 and name.casefold() in seed.run.query.casefold()
+    is_named = len(name_words(name)) > 1 and name.casefold() in seed.trajectory.query.casefold()
     return (
         is_first and name in seed.toolset.checkable and does_work(name, seed.ends) and not is_named
     )
@@ -263,7 +263,7 @@ def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, A
             {"role": "assistant", "content": None, "tool_calls": [tool_call]},
             {"role": "tool", "tool_call_id": "call_1", "name": call.name, "content": failure},
         ]
-    step = seed.run.steps[call.step]
+    step = seed.trajectory.steps[call.step]
     worked = zip(step.calls, agent_calls([step]), strict=True)
     last = next(c for c, attempt in worked if c.name == call.name and not attempt.is_failed)
     answers = [answer for answer in step.observations if answer.call_id == last.call_id]

@@ -84,11 +84,11 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
     Tools that a model invented for the task come first, then tools of other tasks, the nearest in
     subject before the others. If these are too few, tools that the seed offers are moved from the
-    base. No distractor is a tool that the run calls at all, that might serve in place of one, or
-    that ends a run.
+    base. No distractor is a tool that the trajectory calls at all, that might serve in place of
+    one, or that ends a trajectory.
     """
     offered = seed.toolset
-    called = seed.used | {call.name for step in seed.run.steps for call in step.calls}
+    called = seed.used | {call.name for step in seed.trajectory.steps for call in step.calls}
     needed = [tool for tool in offered.tools if tool.name in called]
     most = max(context.levels)
     rng = draw(context.seed, seed.seed_id, "distractors")

@@ -1,4 +1,4 @@
-"""Next steps: a run cut before a call, with the agent's next steps as the reference."""
+"""Next steps: a trajectory cut before a call, with the agent's next steps as the reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEHOLDER = "PREVIOUS_RESULT"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A place in a run from which the next steps are asked for.
+    """A place in a trajectory from which the next steps are asked for.
 
     Attributes:
         stage: ``early``, ``middle`` or ``late``.
@@ -70,14 +70,14 @@ def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def cuts_of(seed: Seed) -> list[Cut]:
-    """The cuts of a run: at a quarter, a half and three quarters of its steps with calls.
+    """The cuts of a trajectory: at a quarter, a half and three quarters of its steps with calls.
 
     Equal places give one cut. Only steps with a call that worked count, so that attempts that
     failed directly before a place are shown. Without results, only the beginning can be shown.
     """
     if not seed.has_results:
         return [Cut("early", (), tuple(_step_of(call) for call in seed.calls))]
-    worked = list(_worked(seed.run.steps))
+    worked = list(_worked(seed.trajectory.steps))
     cuts: list[Cut] = []
     taken: set[int] = set()
     for quarter, stage in enumerate(STAGES, start=1):
@@ -97,7 +97,7 @@ def cuts_of(seed: Seed) -> list[Cut]:
 
 def messages_before(seed: Seed, end: int) -> list[dict[str, Any]]:
     """The messages before a step, without the user's first turn, which is the query."""
-    steps, asked = seed.run.steps, _first_turn(seed)
+    steps, asked = seed.trajectory.steps, _first_turn(seed)
     hidden = call_ids(steps, "user") - call_ids(steps, "agent")
     shown = [step for at, step in enumerate(steps[:end]) if at != asked]
     return [message for step in shown for message in messages_of(step, hidden)]
@@ -117,13 +117,13 @@ def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectorySt
 def query_of_steps(seed: Seed) -> str:
     """The user's first turn; later turns are in the messages."""
     first = _first_turn(seed)
-    text = "" if first is None else seed.run.steps[first].text
-    return text if text and text in seed.run.query else seed.run.query
+    text = "" if first is None else seed.trajectory.steps[first].text
+    return text if text and text in seed.trajectory.query else seed.trajectory.query
 
 
 def _first_turn(seed: Seed) -> int | None:
     """Index of the step in which the user asks, which is not among the messages again."""
-    steps = seed.run.steps
+    steps = seed.trajectory.steps
     return next((at for at, s in enumerate(steps) if s.source == "user" and s.text), None)
 
 

@@ -69,7 +69,7 @@ def visual_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
         if file.type.casefold() in _PICTURE_TYPES
         or PurePath(file.path).suffix.casefold() in _PICTURE_ENDS
     ]
-    query = f"{seed.run.query}\n{seed.run.system_prompt}"
+    query = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
     paths = {part for file in pictures for part in (file.path, PurePath(file.path).name)}
     passed = {leaf for call in seed.calls for leaf in leaves(call.arguments)}
     reason = ""
@@ -79,9 +79,9 @@ def visual_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
         reason = "no picture or video"
     elif any(path.casefold() in query.casefold() for path in paths):
         reason = "the query names the file"
-    elif re.search(r"https?://", seed.run.query):
+    elif re.search(r"https?://", seed.trajectory.query):
         reason = "the query has an address that may lead to the picture"
-    elif paths.isdisjoint(passed) and not _PICTURE_WORDS.search(seed.run.query):
+    elif paths.isdisjoint(passed) and not _PICTURE_WORDS.search(seed.trajectory.query):
         reason = "neither query nor solution speaks of the picture"
     if reason:
         yield Reject("visual_missing", reason)
@@ -104,7 +104,7 @@ def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     needed = {at for call in seed.calls for at in call.needs.values()}
     working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
     names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
-    shown = f"{seed.run.query}\n{seed.run.system_prompt}"
+    shown = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
     reason, chosen = "no solution" if not seed.calls else "no call that the task turns on", None
     for name in dict.fromkeys(reversed(names)):
         tool = seed.tool(name)
@@ -143,7 +143,7 @@ def _is_like(tool: Tool, other: Tool) -> bool:
 
 def contradictory_constraints(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     """The task with two limits on one of its amounts that exclude each other."""
-    transform, query = "contradictory_constraints", seed.run.query
+    transform, query = "contradictory_constraints", seed.trajectory.query
     rng = draw(context.seed, seed.seed_id, transform)
     amounts = [
         (parameter, value)
@@ -203,7 +203,7 @@ def information_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
     reason = "no value of a required parameter is in the query word for word"
     if not seed.calls:
         reason = "no solution"
-    elif not is_english(seed.run.query):
+    elif not is_english(seed.trajectory.query):
         reason, literals = "the query is not English", []
     for call, parameter, text, place in literals:
         asked, reason = _without(seed, call, parameter, text, place)
@@ -247,7 +247,7 @@ def _literals(seed: Seed) -> list[_Literal]:
         and name not in call.needs
         and isinstance(value, str | int | float)
         and not isinstance(value, bool)
-        and (places := places_of(str(value), seed.run.query))
+        and (places := places_of(str(value), seed.trajectory.query))
     ]
 
 
@@ -255,7 +255,7 @@ def _without(
     seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
 ) -> tuple[str, str]:
     """The query without a value, and what is uncertain about it; empty where nothing is."""
-    query = seed.run.query
+    query = seed.trajectory.query
     if uncertainty := next(_uncertainties(seed, call, parameter, text, place), ""):
         return query, uncertainty
     left = without_sentence(query, *place)
@@ -277,7 +277,7 @@ def _uncertainties(
 ) -> Iterator[str]:
     """Yields reasons why the task may be solved without a value."""
     start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
-    if not _is_distinctive(text, seed.run.query, start):
+    if not _is_distinctive(text, seed.trajectory.query, start):
         yield "the value may be guessed"
     if not {"default", "enum", "const"}.isdisjoint(schema):
         yield "the schema supplies the value"
@@ -317,9 +317,9 @@ def _results_without(seed: Seed, text: str) -> Iterator[str]:
 
 def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
     """True if the value, or a name or number in it, is shown a second time."""
-    run = seed.run
-    rest = f"{run.query[:start]} | {run.query[start + len(text) :]}"
-    shown = [rest, run.system_prompt, *(file.path for file in seed.files)]
+    trajectory = seed.trajectory
+    rest = f"{trajectory.query[:start]} | {trajectory.query[start + len(text) :]}"
+    shown = [rest, trajectory.system_prompt, *(file.path for file in seed.files)]
     shown += [orjson.dumps(definition_of(tool)).decode() for tool in seed.toolset.tools]
     if any(is_worded(text, part) for part in shown):
         return True
@@ -327,7 +327,9 @@ def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
     parts = [word for word in parts if stems(word) or not word.isalpha()]
     if text.isdecimal() and int(text) < len(_NUMBERS):
         parts.append(_NUMBERS[int(text)])
-    spoken = {word.casefold() for word in re.findall(r"[^\W_]+", f"{rest}\n{run.system_prompt}")}
+    spoken = {
+        word.casefold() for word in re.findall(r"[^\W_]+", f"{rest}\n{trajectory.system_prompt}")
+    }
     return not spoken.isdisjoint(part.casefold() for part in parts)
 
 
@@ -348,7 +350,7 @@ def _has_rival(seed: Seed, parameter: str, text: str) -> bool:
     kind = next((kind for kind in _KINDS if words & kind), frozenset[str]())
     return any(
         str(value) != text
-        and is_worded(str(value), seed.run.query)
+        and is_worded(str(value), seed.trajectory.query)
         and (name == parameter or not kind.isdisjoint(name_words(name)))
         for call in seed.calls
         for name, value in call.arguments.items()

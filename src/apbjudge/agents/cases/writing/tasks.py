@@ -30,7 +30,7 @@ class WritingTask(Record):
         id: The seed's id and the kind.
         seed: The seed's id.
         kind: What is to be written.
-        place: Where the seed was read, such as ``runs.jsonl:12``.
+        place: Where the seed was read, such as ``log.jsonl:12``.
         query: The task.
         system_prompt: Instructions of the agent; empty without.
         tools: Definitions of all tools offered.
@@ -80,7 +80,7 @@ def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
     removable = _removable(seed, literals) if kind == "private" else ()
     reasons = {
         "no calls in the solution": not seed.calls,
-        "no query": not seed.run.query.strip(),
+        "no query": not seed.trajectory.query.strip(),
         "the source has a plan": kind == "plan" and bool(seed.plan),
         "the query is not one message of the user's": kind == "query"
         and _first_message(seed) is None,
@@ -88,14 +88,14 @@ def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         return reason
-    place = seed.run.place
+    place = seed.trajectory.place
     return WritingTask(
         id=f"{seed.seed_id}:{kind}",
         seed=seed.seed_id,
         kind=kind,
         place=f"{place.file}:{place.line}" if place.line else place.file,
-        query=seed.run.query,
-        system_prompt=seed.run.system_prompt,
+        query=seed.trajectory.query,
+        system_prompt=seed.trajectory.system_prompt,
         tools=tuple(map(definition_of, tools)),
         solution=tuple(chain_of(seed)),
         literals=literals,
@@ -124,23 +124,24 @@ def _first_message(seed: Seed) -> int | None:
     None where the user says more than the query, or something else: then a rewritten query would
     not fit the messages.
     """
-    turns = [at for at, step in enumerate(seed.run.steps) if step.source == "user" and step.text]
+    steps = enumerate(seed.trajectory.steps)
+    turns = [at for at, step in steps if step.source == "user" and step.text]
     if not turns:
         return -1
-    is_query = seed.run.steps[turns[0]].text.strip() == seed.run.query.strip()
+    is_query = seed.trajectory.steps[turns[0]].text.strip() == seed.trajectory.query.strip()
     return turns[0] if len(turns) == 1 and is_query else None
 
 
 def with_query(seed: Seed, query: str) -> Seed:
-    """A seed whose user asks in other words, also in the message that the run begins with."""
+    """A seed whose user asks in other words, also in the first message of the trajectory."""
     at = _first_message(seed)
     steps = tuple(
         replace(step, text=query) if place == at else step
-        for place, step in enumerate(seed.run.steps)
+        for place, step in enumerate(seed.trajectory.steps)
     )
     return replace(
         seed,
-        run=replace(seed.run, query=query, steps=steps),
+        trajectory=replace(seed.trajectory, query=query, steps=steps),
         repairs=(*seed.repairs, REWRITTEN),
         written=(*seed.written, query),
     )

@@ -160,7 +160,7 @@ def entropy(config: EntropyConfig) -> EntropyReport:
     if _is_judged(config.rows):
         choices = list(reader.choices_of_judge(config.rows))
     elif config.labels:
-        raise OptionError("--labels: expected a judge's run with them, got runs of agents")
+        raise OptionError("--labels: expected a judge's run with them, got trajectories of agents")
     else:
         choices = list(reader.choices_of_runs(config.rows))
     if not choices:
@@ -263,7 +263,7 @@ class _BranchReader:
         self.problems: list[str] = []
 
     def choices_of_runs(self, path: Path) -> Iterator[Choice]:
-        """The choices of runs of agents."""
+        """The choices of trajectories of agents."""
         for entry in read_log(path):
             try:
                 if isinstance(entry.content, RowError):

@@ -1,4 +1,4 @@
-"""Runs of agents made by hand, and the entries of a report page that they are judged in."""
+"""Trajectories of agents made by hand, and the entries of a report page that they are judged in."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ ANSWER = TrajectoryStep("agent", "answer", text="It is shipment S-9.")
 
 
 def trajectory(*steps: TrajectoryStep, **fields: Any) -> Trajectory:
-    """A run that begins with what the user asks."""
+    """A trajectory that begins with what the user asks."""
     given: dict[str, Any] = {
         "trajectory_id": "run-1",
         "case_id": "case-1",
@@ -92,7 +92,7 @@ def trajectory(*steps: TrajectoryStep, **fields: Any) -> Trajectory:
 
 
 def explored(n_steps: int, **fields: Any) -> tuple[Trajectory, Diagnosis]:
-    """A run of so many steps with its diagnosis; the fifth step is where it first went wrong."""
+    """So many steps with their diagnosis; the fifth step is where it first went wrong."""
     cycle = (SEARCH, EXECUTED, REJECTED, BLOCKED, FAILED_SEARCH, INVALID)
     steps = [cycle[n % len(cycle)] for n in range(n_steps - 2)]
     given: dict[str, Any] = {

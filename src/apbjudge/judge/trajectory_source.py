@@ -1,4 +1,4 @@
-"""From logs to tasks: a run of an agent with its protocol, and the runs that are not there."""
+"""From logs to tasks: a trajectory with its protocol, and those that are not there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..trajectories import (
     EvaluatorSettings,
     LogEntry,
     TrajectoryProtocol,
-    run_protocol,
+    trajectory_protocol,
 )
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
 from ..trajectories.detection import detect
@@ -43,14 +43,14 @@ from .source import ItemSource, JudgedSource, Rows, source_of
 
 
 @dataclass(frozen=True, slots=True)
-class RunTask:
-    """A run that is ready to be evaluated, or a case that the log has no run of.
+class TrajectoryTask:
+    """A trajectory that is ready to be evaluated, or a case that the log has no trajectory of.
 
     Attributes:
-        trajectory: The run; None where there is none.
-        digest: SHA-256 of the run as it came.
+        trajectory: The trajectory; None where there is none.
+        digest: SHA-256 of the trajectory as it came.
         offset: Bytes of the log read so far.
-        line: Its line, or its number in the log; 0 without a run.
+        line: Its line, or its number in the log; 0 without a trajectory.
     """
 
     item_id: str
@@ -63,7 +63,7 @@ class RunTask:
     line: int
 
     def rejected(self, error: RowError) -> BadRow:
-        """The run where it turns out to be unusable."""
+        """The trajectory where it turns out to be unusable."""
         return BadRow(self.line, error, self.digest, 0, self.item_id, self.tested_model)
 
     @property
@@ -74,26 +74,27 @@ class RunTask:
 
 
 @dataclass(slots=True)
-class RunSource(JudgedSource):
-    """Reads a log, one run at a time.
+class TrajectorySource(JudgedSource):
+    """Reads a log, one trajectory at a time.
 
     Attributes:
-        run_protocol: Grades the runs.
+        trajectory_protocol: Grades the trajectories.
         evaluator: Of that protocol, for this log.
-        log_format: Name of the log's format; empty for runs in memory.
-        outcomes: File of outcomes, joined with the runs by id.
-        success: Score that says which runs succeeded, see ``SuccessRule``; empty for none.
-        joined: The outcomes that runs of the log have, as far as it was read.
+        log_format: Name of the log's format; empty for trajectories in memory.
+        outcomes: File of outcomes, joined with the trajectories by id.
+        success: Score that says which trajectories succeeded, see ``SuccessRule``; empty for none.
+        joined: The outcomes that trajectories of the log have, as far as it was read.
         grounding: See ``EvaluatorSettings``.
-        tested_model: Name of the tested model of runs whose log names none.
+        tested_model: Name of the tested model of trajectories whose log names none.
         accept_loss: Share of the log's content that may stay unread; None for the usual.
-        asks: Whether a model is asked about runs: then less may stay unread, and the whole log is
-            read before.
+        asks: Whether a model is asked about trajectories: then less may stay unread, and the whole
+            log is read before.
         conservation: What of the log was not carried over, as far as it was read.
-        remarks: How often something occurred in the runs read so far that a reader has to know.
+        remarks: How often something occurred in the trajectories read so far that a reader has to
+            know.
     """
 
-    run_protocol: TrajectoryProtocol = field(kw_only=True)
+    trajectory_protocol: TrajectoryProtocol = field(kw_only=True)
     evaluator: Evaluator = field(kw_only=True)
     log_format: str = ""
     outcomes: Path | None = None
@@ -109,7 +110,7 @@ class RunSource(JudgedSource):
 
     @property
     def files(self) -> dict[str, Path | None]:
-        """The input files by their names in the manifest; a folder is known by its runs alone."""
+        """The input files by their names in the manifest; a folder is known by its content."""
         log = self.rows if isinstance(self.rows, Path) and self.rows.is_file() else None
         return {self.rows_name: log, "outcomes": self.outcomes}
 
@@ -123,8 +124,9 @@ class RunSource(JudgedSource):
     @property
     def identity(self) -> dict[str, Any]:
         """The values that must be equal for two sessions to be the same run."""
+        protocol = self.trajectory_protocol
         return {
-            "run_protocol": f"{self.run_protocol.name}@{self.run_protocol.version}",
+            "trajectory_protocol": f"{protocol.name}@{protocol.version}",
             "data": self.evaluator.digest or None,
             "success": self.success or None,
             "grounding": self.grounding,
@@ -145,14 +147,14 @@ class RunSource(JudgedSource):
             pass
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
-        """Yields id and tested model of every run."""
+        """Yields id and tested model of every trajectory."""
         for entry in self._entries():
             if isinstance(entry.content, Trajectory):
-                run = entry.content
-                yield run.trajectory_id, run.tested_model or self.tested_model
+                trajectory = entry.content
+                yield trajectory.trajectory_id, trajectory.tested_model or self.tested_model
 
-    def __iter__(self) -> Iterator[RunTask | BadRow]:
-        """Yields an entry for every run, and one for every case that no run is of."""
+    def __iter__(self) -> Iterator[TrajectoryTask | BadRow]:
+        """Yields an entry for every trajectory, and one for every case that no trajectory is of."""
         self.remarks.clear()
         self.digest = hashlib.sha256()
         settings: dict[tuple[str, str], set[str]] = {}
@@ -171,7 +173,7 @@ class RunSource(JudgedSource):
             if self.shard is None or self.shard.holds(case):
                 yield task
         if empty and not self.evaluator.cases:
-            raise InputError(f"{self.name}: the log holds no runs")
+            raise InputError(f"{self.name}: the log holds no trajectories")
         yield from self._missing(settings)
 
     def _entries(self) -> Iterator[LogEntry]:
@@ -182,49 +184,49 @@ class RunSource(JudgedSource):
                 self.rows, self.log_format, outcomes=self.joined, conservation=self.conservation
             )
             if n := len(self.joined.unused):
-                self.remarks["outcomes of no run"] = n
+                self.remarks["outcomes of no trajectory"] = n
             return
         for number, row in enumerate(self.rows, start=1):
             try:
                 content: Trajectory | RowError = self.joined.settled(trajectory_of(row))
-            except Exception as error:  # noqa: BLE001 - one odd run must not cost the others
+            except Exception as error:  # noqa: BLE001 - one odd trajectory must not cost the others
                 content = row_error_of(error)
             digest = sha256(repr(sorted(row.items())).encode(errors="backslashreplace")).digest()
             yield LogEntry(number, 0, digest, content)
 
-    def _task(self, entry: LogEntry) -> RunTask | BadRow:
-        run = entry.content
-        if isinstance(run, RowError):
-            return BadRow(entry.line, run, entry.digest, entry.offset, place=entry.place)
-        if self.evaluator.cases and run.case_id not in self.evaluator.cases:
-            wrong = RowError("case_id", f"a case of {self.cases}", run.case_id)
+    def _task(self, entry: LogEntry) -> TrajectoryTask | BadRow:
+        trajectory = entry.content
+        if isinstance(trajectory, RowError):
+            return BadRow(entry.line, trajectory, entry.digest, entry.offset, place=entry.place)
+        if self.evaluator.cases and trajectory.case_id not in self.evaluator.cases:
+            wrong = RowError("case_id", f"a case of {self.cases}", trajectory.case_id)
             return BadRow(
                 entry.line,
                 wrong,
                 entry.digest,
                 entry.offset,
-                run.trajectory_id,
-                run.tested_model or self.tested_model,
+                trajectory.trajectory_id,
+                trajectory.tested_model or self.tested_model,
                 entry.place,
             )
-        return RunTask(
-            item_id=run.trajectory_id,
-            case_id=run.case_id,
-            tested_model=run.tested_model or self.tested_model,
-            setting=run.setting,
-            trajectory=run,
+        return TrajectoryTask(
+            item_id=trajectory.trajectory_id,
+            case_id=trajectory.case_id,
+            tested_model=trajectory.tested_model or self.tested_model,
+            setting=trajectory.setting,
+            trajectory=trajectory,
             digest=entry.digest,
             offset=entry.offset,
             line=entry.line,
         )
 
-    def _missing(self, settings: dict[tuple[str, str], set[str]]) -> Iterator[RunTask]:
-        """A task for every case that a tested model has no run of in one of its settings."""
+    def _missing(self, settings: dict[tuple[str, str], set[str]]) -> Iterator[TrajectoryTask]:
+        """A task for every case that a tested model has no trajectory of in one of its settings."""
         for (model, setting), cases in (settings or {(self.tested_model, ""): set[str]()}).items():
             for case in self.evaluator.cases:
                 if case not in cases and (self.shard is None or self.shard.holds(case)):
                     digest = sha256(f"{case}\0{model}\0{setting}".encode()).digest()
-                    yield RunTask(case, case, model, setting, None, digest, 0, 0)
+                    yield TrajectoryTask(case, case, model, setting, None, digest, 0, 0)
 
 
 def input_of(
@@ -232,13 +234,13 @@ def input_of(
     config: GradeConfig,
     own: Protocol | TrajectoryProtocol | None = None,
     events: Events = QUIET,
-) -> ItemSource | RunSource:
-    """The source of rows: predictions, the runs of a log, or the steps of a log as predictions.
+) -> ItemSource | TrajectorySource:
+    """The source of rows: predictions, or of a log its trajectories or their steps as predictions.
 
-    See ``runs_of``.
+    See ``trajectories_of``.
     """
-    if (runs := runs_of(rows, config, own)) is not None:
-        return runs
+    if (trajectories := trajectories_of(rows, config, own)) is not None:
+        return trajectories
     account = _account(config.accept_loss, asks=config.asks_models)
     rows = steps_of(rows, config, events, account) if is_log(rows, config) else rows
     source = source_of(rows, config, own if isinstance(own, Protocol) else None)
@@ -250,10 +252,10 @@ def _account(accept_loss: float | None, *, asks: bool) -> Conservation:
     return Conservation(accept_loss, MENTIONED if asks else ACCEPTED)
 
 
-def runs_of(
+def trajectories_of(
     rows: Rows, config: GradeConfig, own: Protocol | TrajectoryProtocol | None = None
-) -> RunSource | None:
-    """The runs of a log where the protocol grades whole runs; None where it grades something else.
+) -> TrajectorySource | None:
+    """The trajectories of a log, where the protocol grades whole ones; None where it does not.
 
     Args:
         rows: The log, or rows of our own format in memory.
@@ -262,7 +264,8 @@ def runs_of(
 
     Raises:
         InputError: If the log, or data that the protocol needs, is unusable.
-        OptionError: If a setting does not go with whole runs, or the protocol needs another.
+        OptionError: If a setting does not go with whole trajectories, or the protocol needs
+            another.
     """
     log = Path(rows) if isinstance(rows, str | Path) else None
     if log is not None and not config.regrade and is_published(log):
@@ -277,15 +280,15 @@ def runs_of(
     elif config.protocol == AUTO:
         protocol = OUTCOME if is_log(rows, config) else None
     else:
-        protocol = run_protocol(config.protocol)
+        protocol = trajectory_protocol(config.protocol)
     if protocol is None:
         return None
     _check(config, protocol)
     is_auto = config.from_ == "auto"
     settings = EvaluatorSettings(log=log, cases=config.cases, grounding=config.grounding)
-    return RunSource(
+    return TrajectorySource(
         rows=cast("Any", rows) if log is None else log,
-        run_protocol=protocol,
+        trajectory_protocol=protocol,
         evaluator=guarded(f"protocol {protocol.name}", protocol.evaluator)(settings),
         log_format="" if log is None else detect(log) if is_auto else config.from_,
         outcomes=config.outcomes,
@@ -301,11 +304,11 @@ def runs_of(
 
 
 def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
-    """Refuses settings that have no effect on whole runs."""
+    """Refuses settings that have no effect on whole trajectories."""
     models = [spec.model for spec in config.judge if not spec.is_static]
     if models and not protocol.rubric:
         raise OptionError(
-            f"--judge: expected none, since code measures runs under {protocol.name}, got "
+            f"--judge: expected none, since code measures trajectories under {protocol.name}, got "
             f"{models[0]}"
         )
     if len(config.judge) > 1 or config.escalate is not None:
@@ -313,11 +316,12 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
     for name in ("rubric", "data_root", "batch"):
         if getattr(config, name):
             option = f"--{name.replace('_', '-')}"
-            raise OptionError(f"{option}: expected nothing, since {protocol.name} grades runs")
+            grades = f"since {protocol.name} grades trajectories"
+            raise OptionError(f"{option}: expected nothing, {grades}")
     if config.missing != "report":
         raise OptionError(
-            f"--missing: expected nothing, since {protocol.name} grades runs, whose missing cases "
-            "are unscored in any case"
+            f"--missing: expected nothing under {protocol.name}: cases without a trajectory are "
+            "unscored in any case"
         )
     if protocol.needs_cases and config.cases is None:
         raise OptionError(f"--cases: expected {protocol.needs_cases}, for {protocol.name}")
@@ -327,7 +331,7 @@ _LOOKED_AT = 20
 
 
 def is_log(rows: Rows, config: GradeConfig) -> bool:
-    """True if the rows are a log of runs rather than predictions, by their content.
+    """True if the rows are a log of trajectories rather than predictions, by their content.
 
     Raises:
         InputError: If they are evidently neither.
@@ -350,8 +354,8 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
         is_empty = str(error).endswith("an empty file")
         if is_empty or any(map(may_be_prediction, rows)) or not match.complaint:
             return False
-        both = "expected predictions (rows with id, query and model_response) or runs of agents"
-        raise InputError(str(error).replace("expected runs of agents", both)) from None
+        both = "expected predictions (rows with id, query and model_response) or trajectories"
+        raise InputError(str(error).replace("expected trajectories", both)) from None
     is_table = "query" in match.fields and not match.complaint
     return not (is_table and format_ == MESSAGES.name)
 
@@ -381,14 +385,15 @@ def rows_of_log(
     account: Conservation,
     rows_of: Callable[[Trajectory], Iterable[dict[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
-    """Yields the rows that are made of each run of a log.
+    """Yields the rows that are made of each trajectory of a log.
 
     Args:
         log: The log.
         config: How it is read.
-        events: Gets a line for each run that can't be used, and for what is not carried over.
+        events: Gets a line for each trajectory that can't be used, and for what is not carried
+            over.
         account: Is kept of what of the log is not carried over.
-        rows_of: Makes rows of a run.
+        rows_of: Makes rows of a trajectory.
 
     Raises:
         InputError: If the log is unusable.
@@ -397,9 +402,11 @@ def rows_of_log(
     outcomes = Outcomes(config.outcomes, config.success)
     for entry in read_log(log, format_, outcomes=outcomes, conservation=account):
         try:
-            if isinstance(run := entry.content, RowError):
-                raise run
-            yield from rows_of(replace(run, tested_model=run.tested_model or config.tested_model))
+            if isinstance(trajectory := entry.content, RowError):
+                raise trajectory
+            yield from rows_of(
+                replace(trajectory, tested_model=trajectory.tested_model or config.tested_model)
+            )
         except RowError as error:
             events.bad_row(f"{entry.place}: {error}")
     for line in account.lines:

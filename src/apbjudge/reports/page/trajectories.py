@@ -1,4 +1,4 @@
-"""A whole run of an agent as plain JSON for the report page.
+"""A whole trajectory of an agent as plain JSON for the report page.
 
 Keys without a value are left out. Texts are unchanged, but for the end of very long ones: the page
 itself makes invisible characters visible and never reads a text as markup.
@@ -30,13 +30,13 @@ from ...records.trajectories import (
 from .values import View, as_json, present, safe
 
 STEPS_SHOWN = 5_000
-"""Steps of a run that the page has; of the others only the number."""
+"""Steps of a trajectory that the page has; of the others only the number."""
 TEXT_SHOWN = 20_000
 """Characters of one text that the page has; a note at its end says how many are left out."""
 
 
 def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
-    """The diagnosis of a run by the first judge that measured it.
+    """The diagnosis of a trajectory by the first judge that measured it.
 
     Args:
         rows: Rows of ``judgements.jsonl``; a diagnosis that can't be read counts as none.
@@ -48,11 +48,11 @@ def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
     return None
 
 
-def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
-    """A run with its steps, and what a diagnosis says of them.
+def trajectory_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
+    """A trajectory with its steps, and what a diagnosis says of them.
 
     Args:
-        trajectory: The run.
+        trajectory: The trajectory.
         diagnosis: Whose word and first error are marked at the steps; None for no marks.
 
     Returns:
@@ -99,7 +99,7 @@ def run_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
 
 
 def task_view(trajectory: Trajectory) -> View:
-    """The fields that all runs of a task share, in the form of ``case_view``."""
+    """The fields that all trajectories of a task share, in the form of ``case_view``."""
     tools = trajectory.tools
     return {
         "query": _text(trajectory.query),
@@ -110,8 +110,8 @@ def task_view(trajectory: Trajectory) -> View:
 
 def _place(place: LogPlace) -> str:
     log = " ".join(filter(None, [place.format, place.version]))
-    run = f"run {place.line}" if place.line else ""
-    return ", ".join(filter(None, [log, place.file, run]))
+    number = f"trajectory {place.line}" if place.line else ""
+    return ", ".join(filter(None, [log, place.file, number]))
 
 
 def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:

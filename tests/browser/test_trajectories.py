@@ -1,4 +1,4 @@
-"""Whole runs on the report page in a real browser: reading, jumping, folding, hostile texts.
+"""Trajectories on the report page in a real browser: reading, jumping, folding, hostile texts.
 
 The page's own policy is in force, and ``page`` fails a test on any complaint or request.
 """
@@ -15,12 +15,12 @@ import pytest
 from apbjudge.records.trajectories import ToolCall, ToolResult, TrajectoryStep
 from apbjudge.reports.page.entries import Entry
 from apbjudge.reports.page.html import write_report
-from apbjudge.reports.page.runs import run_view, task_view
+from apbjudge.reports.page.trajectories import task_view, trajectory_view
 
 from ..reports.page.reports import report
-from ..reports.page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from ..reports.page.trajectories import FAILED_SEARCH, SEARCH, explored, judged, trajectory
 from ..reports.rows import check_golden
-from ..reports.test_runs_page import run_of
+from ..reports.test_trajectories_page import run_of
 from .test_item_view import Poison, open_all
 from .test_report import expect, opened
 
@@ -47,7 +47,7 @@ def entries() -> Iterator[Entry]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Five runs by one judge."""
+    """Five trajectories by one judge."""
     path = tmp_path_factory.mktemp("runs") / "report.html"
     write_report(report(entries(), judges=("code",)), path)
     return path.as_uri()
@@ -55,7 +55,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def run(page: Any, url: str) -> Any:
-    """The view of a run of forty steps."""
+    """The view of a trajectory of forty steps."""
     return viewed(page, url, "run-1")
 
 
@@ -79,7 +79,7 @@ def unfolded(run: Any) -> list[int]:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
+def test_trajectories_are_shown_as_in_the_golden_text(page: Any, url: str):
     """A long one with steps unfolded, short ones, one without its log, one of parallel calls."""
     texts: list[str] = []
     for at, item in enumerate(("run-1", "short", "unmeasured", "run-1", "parallel")):
@@ -91,7 +91,7 @@ def test_runs_are_shown_as_in_the_golden_text(page: Any, url: str):
         open_all(page)
         page.evaluate(LAID_OUT)
         texts.append(run.inner_text())
-    check_golden("run_view.txt", "\n\n".join(texts))
+    check_golden("trajectory_view.txt", "\n\n".join(texts))
 
 
 def test_measures_of_several_judges_stand_side_by_side_the_first_of_many(page: Any, tmp_path: Path):
@@ -202,7 +202,7 @@ def test_every_text_of_a_run_is_shown_and_none_read_as_markup(
 ):
     made, diagnosis = run_of("x")
     step = replace(made.steps[1], retrieval=FAILED_SEARCH.retrieval)
-    view = run_view(replace(made, steps=(*made.steps, step)), diagnosis)
+    view = trajectory_view(replace(made, steps=(*made.steps, step)), diagnosis)
     poison = Poison()
     shown: Any = poison.into(view)
     shown["word"] = shown["steps"][1]["word"] = "P"

@@ -1,4 +1,4 @@
-"""Whole runs of agents, graded from their log: by code, and by a model where reading is needed."""
+"""Whole trajectories, graded from their log: by code, and by a model where needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apbjudge.judge.summary_text import summary_text
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
 from apbjudge.trajectories import (
-    RUN_PROTOCOLS,
+    TRAJECTORY_PROTOCOLS,
     Evaluation,
     EvaluatorSettings,
     Question,
@@ -58,7 +58,7 @@ def test_trials_give_pass_hat_k_and_pass_at_k_by_hand(tmp_path: Path) -> None:
     assert (found["pass^1"], found["pass^4"], found["pass@4"]) == pytest.approx((0.5, 0.2, 0.8))
     assert len(found) == 8
     assert figures(run)["pass^2"].n_clusters == 5
-    assert figures(run)["success"].n_clusters == 5  # trials of a task are no independent runs
+    assert figures(run)["success"].n_clusters == 5  # trials of a task are not independent
     assert run.summary.judge == "code"
     assert "pass@2" in summary_text(run.summary)
     parts = [tmp_path / "p1", tmp_path / "p2"]
@@ -92,7 +92,7 @@ def test_a_log_without_outcomes_gives_all_that_needs_none(tmp_path: Path) -> Non
     run = apbjudge.grade(log, events=events)
     assert (figures(run)["success"].value, figures(run)["turns"].value) == (None, 2.0)
     assert run.unscored_fraction == 0.0
-    assert any("3 runs without an outcome: a reward or success" in note for note in notes)
+    assert any("3 trajectories without an outcome: a reward or success" in note for note in notes)
 
 
 @pytest.mark.parametrize("offered", [None, ["find"]])
@@ -197,8 +197,12 @@ def test_a_list_of_paths_is_one_log(tmp_path: Path) -> None:
 def test_settings_without_effect_on_runs_are_refused(tmp_path: Path) -> None:
     log = write_runs(tmp_path / "runs.jsonl", run_of("a"))
     refused: dict[str, dict[str, Any]] = {
-        "--judge: expected none, since code measures runs under outcome": {"judge": "openai/x"},
-        "--rubric: expected nothing, since outcome grades runs": {"rubric": "apb-holistic@1"},
+        "--judge: expected none, since code measures trajectories under outcome": {
+            "judge": "openai/x"
+        },
+        "--rubric: expected nothing, since outcome grades trajectories": {
+            "rubric": "apb-holistic@1"
+        },
         "--batch: expected": {"batch": True},
         "--missing: expected nothing": {"cases": tmp_path, "missing": "count"},
         "--by: expected some of": {"by": ("topic",)},
@@ -213,7 +217,7 @@ def test_settings_without_effect_on_runs_are_refused(tmp_path: Path) -> None:
 
 @dataclass
 class Family:
-    """Asks whether failed runs gave up; one case is expected that no run is of."""
+    """Asks whether failed trajectories gave up; one case is expected that no trajectory is of."""
 
     cases: Collection[str] = ()
     digest: str = "data-1"
@@ -251,7 +255,7 @@ def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     effort = TrajectoryMetric(name="effort", of="steps", better="lower", meaning="steps taken")
-    monkeypatch.setitem(RUN_PROTOCOLS, FAMILY.name, replace(FAMILY, figures=(effort,)))
+    monkeypatch.setitem(TRAJECTORY_PROTOCOLS, FAMILY.name, replace(FAMILY, figures=(effort,)))
     rows = [trajectory_row(run) for run in trials()]
     run = apbjudge.grade(rows, protocol=FAMILY.name, out=tmp_path)
     stated = run.summary.to_json()["groups"][0]["figures"]["effort"]

@@ -1,4 +1,4 @@
-"""The run that the spans of a trace make."""
+"""The trajectory that the spans of a trace make."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from .spans import Span, SpanTree, call_key, key_of, opened
 from .threads import Thread, Threads
 
 
-def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Trajectory:
-    """The run that a trace holds.
+def trajectory_of_spans(
+    spans: Sequence[Span], *, trajectory_id: str, place: LogPlace
+) -> Trajectory:
+    """The trajectory that a trace holds.
 
     Model spans in order of time make threads of messages. A span whose input begins with a thread
     goes on with it, and so does one that is sent only what is new. The main thread is that of the
@@ -25,7 +27,7 @@ def run_of(spans: Sequence[Span], *, trajectory_id: str, place: LogPlace) -> Tra
 
     Args:
         spans: All spans of the trace, in the order of the log.
-        trajectory_id: Id of the run, and of its case.
+        trajectory_id: Id of the trajectory, and of its case.
         place: Where it was read.
 
     Raises:

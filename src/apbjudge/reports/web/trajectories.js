@@ -1,5 +1,5 @@
-// A whole run of an agent: what was measured of it, and its steps one by one. A step's inside is
-// made when it is first unfolded, so that runs of thousands of steps open at once.
+// A whole trajectory of an agent: what was measured of it, and its steps one by one. A step's inside is
+// made when it is first unfolded, so that trajectories of thousands of steps open at once.
 (() => {
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
@@ -8,7 +8,7 @@
     section, toolName, when, words,
   } = apb.parts;
 
-  const UNFOLDED = 8; // a run of at most so many steps is shown unfolded
+  const UNFOLDED = 8; // a trajectory of at most so many steps is shown unfolded
   const CLIP = { characters: 900, lines: 12 };
   const PREVIEW = 160;
   const MEASURES = 8; // rows of a longer table that are shown at once
@@ -64,7 +64,7 @@
     const execution = step.execution || {};
     const failed = (step.observations || []).some((seen) => seen.is_error);
     return [
-      when(step.number === view.run.first_error, () => tag("wrong", "✕ first went wrong here")),
+      when(step.number === view.trajectory.first_error, () => tag("wrong", "✕ first went wrong here")),
       [...step.word || ""].map(letterMark),
       toolMark(execution.mark),
       when(execution.was_executed === false, () => tag("wrong", "✕ not executed")),
@@ -198,7 +198,7 @@
       button.setAttribute("aria-expanded", String(isOpen));
     };
     button.addEventListener("click", () => show(body.hidden));
-    const isWrong = step.number === view.run.first_error;
+    const isWrong = step.number === view.trajectory.first_error;
     const head = node(`h${Math.min(view.level + 2, 6)}.step-head`, button);
     return { node: node(isWrong ? "li.step.wrong" : "li.step", head, body), button, show };
   };
@@ -232,17 +232,17 @@
       made.addEventListener("click", () => items.forEach((item) => item.show(isOpen)));
       return made;
     };
-    const { run } = view;
+    const { trajectory } = view;
     return section(view.level + 1, "steps", "Steps", [
       node("p.step-tools", button("Unfold all", true), " ", button("Fold all", false), " ",
         node("span.muted.small", count(items.length, "step", "steps"),
-          when(run.n_steps, () => ` of ${run.n_steps}: the log has the others`))),
+          when(trajectory.n_steps, () => ` of ${trajectory.n_steps}: the log has the others`))),
       withArrows(node("ol.step-list", { role: "list" }, items.map((item) => item.node)),
         items.map((item) => item.button), false),
     ]);
   };
 
-  // The run as a whole ---------------------------------------------------------------------------
+  // The trajectory as a whole ---------------------------------------------------------------------------
 
   const number = (value) => (Number.isInteger(value) ? value.toLocaleString("en") :
     String(Number(value.toPrecision(4))));
@@ -284,27 +284,27 @@
     return [said, reward === undefined ? null : `reward ${number(reward)}`].filter(Boolean).join(", ");
   };
 
-  const about = ({ run }) => facts([
-    ["outcome in the log", outcomeOf(run) || "not stated"],
-    ["scores in the log", when(run.scores, () =>
-      Object.entries(run.scores).map(([name, value]) => `${name} ${Number.isFinite(value) ?
+  const about = ({ trajectory }) => facts([
+    ["outcome in the log", outcomeOf(trajectory) || "not stated"],
+    ["scores in the log", when(trajectory.scores, () =>
+      Object.entries(trajectory.scores).map(([name, value]) => `${name} ${Number.isFinite(value) ?
         number(value) : value}`).join(", "))],
-    ["ended", run.termination], ["setting", run.setting], ["trial", run.trial],
-    ["used", when(run.usage, () =>
-      Object.entries(run.usage).map(([name, value]) => `${name} ${number(value)}`).join(", "))],
-    ["from", run.place],
+    ["ended", trajectory.termination], ["setting", trajectory.setting], ["trial", trajectory.trial],
+    ["used", when(trajectory.usage, () =>
+      Object.entries(trajectory.usage).map(([name, value]) => `${name} ${number(value)}`).join(", "))],
+    ["from", trajectory.place],
   ]);
 
   // One button a letter; it leads to the step of its call.
   const strip = (view, goTo) => {
-    const { run } = view;
-    const letters = run.steps.flatMap((step) => [...step.word || ""].map((letter) => ({ letter, step })));
-    if (!run.word) return null;
-    const progress = [...run.word].filter((letter) => letter === "P").length;
-    const label = `${count(run.word.length, "executed call", "executed calls")}, ` +
+    const { trajectory } = view;
+    const letters = trajectory.steps.flatMap((step) => [...step.word || ""].map((letter) => ({ letter, step })));
+    if (!trajectory.word) return null;
+    const progress = [...trajectory.word].filter((letter) => letter === "P").length;
+    const label = `${count(trajectory.word.length, "executed call", "executed calls")}, ` +
       `${progress} of them progress (P)`;
     if (!letters.length) {
-      return [node("p.role", label), node("p.word-text", run.word),
+      return [node("p.role", label), node("p.word-text", trajectory.word),
         node("p.muted.small", "Which letter is of which call is not clear from this log.")];
     }
     const buttons = letters.map(({ letter, step }, at) => {
@@ -327,9 +327,9 @@
     return made;
   };
 
-  const firstError = ({ run }, goTo) => {
-    const at = run.first_error;
-    const step = run.steps[at - 1];
+  const firstError = ({ trajectory }, goTo) => {
+    const at = trajectory.first_error;
+    const step = trajectory.steps[at - 1];
     if (at === undefined) return null;
     if (!step) return node("p.wrong-line", `✕ First went wrong at step ${at}, which is not on this page.`);
     return node("p.wrong-line", "✕ First went wrong at ",
@@ -338,7 +338,7 @@
 
   const findings = (view, goTo) => view.findings.map((found) => {
     const at = numberIn(found.where);
-    if (!view.run || !view.run.steps[at - 1]) return findingNote(view, found, found.where);
+    if (!view.trajectory || !view.trajectory.steps[at - 1]) return findingNote(view, found, found.where);
     const note = findingNote(view, found);
     note.append(" ", jump(goTo, at, `step ${at}`));
     return note;
@@ -351,34 +351,34 @@
       `The marks at the steps are those of ${judges[0].judge || "the first judge"}.`));
   };
 
-  const remarks = ({ run }) => when(run.remarks, () => details(
-    count(run.remarks.length, "remark of the log's reader", "remarks of the log's reader"),
-    () => node("ul.remarks.small", run.remarks.map((said) => node("li",
+  const remarks = ({ trajectory }) => when(trajectory.remarks, () => details(
+    count(trajectory.remarks.length, "remark of the log's reader", "remarks of the log's reader"),
+    () => node("ul.remarks.small", trajectory.remarks.map((said) => node("li",
       `${said.count} ${said.name}`, when(said.meaning, () => `: ${said.meaning}`))))));
 
   const summary = (view, goTo) => {
-    const { run, level } = view;
-    return section(level + 1, "run", "Run", node("div.run-parts",
-      node("div.about-run", [
+    const { trajectory, level } = view;
+    return section(level + 1, "trajectory", "Trajectory", node("div.trajectory-parts",
+      node("div.about-trajectory", [
         about(view),
-        when(run.broke, () => node("p.note.suspected", node("strong", "! The environment broke"),
-          ": ", run.broke)),
+        when(trajectory.broke, () => node("p.note.suspected", node("strong", "! The environment broke"),
+          ": ", trajectory.broke)),
         firstError(view, goTo), findings(view, goTo), strip(view, goTo), whose(view),
         heading(level + 2, "Final answer"),
-        run.answer === undefined ? node("p.muted", "The run ends without an answer.") :
-          words(run.answer || "(empty)"),
+        trajectory.answer === undefined ? node("p.muted", "The trajectory ends without an answer.") :
+          words(trajectory.answer || "(empty)"),
         remarks(view),
-        when(run.extra, () => details("Other fields of the log", () => code(run.extra))),
+        when(trajectory.extra, () => details("Other fields of the log", () => code(trajectory.extra))),
       ]),
       measured(view)));
   };
 
-  // The sections of a run; without its log only what was measured and found.
-  const run = (view) => {
-    if (!view.run) {
-      return section(view.level + 1, "run", "Run", [findings(view), measured(view)].flat());
+  // The sections of a trajectory; without its log only what was measured and found.
+  const trajectory = (view) => {
+    if (!view.trajectory) {
+      return section(view.level + 1, "trajectory", "Trajectory", [findings(view), measured(view)].flat());
     }
-    const items = view.run.steps.map((step) => stepItem(view, step));
+    const items = view.trajectory.steps.map((step) => stepItem(view, step));
     const goTo = (at) => {
       const { button, node: made, show } = items[at - 1];
       show(true);
@@ -386,9 +386,9 @@
       button.focus({ preventScroll: true });
     };
     if (items.length <= UNFOLDED) items.forEach((item) => item.show(true));
-    else if (items[view.run.first_error - 1]) items[view.run.first_error - 1].show(true);
+    else if (items[view.trajectory.first_error - 1]) items[view.trajectory.first_error - 1].show(true);
     return [summary(view, goTo), stepList(view, items)];
   };
 
-  apb.parts = { ...apb.parts, run };
+  apb.parts = { ...apb.parts, trajectory };
 })();

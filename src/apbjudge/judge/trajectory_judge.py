@@ -1,4 +1,4 @@
-"""Judging whole runs: code measures and diagnoses, a model answers what only reading can tell."""
+"""Judging whole trajectories: code measures and diagnoses, a model answers the rest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..runs.loop import Job, Progress
 from ..runs.rows import BadRow
 from ..trajectories import Evaluation, Question
 from .llm_judge import LLMJudge, make_judge
-from .run_source import RunSource, RunTask
 from .session import Log, Run, RunConfig, run_in, run_judges
 from .source import JudgeTask
+from .trajectory_source import TrajectorySource, TrajectoryTask
 from .worker import Judgement, NamedJudge, unusable
 
 CODE = "code"
-"""The judge of whole runs: unlike the static judge, what it states is the figure itself."""
+"""The judge of whole trajectories: unlike the static judge, it states the metric itself."""
 
 
 _ADDS = (
@@ -34,21 +34,21 @@ _ADDS = (
 )
 
 
-class RunJudge:
-    """Evaluates runs by their protocol.
+class TrajectoryJudge:
+    """Evaluates trajectories by their protocol.
 
     Args:
-        source: Where the runs come from.
+        source: Where the trajectories come from.
         model: Answers the questions of evaluations; None where nobody does.
     """
 
-    def __init__(self, source: RunSource, model: LLMJudge | None = None) -> None:
+    def __init__(self, source: TrajectorySource, model: LLMJudge | None = None) -> None:
         self.name = CODE if model is None else model.name
         self.waits = model is not None
         self._source = source
         self._model = model
         self._head = orjson.dumps(source.identity, option=orjson.OPT_SORT_KEYS)
-        protocol = source.run_protocol
+        protocol = source.trajectory_protocol
         self._evaluate = guarded(f"protocol {protocol.name}", source.evaluator.evaluate)
         self._rubric = load_rubric(protocol.rubric) if model is not None else None
         self._asking = Protocol(
@@ -60,24 +60,24 @@ class RunJudge:
         )
 
     def reject(self, row: BadRow, detail: str) -> Judgement:
-        """The judgement of a run that can't be used."""
+        """The judgement of a trajectory that can't be used."""
         return unusable(row, self.name, detail)
 
-    def job(self, row: RunTask) -> Job[Judgement]:
-        """The job of a run; raises RowError where it lacks what the protocol needs."""
-        run = row.trajectory
+    def job(self, row: TrajectoryTask) -> Job[Judgement]:
+        """The job of a trajectory; raises RowError where it lacks what the protocol needs."""
+        trajectory = row.trajectory
         fingerprint = sha256(self._head + row.digest).hexdigest()[:32]
         common = self._common(row, fingerprint)
-        if run is None or run.infrastructure_error:
+        if trajectory is None or trajectory.infrastructure_error:
             return self._done(_unscored(self._source.name, row, common))
-        evaluation = self._evaluate(run)
+        evaluation = self._evaluate(trajectory)
         common["groups"] = {**row.groups, **evaluation.groups}
-        judgement = _judged(evaluation, run, common)
+        judgement = _judged(evaluation, trajectory, common)
         if isinstance(judgement, Unscored):
             return self._done(judgement)
         if self._model is None or self._rubric is None or evaluation.question is None:
             return self._done(judgement)
-        item = _item(row, run, evaluation.question)
+        item = _item(row, trajectory, evaluation.question)
         job = self._model.job(
             JudgeTask(item, self._asking, self._rubric, (), row.digest, row.offset)
         )
@@ -96,8 +96,8 @@ class RunJudge:
 
         return Job(_fields(judgement), work)
 
-    def _common(self, row: RunTask, fingerprint: str) -> dict[str, Any]:
-        protocol = self._source.run_protocol
+    def _common(self, row: TrajectoryTask, fingerprint: str) -> dict[str, Any]:
+        protocol = self._source.trajectory_protocol
         return {
             "item_id": row.item_id,
             "case_id": row.case_id,
@@ -112,7 +112,7 @@ class RunJudge:
         }
 
 
-def _item(row: RunTask, run: Trajectory, question: Question) -> Item:
+def _item(row: TrajectoryTask, trajectory: Trajectory, question: Question) -> Item:
     """The question as an item of a judge of plans."""
     return Item(
         item_id=row.item_id,
@@ -120,7 +120,7 @@ def _item(row: RunTask, run: Trajectory, question: Question) -> Item:
         tested_model=row.tested_model,
         split=None,
         form="plan",
-        query=run.query,
+        query=trajectory.query,
         system_prompt="",
         files=(),
         tools=None,
@@ -139,17 +139,17 @@ def _fields(judgement: Judgement) -> dict[str, Any]:
     return {name: getattr(judgement, name) for name in names}
 
 
-def _unscored(log: str, row: RunTask, common: dict[str, Any]) -> Unscored:
-    """The judgement of a run that failed, or that is missing."""
+def _unscored(log: str, row: TrajectoryTask, common: dict[str, Any]) -> Unscored:
+    """The judgement of a trajectory that failed, or that is missing."""
     if row.trajectory is None:
-        detail = f"{log}: no run of case {row.case_id}"
+        detail = f"{log}: no trajectory of case {row.case_id}"
         return Unscored(reason=MISSING, detail=detail, **common)
     detail = row.trajectory.infrastructure_error[:300]
     return Unscored(reason="infrastructure", detail=detail, **common)
 
 
-def _judged(evaluation: Evaluation, run: Trajectory, common: dict[str, Any]) -> Judgement:
-    used = {f"used {name}": float(count) for name, count in run.usage.items()}
+def _judged(evaluation: Evaluation, trajectory: Trajectory, common: dict[str, Any]) -> Judgement:
+    used = {f"used {name}": float(count) for name, count in trajectory.usage.items()}
     common |= {
         "findings": evaluation.findings,
         "diagnosis": Diagnosis(
@@ -190,8 +190,8 @@ def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Jud
     )
 
 
-def run_log(config: RunConfig, source: RunSource) -> Run:
-    """Carries out a run whose rows are runs of agents.
+def grade_log(config: RunConfig, source: TrajectorySource) -> Run:
+    """Carries out a run whose rows are trajectories.
 
     Raises:
         OptionError: If no call of the judge can succeed.
@@ -202,7 +202,7 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     async def work(logs: Sequence[Log]) -> Progress:
         is_code = config.spec.is_static
         model = None if is_code else make_judge(config.spec, (), config.resources)
-        return await run_judges([RunJudge(source, model)], [named], logs)
+        return await run_judges([TrajectoryJudge(source, model)], [named], logs)
 
     run = run_in(named, work)
     if source.log_format:
@@ -210,7 +210,7 @@ def run_log(config: RunConfig, source: RunSource) -> Run:
     for line in [*source.conservation.lines, *source.joined.lines]:
         config.events.note(f"{source.name}: {line}")
     if n := run.summary.totals.unscored.get(NO_OUTCOME):
-        config.events.note(f"{source.name}: {n} runs without an outcome: {_ADDS}")
+        config.events.note(f"{source.name}: {n} trajectories without an outcome: {_ADDS}")
     for name, count in source.remarks.items():
         if name not in LOSSES:
             config.events.note(f"{source.name}: {count} {name} ({REMARKS.get(name, 'kept')})")

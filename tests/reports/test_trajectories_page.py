@@ -1,4 +1,4 @@
-"""What the report page gets to know of a whole run."""
+"""What the report page gets to know of a whole trajectory."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from apbjudge.records.trajectories import (
     Trajectory,
     TrajectoryStep,
 )
-from apbjudge.reports.page import runs
+from apbjudge.reports.page import trajectories
 from apbjudge.reports.page.html import write_report
-from apbjudge.reports.page.runs import run_view
+from apbjudge.reports.page.trajectories import trajectory_view
 
 from .page.reports import Page, report
-from .page.runs import FAILED_SEARCH, SEARCH, explored, judged, trajectory
+from .page.trajectories import FAILED_SEARCH, SEARCH, explored, judged, trajectory
 from .rows import check_golden
 
 HOSTILE = "</script></style><script>x()</script><!--]]>'\"&{{ 1 }}<img src=x onerror=x()>\u202e\0"
 
 
-# One run -----------------------------------------------------------------------------------------
+# One trajectory -----------------------------------------------------------------------------------
 
 
 def test_views_are_the_golden_ones() -> None:
-    """Of a run with all that its log and its diagnosis say, and of searches that find little."""
+    """Of all that a log and its diagnosis say, and of searches that find little."""
     nothing = replace(SEARCH, retrieval=Retrieval(by_inputs=True, tools=()))
-    searches = run_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)
-    views = [run_view(*explored(6)), searches]
-    check_golden("run_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
+    searches = trajectory_view(trajectory(SEARCH, FAILED_SEARCH, nothing), None)
+    views = [trajectory_view(*explored(6)), searches]
+    check_golden("trajectory_views.json", json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 # Letters -----------------------------------------------------------------------------------------
@@ -55,19 +55,19 @@ def test_views_are_the_golden_ones() -> None:
 def test_the_end_of_a_very_long_text_is_left_out_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runs, "TEXT_SHOWN", 10)
+    monkeypatch.setattr(trajectories, "TEXT_SHOWN", 10)
     calls, seen = (ToolCall("look", {"a": "b" * 20}),), (ToolResult("0123456789" * 200),)
     step = TrajectoryStep("agent", "call", text="short", calls=calls, observations=seen)
-    view = run_view(trajectory(step), None)["steps"][1]
+    view = trajectory_view(trajectory(step), None)["steps"][1]
     assert view["text"] == "short"
     assert view["observations"][0]["text"] == "0123456789\n[1,990 more characters, see the log]"
     assert view["calls"][0]["raw"].startswith('{\n  "a": "\n[')
 
 
-# What runs of a task share -----------------------------------------------------------------------
+# What trajectories of a task share ---------------------------------------------------------------
 
 
-def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) -> None:
+def test_trajectories_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     run, diagnosis = explored(8)
     other = replace(run, trajectory_id="run-2", trial=3, system_prompt="Another prompt.")
@@ -83,8 +83,8 @@ def test_runs_of_a_task_share_its_texts_and_tools_in_the_page(tmp_path: Path) ->
     assert [case["system"] for case in cases] == [run.system_prompt, "Another prompt."]
     assert [case["tools"] for case in cases] == [0, 0]
     assert [tool["name"] for tool in tools[0]] == ["track_order"]
-    assert items[0]["run"] == run_view(run, diagnosis)
-    assert items[2]["run"] == run_view(other, None)
+    assert items[0]["trajectory"] == trajectory_view(run, diagnosis)
+    assert items[2]["trajectory"] == trajectory_view(other, None)
     assert items[0]["judgements"][0]["diagnosis"] == diagnosis.model_dump()
     assert page.records("texts")[0] == [run.query, "the answer is not grounded"]
     failure = {"names": ["Weak Recovery"], "of": [0, -1, -1]}
@@ -98,15 +98,15 @@ def test_a_diagnosis_that_can_not_be_read_marks_nothing(tmp_path: Path, damaged:
     entries = [judged(run, damaged), judged(run, diagnosis)]
     write_report(report(entries, judges=("code",)), path)
     first, second = Page(path).records("items")
-    assert first["run"] == run_view(run, None)
-    assert second["run"] == run_view(run, diagnosis)
+    assert first["trajectory"] == trajectory_view(run, None)
+    assert second["trajectory"] == trajectory_view(run, diagnosis)
 
 
 # Texts of others ---------------------------------------------------------------------------------
 
 
 def run_of(text: str) -> tuple[Trajectory, Diagnosis]:
-    """A run with the same text in every place that takes one."""
+    """A trajectory with the same text in every place that takes one."""
     of_calls = dict.fromkeys(("rejection", "output_datatype", "output_value", "tool_type"), text)
     found = (RetrievedTool(text, (text,), text, text),)
     step = TrajectoryStep(
@@ -148,7 +148,7 @@ def test_no_text_of_a_run_changes_what_the_page_is_made_of(tmp_path: Path) -> No
     harmless, hostile = pages
     assert hostile.tags == harmless.tags
     assert len(hostile.scripts) == len(harmless.scripts)
-    assert hostile.records("items")[0]["run"] == run_view(*run_of(HOSTILE))
+    assert hostile.records("items")[0]["trajectory"] == trajectory_view(*run_of(HOSTILE))
 
 
 VALUES = st.recursive(
@@ -165,7 +165,7 @@ def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: An
     step = TrajectoryStep(
         "agent", "call", calls=(ToolCall("look", given_),), observations=(ToolResult(got),)
     )
-    view = orjson.loads(orjson.dumps(run_view(trajectory(step), None)))["steps"][1]
+    view = orjson.loads(orjson.dumps(trajectory_view(trajectory(step), None)))["steps"][1]
     (call,), (seen,) = view["calls"], view["observations"]
     if isinstance(given_, dict):
         assert call["arguments"] == given_

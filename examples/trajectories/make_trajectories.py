@@ -1,6 +1,6 @@
-"""Writes ``support.jsonl``: invented runs of two agents that answer a bookshop's customers.
+"""Writes ``support.jsonl``: invented trajectories of two agents that answer a bookshop's customers.
 
-    python examples/runs/make_runs.py examples/runs/support.jsonl
+    python examples/trajectories/make_trajectories.py examples/trajectories/support.jsonl
 
 Eight tasks, three trials each, as OpenAI chat messages with tool calls, and the reward that the
 shop's own check of the database gave. The agents fail in a few ways that logs really show: a call
@@ -78,7 +78,7 @@ def says(text: str | None, *calls: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
 
 
-def run(rng: random.Random, model: str, task: int, trial: int) -> dict[str, Any]:
+def trajectory(rng: random.Random, model: str, task: int, trial: int) -> dict[str, Any]:
     order, request, tool, more = TASKS[task]
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": request}]
     own: dict[str, Any] = {"order_id": order, **more}
@@ -118,14 +118,14 @@ def run(rng: random.Random, model: str, task: int, trial: int) -> dict[str, Any]
 def main() -> None:
     rng = random.Random(11)
     rows = [
-        run(rng, model, task, trial)
+        trajectory(rng, model, task, trial)
         for model in SKILL
         for task in range(len(TASKS))
         for trial in range(3)
     ]
     out = Path(sys.argv[1])
     out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    print(f"{len(rows)} runs in {out}")
+    print(f"{len(rows)} trajectories in {out}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The figures of whole runs of agents: success, what their protocol measures, pass^k and pass@k.
+"""Metrics of whole trajectories: success, what their protocol measures, pass^k and pass@k.
 
-In all functions ``c`` has all judgements and ``rows`` are the indices of the runs of one tested
-model in one setting; runs of one case are one unit of the intervals.
+In all functions ``c`` has all judgements and ``rows`` are the indices of the trajectories of one
+tested model in one setting; trajectories of one case are one unit of the intervals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..statistics.estimates import Array
 from ..statistics.metric import MetricKind, Metrics, by_name, good
 from ..statistics.passes import pass_estimates
 from ..statistics.proportions import ratio_of_sums
-from ..trajectories import TrajectoryMetric, run_protocol
+from ..trajectories import TrajectoryMetric, trajectory_protocol
 from .metrics import rate
 
 AS_FAILURES = "unscored as failures"
@@ -26,14 +26,14 @@ MOST_VALUES_SHOWN = 12
 
 
 def success_kind(protocol: str) -> MetricKind:
-    """The rate of successful runs, as it is called under a protocol."""
-    own = run_protocol(protocol)
-    return good("success" if own is None else own.success, "successful runs")
+    """The rate of successful trajectories, as it is called under a protocol."""
+    own = trajectory_protocol(protocol)
+    return good("success" if own is None else own.success, "successful trajectories")
 
 
 def figures_of(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
     """The figures of a protocol; of one that is not installed, the mean of each measure."""
-    own = run_protocol(protocol)
+    own = trajectory_protocol(protocol)
     listed = (
         [TrajectoryMetric(name=name, of=name) for name in c.measure_names]
         if own is None
@@ -60,10 +60,10 @@ def values_of(c: JudgementTable, of: str) -> list[str]:
     return sorted(names, key=lambda name: (-counts[name], name))
 
 
-def run_figures(c: JudgementTable, rows: Vector, protocol: str) -> Metrics:
-    """The figures of some runs, those that no run has left out.
+def trajectory_metrics(c: JudgementTable, rows: Vector, protocol: str) -> Metrics:
+    """The metrics of some trajectories, those that none of them has left out.
 
-    Runs without an outcome are measured, and neither successes nor failures.
+    Trajectories without an outcome are measured, and neither successes nor failures.
     """
     scored, with_outcome = rows[c.scored[rows] == 1], rows[~c.lacks_outcome[rows]]
     alone = not c.share_cases(rows)
@@ -91,17 +91,17 @@ def bounds_of(figure: TrajectoryMetric, values: Array) -> tuple[float, float] | 
 
 
 def columns_of(c: JudgementTable, figure: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
-    """Numerator and denominator of a figure for some runs, NaN where a run has none."""
+    """Numerator and denominator of a metric for some trajectories, NaN where one has none."""
     of = c.measure(figure.of)[rows].astype(float)
     per = np.ones(len(rows)) if figure.per is None else c.measure(figure.per)[rows].astype(float)
     return of, per
 
 
 def pass_figures(c: JudgementTable, rows: Vector) -> Metrics:
-    """pass^k and pass@k for k up to the number of runs that every case has; none without trials.
+    """pass^k and pass@k for k up to the number of trials that every case has; none without.
 
-    pass^k: all of k runs succeed (arXiv:2406.12045); pass@k: at least one does (arXiv:2107.03374).
-    Means over cases, with intervals over cases.
+    pass^k: all of k trajectories succeed (arXiv:2406.12045); pass@k: at least one does
+    (arXiv:2107.03374). Means over cases, with intervals over cases.
     """
     cases = c.case[rows]
     n = np.unique(cases, return_counts=True)[1]
@@ -119,8 +119,8 @@ def shown_k(n: int) -> list[int]:
     return sorted({*(2**i for i in range(n.bit_length()) if 2**i <= n), n})
 
 
-def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
-    """Warnings that figures of some runs are uncertain or incomplete, a sentence each."""
+def trajectory_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
+    """Warnings that figures of some trajectories are uncertain or incomplete, a sentence each."""
     for of in dict.fromkeys(m.partition("=")[0] for m in c.measure_names if "=" in m):
         if (more := len(values_of(c, of)) - MOST_VALUES_SHOWN) > 0:
             yield f"{of}: {more} values that are rarer than the {MOST_VALUES_SHOWN} shown"
@@ -129,6 +129,6 @@ def run_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
     if len(n) and n.max() > 1 and n.min() < n.max():
         fewest = int(np.count_nonzero(n == n.min()))
         yield (
-            f"{name}: cases have {n.min()} to {n.max()} scored runs ({fewest} have {n.min()}): "
+            f"{name}: cases have {n.min()} to {n.max()} scored trials ({fewest} have {n.min()}): "
             f"pass^k and pass@k end at k = {n.min()}"
         )

@@ -1,4 +1,4 @@
-"""Tables, figures and comparisons of whole runs, from finished runs."""
+"""Tables, figures and comparisons of whole trajectories, from finished runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAILED = {"Irrecoverable Drift": 110, "Format Error": 21, "No Traction": 12, "We
 
 
 def published() -> list[dict[str, Any]]:
-    """Runs that give the shares printed for one model (arXiv:2606.22388, table 3 and figure 6)."""
+    """Those with the shares printed for one model (arXiv:2606.22388, table 3 and figure 6)."""
     right = [{"is_correct": True, "measures": {"turns": 20}, "steps": "5"}] * 164
     of = {"is_correct": False, "measures": {"turns": 26}, "steps": "6"}
     wrong = [[of | {"classes": {"failure": name}}] * count for name, count in FAILED.items()]
@@ -45,7 +45,7 @@ def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
     shares = cells(failures)
     assert shares["Irrecoverable Drift"].value == pytest.approx(0.724, abs=5e-4)
     assert shares["Format Error"].value == pytest.approx(0.138, abs=5e-4)
-    assert shares["Stalled"].value == 0  # no run is of the class, and the class is stated
+    assert shares["Stalled"].value == 0  # no trajectory is of the class, and the class is stated
     assert {e.n_items for e in shares.values()} == {152}
     assert [row.heads[2] for row in steps.rows] == ["5", "6"] * 2
 

@@ -1,4 +1,4 @@
-"""Tables of whole runs: the metrics of their protocols by tested model and setting."""
+"""Tables of whole trajectories: the metrics of their protocols by tested model and setting."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...judge.run_figures import columns_of, figures_of, run_figures, success_kind
+from ...judge.trajectory_metrics import columns_of, figures_of, success_kind, trajectory_metrics
 from ...records.columns import Vector
-from ...records.judgement_table import RUN, JudgementTable
+from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
-from ...trajectories import RUN_PROTOCOLS, RunTable, run_protocol
+from ...trajectories import TRAJECTORY_PROTOCOLS, TrajectoryTable, trajectory_protocol
 from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
 from .table import TableRow
 
-RUNS = RunTable(key="runs", title="Whole runs")
+WHOLE = TrajectoryTable(key="trajectories", title="Whole trajectories")
 """The table of protocols that name none."""
-RUN_TABLE_KEYS: tuple[str, ...] = (
-    *(table.key for protocol in RUN_PROTOCOLS.values() for table in protocol.tables),
-    RUNS.key,
+TRAJECTORY_TABLE_KEYS: tuple[str, ...] = (
+    *(table.key for protocol in TRAJECTORY_PROTOCOLS.values() for table in protocol.tables),
+    WHOLE.key,
 )
-RUN_NEEDS = "whole runs, graded under its protocol"
+TRAJECTORY_NEEDS = "whole trajectories, graded under their protocol"
 _HEADS = {"steps": "Steps"}
 
 
-def run_definitions(results: TableSources) -> Iterator[Definition]:
-    """The tables of the protocols of whole runs that results have.
+def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
+    """The tables of the protocols of whole trajectories that results have.
 
     Tables after the first say more than the rate of success, which the first one has.
     """
     for name in _protocols(results):
-        own = run_protocol(name)
-        for i, table in enumerate((own and own.tables) or (RUNS,)):
+        own = trajectory_protocol(name)
+        for i, table in enumerate((own and own.tables) or (WHOLE,)):
             yield _definition(name, table, least=2 if i else 1)
 
 
-def run_headlines(results: TableSources) -> Iterator[Definition]:
-    """The rate of successful runs by tested model and setting, a table a protocol."""
+def trajectory_headlines(results: TableSources) -> Iterator[Definition]:
+    """The rate of successful trajectories by tested model and setting, a table a protocol."""
     for name in _protocols(results):
-        names = (success_kind(name).name,)
-        yield _definition(name, RunTable(key="headline", title="Successful runs", figures=names))
+        figures, title = (success_kind(name).name,), "Successful trajectories"
+        yield _definition(name, TrajectoryTable(key="headline", title=title, figures=figures))
 
 
-def _definition(protocol: str, table: RunTable, least: int = 1) -> Definition:
-    own = run_protocol(protocol)
+def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Definition:
+    own = trajectory_protocol(protocol)
     return Definition(
         key=table.key,
         number=table.number,
         title=table.title,
         heads=("Tested model", "Setting", *filter(None, [_HEADS.get(table.split)])),
-        sections=(Section((), protocol, form=RUN, names=table.figures),),
-        needs=RUN_NEEDS,
-        source="runs",
+        sections=(Section((), protocol, form=TRAJECTORY, names=table.figures),),
+        needs=TRAJECTORY_NEEDS,
+        source="trajectories",
         split=table.split or None,
         paper="" if own is None else own.paper,
         least=least,
@@ -62,20 +62,22 @@ def _definition(protocol: str, table: RunTable, least: int = 1) -> Definition:
 def _protocols(results: TableSources) -> list[str]:
     names: set[str] = set()
     for c in (judge.columns for judge in results.judges):
-        numbers = c.codes["protocol"][c.codes["form"] == c.form_of_runs]
+        numbers = c.codes["protocol"][c.codes["form"] == c.form_of_trajectories]
         codes: list[int] = np.unique(numbers).tolist()
         names.update(filter(None, (c.labels["protocol"][code] for code in codes)))
     return sorted(names)
 
 
-def run_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
+def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
     """A row for each tested model, setting and, where the table tells them apart, value."""
     c, (section,) = judge.columns, definition.sections
-    profiles = has_label(c, "protocol", section.protocol) & (c.codes["form"] == c.form_of_runs)
+    profiles = has_label(c, "protocol", section.protocol) & (
+        c.codes["form"] == c.form_of_trajectories
+    )
     fields = ("tested_model", *filter(None, ["setting", definition.split]))
     rows: list[TableRow] = []
     for heads, at in groups(c, profiles, fields):
-        metrics = run_figures(c, at, section.protocol)
+        metrics = trajectory_metrics(c, at, section.protocol)
         wanted = section.names or tuple(metrics)
         estimates = {name: metrics[name] for name in wanted if name in metrics}
         row_values = dict(_row_values(c, at, section.protocol, {*estimates}))
