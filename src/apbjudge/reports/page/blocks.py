@@ -22,7 +22,7 @@ from ...rubrics import shipped_rubric
 from .entries import Entry, Pictures
 from .index import Index
 from .items import case_key, case_view, judgement_view, prediction_view
-from .trajectories import diagnosis_of, trajectory_view
+from .trajectories import diagnosis_of, task_view, trajectory_view
 from .values import View
 
 BLOCK_TYPE = "application/octet-stream"
