@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, cast
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import orjson
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from ..errors import RowError, UnscoredReason
 from .base import Record, row_error
@@ -288,9 +290,26 @@ COLUMNS: Mapping[str, Column] = {column.name: column for column in _columns()}
 FACTS: tuple[Column, ...] = tuple(column for column in COLUMNS.values() if column.is_fact)
 
 
+def _is_json(type_: Any) -> bool:
+    """True if every value of a type is JSON as it is."""
+    origin, parts = get_origin(type_), get_args(type_)
+    if origin is Annotated:
+        return _is_json(parts[0])
+    if origin in (dict, Union, UnionType):
+        return all(map(_is_json, parts))
+    return origin is Literal or type_ in (str, int, float, bool, NoneType)
+
+
+_NESTED = tuple(name for name, column in COLUMNS.items() if not _is_json(column.type))
+
+
 def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
-    return judgement.model_dump(mode="json", fallback=str)
+    row = {**judgement.__dict__}
+    for name in _NESTED:
+        if (value := row[name]) is not None:
+            row[name] = to_jsonable_python(value, fallback=str)
+    return row
 
 
 def read_judgement(row: Mapping[str, Any]) -> Verdict | Unscored:
