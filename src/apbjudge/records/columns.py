@@ -235,7 +235,7 @@ def numbers(values: Sequence[float | None]) -> Vector:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """What a judge, a rater or several together say of n items.
+    """Scores of n items by a judge, a rater or several together.
 
     Attributes:
         correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing.

@@ -135,7 +135,7 @@ def _test_of_scalars(types: set[type]) -> _Test:
 
     def are_finite(values: Iterable[Any]) -> bool:
         some = [*values]
-        return {*map(type, some)} <= types and all(map(isfinite, filter(None, some)))
+        return {*map(type, some)} <= types and all(isfinite(each) for each in some if each)
 
     return are_finite
 
@@ -154,7 +154,7 @@ def _test_of_dicts(are_keys: _Test, are_values: _Test) -> _Test:
         return (
             {*map(type, dicts)} <= {dict}
             and are_keys(chain.from_iterable(dicts))
-            and are_values(chain.from_iterable(map(dict.values, dicts)))
+            and are_values(chain.from_iterable(each.values() for each in dicts))
         )
 
     return are_dicts
@@ -170,7 +170,8 @@ def _test_of_lists(are_elements: _Test) -> _Test:
 
 def _test_of_limits(type_: Any, base: Any) -> _Test:
     of_base = _quick_test(base)
-    check = TypeAdapter(list[type_], config=ConfigDict(strict=True))
+    elements: Any = list.__class_getitem__(type_)
+    check: TypeAdapter[list[Any]] = TypeAdapter(elements, config=ConfigDict(strict=True))
 
     def are_within(values: Iterable[Any]) -> bool:
         some = [*values]
@@ -453,7 +454,7 @@ def _unseen(shown: int | None, of: int | None, kinds: list[Any] | None) -> int:
 
 
 def _is_off_form(findings: list[dict[str, Any]] | None) -> bool:
-    """Whether one of the findings is about the form of the reply."""
+    """True if one of the findings is about the form of the reply."""
     return any(finding.get("rule") == "format" for finding in findings or ())
 
 

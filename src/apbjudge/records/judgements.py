@@ -1,4 +1,4 @@
-"""What comes out: a verdict, or the reason why there is none."""
+"""Judgements: a verdict, or the reason why there is none."""
 
 # of frozen records a field may narrow that of its base, which the checker does not see
 # pyright: reportIncompatibleVariableOverride=false
@@ -54,7 +54,7 @@ class Override(Record):
 
 
 class Usage(Record):
-    """What one judgement took, failed and repeated calls included.
+    """Calls and tokens of one judgement, failed and repeated calls included.
 
     Attributes:
         prompt_tokens: Tokens sent, as the endpoint counted them.
@@ -83,7 +83,7 @@ class Usage(Record):
 
 
 class Uncertainty(Record):
-    """How sure a judge was of its verdict, from repeated replies or token probabilities.
+    """Uncertainty of a judge about its verdict, from repeated replies or token probabilities.
 
     Attributes:
         method: ``samples`` (several replies), ``logprobs`` (probabilities of the verdict's
@@ -105,7 +105,7 @@ class Uncertainty(Record):
 
 
 class Diagnosis(Record):
-    """What code measured of a whole run; see ``trajectories.base.Evaluation``.
+    """Measures of a whole run, taken by rule; see ``trajectories.base.Evaluation``.
 
     Attributes:
         measures: Numbers by name.
@@ -121,7 +121,7 @@ class Diagnosis(Record):
 
 
 UNSEEN = ("more pictures", "picture", "video", "text file", "other file")
-"""What of a case's files a judge may not be shown: pictures left out of a longer list, or files."""
+"""Files of a case that a judge may not be shown: some pictures of a longer list, or others."""
 
 
 def unseen_of(images_shown: object, images_of: object, not_shown: object) -> list[str]:
@@ -139,7 +139,7 @@ NO_OUTCOME: UnscoredReason = "no_outcome"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a field of a judgement is read from a file and where it is shown.
+    """A field of a judgement: its reading from a file and the places that show it.
 
     Its name, its type and what stands for "missing" are those of the field.
 
@@ -286,7 +286,7 @@ def _columns() -> Iterator[Column]:
 
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _columns()}
-"""What a judgement holds, by name and in the order of the file."""
+"""Fields of a judgement, by name and in the order of the file."""
 FACTS: tuple[Column, ...] = tuple(column for column in COLUMNS.values() if column.is_fact)
 
 

@@ -159,7 +159,7 @@ class RecordLog(Generic[T]):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no earlier session left anything to continue from."""
+        """True if no earlier session left anything to continue from."""
         return len(self._finished) == 0 and len(self._archive.offsets) == 0
 
     def record_of(self, row: bytes, item_id: str, tested_model: str) -> int | None:
@@ -172,7 +172,7 @@ class RecordLog(Generic[T]):
     def is_finished(
         self, row: Mapping[str, Any], record: int | None = None, digest: bytes | None = None
     ) -> bool:
-        """Whether a record is already there; remembers that it was asked for.
+        """True if a record is already there; remembers that it was asked for.
 
         A superseded one is taken back.
 
@@ -298,7 +298,7 @@ class RecordLog(Generic[T]):
         )
 
     def _cost(self, row: Mapping[str, Any]) -> bool:
-        """Whether a record cost a call, or may have."""
+        """True if a record cost a call, or may have."""
         reason, usage = row.get("reason"), row["usage"]
         if self._is_derived or reason in self.kind.free:
             return False
@@ -465,7 +465,7 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def environment(libraries: Iterable[str]) -> dict[str, Any]:
-    """What a manifest says of when and with which versions a session began.
+    """Entries of a manifest: when and with which versions a session began.
 
     A library that is not installed is left out: where it is needed, its import says so.
     """

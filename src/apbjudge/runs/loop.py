@@ -28,7 +28,7 @@ _SUMS = (*_USAGE, "cost_usd", "unpriced", "silent")
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands; all counts are of this session.
+    """Progress of a run; all counts are of this session.
 
     Attributes:
         done: Rows that got a record, bad ones included.
@@ -145,7 +145,7 @@ class Source(Protocol[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[T]):
-    """What is to be done for a row.
+    """The work to be done for a row.
 
     Attributes:
         fields: Those fields of the record to come that its key and place are made of.
