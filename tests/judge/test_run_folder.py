@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import Events, InputError, JudgeSpec, OptionError, ScriptedClient
+from apbjudge.judge.llm_judge import LLMJudge
+from apbjudge.judge.source import JudgeTask
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 
@@ -98,6 +100,53 @@ def test_the_same_input_continues_and_keeps_what_was_paid_for(
     assert paid(out) >= before
     assert names_in(out) == sorted(row["id"] for row in given_now)
     assert judged(rows, out) == []
+
+
+def test_a_row_that_comes_unchanged_is_finished_without_a_prompt(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, made = tmp_path / "out", list[str]()
+    prompt, records, ledger = LLMJudge.prompt, out / "judgements.jsonl", out / "attempts.jsonl"
+
+    def noted(judge: LLMJudge, task: JudgeTask) -> Any:
+        made.append(task.item.item_id)
+        return prompt(judge, task)
+
+    def again() -> tuple[list[str], list[str]]:
+        made.clear()
+        return judged(rows, out), sorted(made)
+
+    monkeypatch.setattr(LLMJudge, "prompt", noted)
+    assert again() == ([*NAMES], [*NAMES])
+    assert again() == ([], [])
+    write_rows(rows, [ROWS[1], plan_row("elm"), ROWS[0] | EDITED, *ROWS[2:]])  # all moved
+    assert again() == (["amber", "elm"], ["amber", "elm"])
+    assert {row["item_id"]: row["line"] for row in read_rows(out)}["birch"] == 1
+    write_rows(rows, ROWS)
+    assert again() == ([], ["amber"])  # comes back from superseded.jsonl
+    first, *others = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join(others))  # a ledger alone proves nothing
+    lost = [json.loads(first)["item_id"]]
+    assert again() == (lost, lost)
+    settings = json.loads(ledger.read_bytes().splitlines()[0])["settings"]
+    odd = [{"settings": settings}, {"settings": settings, "row": 1, "item_id": [2]}, 7, "torn"]
+    ledger.write_text("\n".join(map(json.dumps, odd)) + '\n{"row": "')
+    assert again() == ([], [*NAMES])
+    assert again() == ([], [])
+    monkeypatch.setattr("apbjudge.judge.session.VERSION", "next")  # its rules may be others
+    assert again() == ([], [*NAMES])
+    assert again() == ([], [])
+    judged([plan_row("elm")], out, overwrite=True)
+    assert not ledger.exists()
+
+
+def test_a_file_that_an_unchanged_row_names_may_change(tmp_path: Path) -> None:
+    notes, out = tmp_path / "notes.txt", tmp_path / "out"
+    row = plan_row("amber", files=[{"type": "text", "path": notes.name}])
+    rows = write_rows(tmp_path / "rows.jsonl", [row])
+    for text in ("by train", "by bus"):
+        notes.write_text(text)
+        assert judged(rows, out) == ["amber"]
 
 
 def test_rows_in_memory_continue_while_they_share_a_row(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from pydantic import VERSION as PYDANTIC
 
 from ..config import STATIC
 from ..document.display import Shown
@@ -19,7 +21,7 @@ from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
 from ..llm.resources import transport_of
 from ..llm.scripted import NOTE, SCRIPTED
-from ..protocols import AUTO, get_protocol
+from ..protocols import AUTO, PROTOCOLS, get_protocol
 from ..protocols.prompts import template_digest
 from ..records import read_judgement
 from ..records.judgements import NO_OUTCOME
@@ -31,6 +33,7 @@ from ..runs.resume import RecordKind
 from ..runs.session import Session, Work, ask_models, carry_out
 from ..statistics.gates import At
 from ..statistics.sample import BY_FORMULA, IntervalSettings
+from ..version import VERSION
 from .config import JudgeSpec
 from .llm_judge import LLMJudge, make_judges
 from .source import ItemSource, JudgedSource
@@ -230,7 +233,26 @@ class RunConfig(Session[Judgement, Run]):
             "flush_every": 128 if self.spec.is_static else 1,
             "is_partial": self.source.only is not None,
             "is_derived": self.is_derived,
+            "settings": self._settings(),
         }
+
+    def _settings(self) -> str:
+        """Digest of all that a judgement depends on besides a row without files.
+
+        Empty where it depends on more: on code of others, on values that are no lines of a file.
+        """
+        source = self.source
+        if (
+            self.spec.is_static
+            or self.judge is not None
+            or not isinstance(source, ItemSource)
+            or source.own_protocol is not None
+            or source.protocol not in (AUTO, *PROTOCOLS)
+            or not isinstance(source.rows, Path)
+        ):
+            return ""
+        own = [VERSION, PYDANTIC, self.identity, self.spec.model_dump(mode="json")]
+        return sha256(orjson.dumps(own, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
     @property
     def libraries(self) -> list[str]:
@@ -258,6 +280,8 @@ class RunConfig(Session[Judgement, Run]):
 
     async def ask(self, logs: Sequence[Log]) -> Progress:
         """Judges every row that has no judgement yet."""
+        if isinstance(self.source, ItemSource):
+            self.source.record_of = logs[0].record_of
         return await run_judges(judges_of([self]), [self], logs)
 
     def finished(self, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:

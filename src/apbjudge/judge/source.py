@@ -47,6 +47,7 @@ class JudgeTask:
         offset: Bytes of the input read so far.
         missing: Where the case is, if there is no prediction of it, such as ``cases.jsonl:3``;
             empty otherwise. The item is then the case, of the tested model and without response.
+        record: Key of the row's record where it is there already; there are no findings then.
     """
 
     item: Item
@@ -56,11 +57,17 @@ class JudgeTask:
     digest: bytes
     offset: int
     missing: str = ""
+    record: int | None = None
 
     @property
     def case_id(self) -> str:
         """The case."""
         return self.item.case_id
+
+    @property
+    def row(self) -> bytes | None:
+        """The digest, if the row names no files, whose content may change; else None."""
+        return None if self.item.files else self.digest
 
     @property
     def is_silent(self) -> bool:
@@ -158,6 +165,8 @@ class ItemSource(JudgedSource):
         asks: Whether models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
         log_account: Entries of the manifest about the log that the rows were made of.
+        record_of: Tells the key of a row's record where it is there, by the digest of the row, its
+            item and tested model; see ``RecordLog.record_of``.
     """
 
     own_protocol: Protocol | None = None
@@ -165,6 +174,7 @@ class ItemSource(JudgedSource):
     counts_missing: bool = False
     asks: bool | None = None
     log_account: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
+    record_of: Callable[[bytes, str, str], int | None] | None = field(default=None, init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
@@ -221,8 +231,8 @@ class ItemSource(JudgedSource):
             protocol, rubric = graded_by(item, graded, self.rubric)
             self._count_writer(item)
             self.gaps.add(row.values, item, has_response=protocol.examines == "response")
-            findings = protocol.find(item, rubric) if self.finds else ()
-            return JudgeTask(item, protocol, rubric, findings, row.digest, row.offset)
+            task = JudgeTask(item, protocol, rubric, (), row.digest, row.offset)
+            return self._found(task)
 
         yield from self.read_each(read, make, cases=cases, skip=skip)
         if cases is None or predicted is None:
@@ -231,6 +241,17 @@ class ItemSource(JudgedSource):
         for tested_model, case in predicted.missing() if self.counts_missing else ():
             for sample in range(predicted.samples(tested_model)):
                 yield self._of_missing(cases, case, tested_model, sample, met.check_new)
+
+    def _found(self, task: JudgeTask) -> JudgeTask:
+        """The task with its findings, or with the record that is there already."""
+        item = task.item
+        if self.record_of is not None and task.row is not None:
+            record = self.record_of(task.row, item.item_id, item.tested_model)
+            if record is not None:
+                return replace(task, record=record)
+        if not self.finds:
+            return task
+        return replace(task, findings=task.protocol.find(item, task.rubric))
 
     def _count_writer(self, item: Item) -> None:
         if item.construction is not None and item.construction.model:

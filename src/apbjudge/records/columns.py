@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .judgements import ERROR_CODES, Diagnosis
+from .judgements import ERROR_CODES
 
 Vector = np.ndarray[Any, Any]
 
@@ -156,15 +156,16 @@ class Measures:
         self._parts: list[tuple[list[int], Vector]] = []
         self._n_rows = 0
 
-    def add(self, diagnoses: Sequence[Diagnosis | None]) -> Vector:
+    def add(self, diagnoses: Sequence[Mapping[str, Any] | None]) -> Vector:
         """Takes in what was measured of some rows; returns the number of each, -1 for nothing."""
         stated: list[dict[str, float]] = []
         numbers = np.full(len(diagnoses), -1, dtype=np.int64)
         for i, diagnosis in enumerate(diagnoses):
             if diagnosis is not None:
-                of_class = {f"{name}={value}": 1.0 for name, value in diagnosis.classes.items()}
+                classes = diagnosis.get("classes", {})
+                of_class = {f"{name}={value}": 1.0 for name, value in classes.items()}
                 numbers[i] = self._n_rows + len(stated)
-                stated.append({**diagnosis.measures, **of_class})
+                stated.append({**diagnosis.get("measures", {}), **of_class})
         names = [*dict.fromkeys(name for row in stated for name in row)]
         values = [[row.get(name, np.nan) for name in names] for row in stated]
         part = np.array(values, dtype=float).reshape(len(stated), len(names))
@@ -234,7 +235,7 @@ def numbers(values: Sequence[float | None]) -> Vector:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """What a judge, a rater or several together say of n items.
+    """Scores of n items by a judge, a rater or several together.
 
     Attributes:
         correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing.

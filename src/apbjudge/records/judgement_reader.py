@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
+from math import isfinite
 from pathlib import Path
-from typing import Any, cast, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ..errors import InputError, RowError, visible
 from ..jsonl import read_lines
-from .base import complaint
+from .base import Record, complaint
 from .columns import (
     BITS,
     Codes,
@@ -96,18 +98,124 @@ _OF_JSON: Mapping[str, Any] = {
 """Types of columns in a file where they are not those of ``COLUMNS``, or need not be."""
 
 
-def _check_of(name: str) -> TypeAdapter[tuple[Any, ...]]:
-    """What checks a column of some rows at once; models in it are made."""
+_Test = Callable[[Iterable[Any]], bool]
+
+
+_SCALARS = {str, int, float, bool, NoneType}
+
+
+def _quick_test(type_: Any) -> _Test:
+    """A test that many values pass only if all are of a type; pydantic says what is wrong else.
+
+    It makes no copies, which take longer than the rest of the reading. What it does not know, such
+    as whole numbers where others are meant, does not pass.
+    """
+    origin, parts = get_origin(type_), get_args(type_)
+    types = {*parts} if origin in (Union, UnionType) else {type_}
+    if types <= _SCALARS:
+        test = _test_of_scalars(types)
+    elif len(rest := types - {NoneType}) == 1 < len(types):
+        test = _test_of_stated(_quick_test(*rest))
+    elif origin is dict:
+        test = _test_of_dicts(*map(_quick_test, parts))
+    elif origin is list:
+        test = _test_of_lists(_quick_test(parts[0]))
+    elif origin in (Annotated, Literal):
+        test = _test_of_limits(type_, parts[0] if origin is Annotated else type(parts[0]))
+    elif isinstance(type_, type) and issubclass(type_, Record):
+        test = _test_of_models(type_)
+    else:
+        test = _test_of_others(is_any=type_ is Any)
+    return test
+
+
+def _test_of_scalars(types: set[type]) -> _Test:
+    if float not in types:
+        return lambda values: {*map(type, values)} <= types
+
+    def are_finite(values: Iterable[Any]) -> bool:
+        some = [*values]
+        return {*map(type, some)} <= types and all(isfinite(each) for each in some if each)
+
+    return are_finite
+
+
+def _test_of_stated(are_right: _Test) -> _Test:
+    return lambda values: are_right(value for value in values if value is not None)
+
+
+def _test_of_others(*, is_any: bool) -> _Test:
+    return lambda values: is_any or not any(True for _ in values)
+
+
+def _test_of_dicts(are_keys: _Test, are_values: _Test) -> _Test:
+    def are_dicts(values: Iterable[Any]) -> bool:
+        dicts: list[dict[Any, Any]] = [*values]
+        return (
+            {*map(type, dicts)} <= {dict}
+            and are_keys(chain.from_iterable(dicts))
+            and are_values(chain.from_iterable(each.values() for each in dicts))
+        )
+
+    return are_dicts
+
+
+def _test_of_lists(are_elements: _Test) -> _Test:
+    def are_lists(values: Iterable[Any]) -> bool:
+        lists: list[list[Any]] = [*values]
+        return {*map(type, lists)} <= {list} and are_elements(chain.from_iterable(lists))
+
+    return are_lists
+
+
+def _test_of_limits(type_: Any, base: Any) -> _Test:
+    of_base = _quick_test(base)
+    elements: Any = list.__class_getitem__(type_)
+    check: TypeAdapter[list[Any]] = TypeAdapter(elements, config=ConfigDict(strict=True))
+
+    def are_within(values: Iterable[Any]) -> bool:
+        some = [*values]
+        if not of_base(some):
+            return False
+        try:
+            check.validate_python([*{*some}])
+        except ValidationError:
+            return False
+        return True
+
+    return are_within
+
+
+def _test_of_models(model: type[Record]) -> _Test:
+    fields = model.model_fields
+    required = {name for name, field in fields.items() if field.is_required()}
+    tests = {name: _quick_test(field.annotation) for name, field in fields.items()}
+
+    def are_models(values: Iterable[Any]) -> bool:
+        dicts: list[dict[str, Any]] = [*values]
+        return (
+            {*map(type, dicts)} <= {dict}
+            and all(required <= {*keys} <= fields.keys() for keys in {*map(tuple, dicts)})
+            and all(test([d[n] for d in dicts if n in d]) for n, test in tests.items())
+        )
+
+    return are_models
+
+
+def _check_of(name: str) -> tuple[_Test, TypeAdapter[tuple[Any, ...]]]:
+    """A quick test and the check of a column of some rows at once."""
     type_ = _OF_JSON.get(name, COLUMNS[name].type)
     value = type_ if COLUMNS[name].is_required else type_ | None
     column: Any = tuple.__class_getitem__((value, ...))
-    return TypeAdapter(column, config=ConfigDict(strict=True))
+    return _quick_test(value), TypeAdapter(column, config=ConfigDict(strict=True))
 
 
-_MADE = ("uncertainty", "diagnosis")
-"""Columns whose values are made models; of the others checked copies would be garbage."""
 _CHECKS = {name: _check_of(name) for name in COLUMNS}
 _Columns = dict[str, Sequence[Any]]
+
+
+_LONG = [at for at, name in enumerate(COLUMNS) if name in {"reasoning", "raw"}]
+"""Texts that are not in the table: 256 rows of them push all else out of the processor's cache."""
 
 
 class _Reader:
@@ -129,7 +237,11 @@ class _Reader:
         if isinstance(row, RowError):
             self._faults.append((number, row))
         else:
-            self._rows.add((offset, number, *map(row.get, COLUMNS, _DEFAULTS)))
+            values = [*map(row.get, COLUMNS, _DEFAULTS)]
+            for at in _LONG:
+                if type(values[at]) is str:
+                    values[at] = ""
+            self._rows.add((offset, number, *values))
 
     @property
     def complaints(self) -> list[tuple[int, RowError]]:
@@ -138,17 +250,16 @@ class _Reader:
 
     def _checked(self, of: _Columns) -> _Columns:
         """The columns without the rows that are no judgements, or those of another judge."""
-        checked, faults = _checked_alone(of)
-        faults = faults or dict(_odd(checked))
+        faults = _faults_of_columns(of) or dict(_odd(of))
         if faults:
             for at in sorted(faults):
                 self._faults.append((of["number"][at], faults[at]))
                 self._count_scales(of, at)
             return self._checked(_without(of, faults))
-        others = self._others(checked)
+        others = self._others(of)
         for at in others:
             self._count_scales(of, at)
-        return _without(checked, others) if others else checked
+        return _without(of, others) if others else of
 
     def _others(self, of: _Columns) -> list[int]:
         """The rows that are not the judge's; one that never became an item always is."""
@@ -230,8 +341,8 @@ class _Reader:
             "unseen": np.array([*map(_unseen, *(of[name] for name in _OF_FILES))], dtype=np.uint8),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
             "off_form": np.array(list(map(_is_off_form, of["findings"])), dtype=bool),
-            "entropy": numbers([d and d.entropy.get("is_correct") for d in of["uncertainty"]]),
-            "p_correct": numbers([d and d.shares.get("is_correct") for d in of["uncertainty"]]),
+            "entropy": numbers([d and d["entropy"].get("is_correct") for d in of["uncertainty"]]),
+            "p_correct": numbers([d and d["shares"].get("is_correct") for d in of["uncertainty"]]),
             "reason": self._reasons.of([reason or NOT_STATED for reason in of["reason"]]),
             "own_errors": self._own_errors.of(list(map(_own_errors, of["errors"]))),
             "usage": _counts(of["usage"]),
@@ -270,23 +381,21 @@ _OF_FILES = ("images_shown", "images_of", "not_shown")
 _SHIPPED_CODES = frozenset(ERROR_CODES)
 
 
-def _checked_alone(of: _Columns) -> tuple[_Columns, dict[int, RowError]]:
-    """The columns, with models in those of ``_MADE``, and the first fault of each row with any."""
+def _faults_of_columns(of: _Columns) -> dict[int, RowError]:
+    """The first fault of each row with a value that is wrong in its column."""
     faults: dict[int, RowError] = {}
-    made: _Columns = {}
-    for name, check in _CHECKS.items():
+    for name, (are_right, check) in _CHECKS.items():
+        if are_right(of[name]):
+            continue
         try:
-            values = check.validate_python(of[name])
+            check.validate_python(of[name])
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 at, *inner = each["loc"]
                 is_absent = each["input"] is _ABSENT
                 fault = RowError(name, NO_JUDGEMENT, "no such field") if is_absent else None
                 faults.setdefault(cast("int", at), fault or complaint(each, (name, *inner)))
-            continue
-        if name in _MADE:
-            made[name] = values
-    return {**of, **made}, faults
+    return faults
 
 
 def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
@@ -297,11 +406,14 @@ def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
         if correct is None and kind == "verdict":
             yield at, RowError("is_correct", "true or false", None)
         elif (
-            uncertainty and not 0 <= (bits := uncertainty.entropy.get("is_correct", 0)) <= 1.001
+            uncertainty and not 0 <= (bits := uncertainty["entropy"].get("is_correct", 0)) <= 1.001
         ):  # rounding
             yield at, RowError("uncertainty.entropy.is_correct", "bits from 0 to 1", bits)
-        elif diagnosis and any(abs(each) > MAX_COST for each in diagnosis.measures.values()):
-            yield at, RowError("diagnosis.measures", f"at most {MAX_COST:.0e}", diagnosis.measures)
+        elif diagnosis and any(abs(n) > MAX_COST for n in diagnosis.get("measures", {}).values()):
+            yield (
+                at,
+                RowError("diagnosis.measures", f"at most {MAX_COST:.0e}", diagnosis["measures"]),
+            )
 
 
 def _without(of: _Columns, rows: Iterable[int]) -> _Columns:
@@ -342,7 +454,7 @@ def _unseen(shown: int | None, of: int | None, kinds: list[Any] | None) -> int:
 
 
 def _is_off_form(findings: list[dict[str, Any]] | None) -> bool:
-    """Whether one of the findings is about the form of the reply."""
+    """True if one of the findings is about the form of the reply."""
     return any(finding.get("rule") == "format" for finding in findings or ())
 
 

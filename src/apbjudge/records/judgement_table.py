@@ -40,7 +40,7 @@ _SETTING = PROFILE.index("setting")
 
 @dataclass(slots=True)
 class Totals:
-    """What is counted over all judgements of a run, whatever their group.
+    """Counts over all judgements of a run, whatever their group.
 
     ``last_errors`` has what the unscored row furthest down the input says, by reason; ``missing``
     are the unscored rows that are cases without a prediction, which no judge could have scored;
@@ -253,7 +253,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def is_item(self) -> Vector:
-        """Whether a row became an item; others count in totals only."""
+        """True for rows that became items; others count in totals only."""
         return np.array([profile[0] is not None for profile in self.profiles], dtype=bool)[
             self.profile
         ]
@@ -264,7 +264,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def has_id(self) -> Vector:
-        """Whether a row names its item."""
+        """True for rows that name their item."""
         return self.item_id.ends >= 0
 
     @cached_property
@@ -394,11 +394,11 @@ class JudgementTable(Scores):
         return case_numbers(self.case_keys[:, 0], self.case_keys[:, 1])
 
     def sample(self, rows: Vector, *, alone: bool = False) -> Sample:
-        """How some rows were sampled: those of a case together; ``alone``: no two are of one."""
+        """The sampling of some rows: those of a case together; ``alone``: no two are of one."""
         return self.intervals.of(Sample(clusters=None if alone else self.case[rows]))
 
     def share_cases(self, rows: Vector) -> bool:
-        """Whether any two of some rows belong to one case."""
+        """True if any two of some rows belong to one case."""
         return bool((np.bincount(self.case[rows]) > 1).any())
 
     @property

@@ -1,4 +1,4 @@
-"""What comes out: a verdict, or the reason why there is none."""
+"""Judgements: a verdict, or the reason why there is none."""
 
 # of frozen records a field may narrow that of its base, which the checker does not see
 # pyright: reportIncompatibleVariableOverride=false
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, cast
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import orjson
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from ..errors import RowError, UnscoredReason
 from .base import Record, row_error
@@ -52,7 +54,7 @@ class Override(Record):
 
 
 class Usage(Record):
-    """What one judgement took, failed and repeated calls included.
+    """Calls and tokens of one judgement, failed and repeated calls included.
 
     Attributes:
         prompt_tokens: Tokens sent, as the endpoint counted them.
@@ -81,7 +83,7 @@ class Usage(Record):
 
 
 class Uncertainty(Record):
-    """How sure a judge was of its verdict, from repeated replies or token probabilities.
+    """Uncertainty of a judge about its verdict, from repeated replies or token probabilities.
 
     Attributes:
         method: ``samples`` (several replies), ``logprobs`` (probabilities of the verdict's
@@ -103,7 +105,7 @@ class Uncertainty(Record):
 
 
 class Diagnosis(Record):
-    """What code measured of a whole trajectory; see ``trajectories.base.Evaluation``.
+    """Measures of a whole trajectory, taken by rule; see ``trajectories.base.Evaluation``.
 
     Attributes:
         measures: Numbers by name.
@@ -119,7 +121,7 @@ class Diagnosis(Record):
 
 
 UNSEEN = ("more pictures", "picture", "video", "text file", "other file")
-"""What of a case's files a judge may not be shown: pictures left out of a longer list, or files."""
+"""Files of a case that a judge may not be shown: some pictures of a longer list, or others."""
 
 
 def unseen_of(images_shown: object, images_of: object, not_shown: object) -> list[str]:
@@ -137,7 +139,7 @@ NO_OUTCOME: UnscoredReason = "no_outcome"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a field of a judgement is read from a file and where it is shown.
+    """A field of a judgement: its reading from a file and the places that show it.
 
     Its name, its type and what stands for "missing" are those of the field.
 
@@ -284,13 +286,30 @@ def _columns() -> Iterator[Column]:
 
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _columns()}
-"""What a judgement holds, by name and in the order of the file."""
+"""Fields of a judgement, by name and in the order of the file."""
 FACTS: tuple[Column, ...] = tuple(column for column in COLUMNS.values() if column.is_fact)
+
+
+def _is_json(type_: Any) -> bool:
+    """True if every value of a type is JSON as it is."""
+    origin, parts = get_origin(type_), get_args(type_)
+    if origin is Annotated:
+        return _is_json(parts[0])
+    if origin in (dict, Union, UnionType):
+        return all(map(_is_json, parts))
+    return origin is Literal or type_ in (str, int, float, bool, NoneType)
+
+
+_NESTED = tuple(name for name, column in COLUMNS.items() if not _is_json(column.type))
 
 
 def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
     """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
-    return judgement.model_dump(mode="json", fallback=str)
+    row = {**judgement.__dict__}
+    for name in _NESTED:
+        if (value := row[name]) is not None:
+            row[name] = to_jsonable_python(value, fallback=str)
+    return row
 
 
 def read_judgement(row: Mapping[str, Any]) -> Verdict | Unscored:

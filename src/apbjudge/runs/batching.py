@@ -403,7 +403,7 @@ class _Rounds(Generic[T]):
 
 
 def _together(passes: Sequence[Progress]) -> Progress:
-    """What the passes did in all; a row that one judged is skipped by the next."""
+    """Sum of the passes; a row that one judged is skipped by the next."""
     total = replace(passes[-1], skipped=passes[0].skipped)
     for earlier in passes[:-1]:
         total.add_costs(earlier)
@@ -449,7 +449,7 @@ def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written: requests, bytes, and rows not in it: answered in the cache, or unusable.
+    """Requests and bytes written, and rows left out: answered in the cache, or unusable.
 
     ``unseen`` has the rows by what of their files a judge is not shown.
     """
@@ -521,7 +521,7 @@ def _check_replaceable(out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What was read.
+    """Counts of what was read.
 
     Attributes:
         taken: Replies put into the cache.

@@ -83,7 +83,7 @@ _STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
 
 def current_stop() -> Stop:
-    """What the loops that are started here obey."""
+    """The stop that loops started here obey."""
     return _STOP.get() or Stop()
 
 

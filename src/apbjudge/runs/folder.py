@@ -31,6 +31,7 @@ from ..records.keys import KeyMap, KeySet, short_key
 from ..records.own_runs import SEAL, is_own, sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
 from ..version import VERSION
+from .attempts import ATTEMPTS, Attempts
 from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
 
@@ -52,6 +53,8 @@ class RecordLog(Generic[T]):
         is_partial: Whether a session asks for some of the rows only; what others asked for stays.
         is_derived: Whether the records are computed from those of other runs, for nothing.
         source: The input, to refuse a folder that holds a run of another one; None compares none.
+        settings: Digest of all that a record depends on besides its row, for the ledger; empty
+            where it depends on more, and no ledger is written.
         overwrite: Whether another run in the folder is deleted instead of refused.
         note: Receives what the user should know of earlier records.
 
@@ -71,6 +74,7 @@ class RecordLog(Generic[T]):
         is_partial: bool = False,
         is_derived: bool = False,
         source: RowSource | None = None,
+        settings: str = "",
         overwrite: bool = False,
         note: Callable[[str], None] = lambda message: None,
     ) -> None:
@@ -81,6 +85,7 @@ class RecordLog(Generic[T]):
         self._is_derived = is_derived
         self._note = note
         self._path = folder / kind.file
+        self._settings = settings
         self._lock = take_folder_lock(folder)
         try:
             self._start(identity, source, flush_every, overwrite=overwrite)
@@ -123,6 +128,8 @@ class RecordLog(Generic[T]):
         self._added: set[int] | None = set() if self._is_partial else None
         self._archive = _Archive(self.folder / SUPERSEDED, self.kind)
         self._out = Appender(self._path, every=flush_every)
+        path = self.folder / ATTEMPTS
+        self._attempts = Attempts(path, self._settings) if self._settings else None
         self._failures: Appender | None = None
         if self.kind.failures is not None:
             self._retire_failures(self.folder / self.kind.failures)
@@ -152,23 +159,36 @@ class RecordLog(Generic[T]):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no earlier session left anything to continue from."""
+        """True if no earlier session left anything to continue from."""
         return len(self._finished) == 0 and len(self._archive.offsets) == 0
 
-    def is_finished(self, row: Mapping[str, Any]) -> bool:
-        """Whether a record is already there; remembers that it was asked for.
+    def record_of(self, row: bytes, item_id: str, tested_model: str) -> int | None:
+        """The key of the record of an unchanged row if it is there; see ``Attempts``."""
+        if self._attempts is None:
+            return None
+        key = self._attempts.record_of(row, item_id, tested_model)
+        return None if key is None or self._finished.index(key) is None else key
+
+    def is_finished(
+        self, row: Mapping[str, Any], record: int | None = None, digest: bytes | None = None
+    ) -> bool:
+        """True if a record is already there; remembers that it was asked for.
 
         A superseded one is taken back.
 
         Args:
             row: The fields that a record's key is made of, and those of its place as they are
                 now: they may have changed since.
+            record: The key, where it is known.
+            digest: Of the row, for the ledger.
         """
-        key, place = record_key(row), self.kind.place_of(row)
+        key = record_key(row) if record is None else record
+        place = self.kind.place_of(row)
         if (at := self._finished.index(key)) is not None:
             self._met[at] = True
             if self._finished.value(at) != self.kind.place_key(place):
                 self._moved[key] = place
+            self._note_attempt(digest, row)
             return True
         if (superseded := self._archive.row_of(key)) is None:
             return False
@@ -180,12 +200,17 @@ class RecordLog(Generic[T]):
         if self._added is not None:
             self._added.add(record_key(row) if key is None else key)
 
-    def add(self, record: T) -> dict[str, Any]:
-        """Appends a record; returns it as JSON values."""
+    def _note_attempt(self, digest: bytes | None, row: Mapping[str, Any]) -> None:
+        if self._attempts is not None and digest is not None:
+            self._attempts.add(digest, row)
+
+    def add(self, record: T, digest: bytes | None = None) -> dict[str, Any]:
+        """Appends a record, to the ledger too where its row has a digest; returns it as JSON."""
         row = self.kind.to_json(record)
         self._has_cost = self._has_cost or self._cost(row)
         if self.kind.failures is None or row.get("reason") is None:
             self._append(row)
+            self._note_attempt(digest, row)
         else:
             if self._failures is None:  # no file where there are none
                 self._failures = Appender(self.folder / self.kind.failures, every=1)
@@ -273,7 +298,7 @@ class RecordLog(Generic[T]):
         )
 
     def _cost(self, row: Mapping[str, Any]) -> bool:
-        """Whether a record cost a call, or may have."""
+        """True if a record cost a call, or may have."""
         reason, usage = row.get("reason"), row["usage"]
         if self._is_derived or reason in self.kind.free:
             return False
@@ -301,7 +326,7 @@ class RecordLog(Generic[T]):
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         try:
             if isinstance(error, UsageError) and self.is_fresh and not self._has_cost:
-                discard(self.folder, {self.kind.file, *self.kind.figures})
+                discard(self.folder, {self.kind.file, ATTEMPTS, *self.kind.figures})
         finally:
             self.close()
 
@@ -311,6 +336,8 @@ class RecordLog(Generic[T]):
             self._out.close()
             if self._failures is not None:
                 self._failures.close()
+            if self._attempts is not None:
+                self._attempts.close()
         finally:
             os.close(self._lock)
 
@@ -438,7 +465,7 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def environment(libraries: Iterable[str]) -> dict[str, Any]:
-    """What a manifest says of when and with which versions a session began.
+    """Entries of a manifest: when and with which versions a session began.
 
     A library that is not installed is left out: where it is needed, its import says so.
     """
@@ -531,7 +558,7 @@ def _clear(folder: Path, kind: RecordKind[Any]) -> None:
         for lock in locks:
             os.close(lock)
     temporary = Path(kind.file).with_suffix(".tmp").name
-    for name in (*kind.figures, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
+    for name in (*kind.figures, ATTEMPTS, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
         (folder / name).unlink(missing_ok=True)
 
 

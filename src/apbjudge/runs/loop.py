@@ -28,7 +28,7 @@ _SUMS = (*_USAGE, "cost_usd", "unpriced", "silent")
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands; all counts are of this session.
+    """Progress of a run; all counts are of this session.
 
     Attributes:
         done: Rows that got a record, bad ones included.
@@ -145,7 +145,7 @@ class Source(Protocol[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[T]):
-    """What is to be done for a row.
+    """The work to be done for a row.
 
     Attributes:
         fields: Those fields of the record to come that its key and place are made of.
@@ -153,11 +153,16 @@ class Job(Generic[T]):
             a record.
         prefix: Jobs with the same one share the beginning of a prompt: the first is finished
             before the others start. None for those that wait for no other.
+        row: SHA-256 of the row, where nothing else but the settings moves the record.
+        record: Key of the record to come, where it is known to be there already: then ``fields``
+            are those of its place alone, and there is no work.
     """
 
     fields: Mapping[str, Any]
     work: Callable[[], Awaitable[T]]
     prefix: Hashable | None = None
+    row: bytes | None = None
+    record: int | None = None
 
 
 class Worker(Protocol[R_contra, T]):
@@ -305,11 +310,11 @@ class _Loop(Generic[R, T]):
         except RowError as error:
             self._reject(lane, entry.rejected(error))
             return
-        if not lane.log.is_fresh and lane.log.is_finished(job.fields):
+        if not lane.log.is_fresh and lane.log.is_finished(job.fields, job.record, job.row):
             self.progress.skipped += 1
             return
         if not lane.worker.waits:
-            self._add(lane, await job.work())
+            self._add(lane, await job.work(), job.row)
             return
         if job.prefix is None or self._leaders.may_start(job.prefix, (lane, job)):
             await self._launch(lane, job)
@@ -326,8 +331,8 @@ class _Loop(Generic[R, T]):
             self._add(lane, record)
         self._events.bad_row(detail)
 
-    def _add(self, lane: Lane[R, T], record: T) -> None:
-        self.progress.count(lane.log.add(record))
+    def _add(self, lane: Lane[R, T], record: T, row: bytes | None = None) -> None:
+        self.progress.count(lane.log.add(record, row))
 
     async def _launch(self, lane: Lane[R, T], job: Job[T]) -> None:
         while len(self._flying) >= self._concurrency:
@@ -381,7 +386,7 @@ class _Loop(Generic[R, T]):
             flight = self._landed.popleft()
             lane, job = self._flying.pop(flight)
             try:
-                self._add(lane, flight.result())
+                self._add(lane, flight.result(), job.row)
             except PendingError:
                 self.progress.pending += 1
             except ApbJudgeError as error:  # the others that landed are kept all the same

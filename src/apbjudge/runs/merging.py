@@ -32,7 +32,7 @@ class ShardPart:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two parts to be of one run."""
+        """Settings that must be equal for two parts to be of one run."""
         return {name: v for name, v in self.manifest["identity"].items() if name != self.by}
 
 

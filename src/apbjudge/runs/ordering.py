@@ -76,7 +76,7 @@ class Leaders(Generic[J]):
     _filled: OrderedDict[Hashable, None] = field(default_factory=OrderedDict[Hashable, None])
 
     def may_start(self, prefix: Hashable, job: J) -> bool:
-        """Whether a job may start now; if not, it waits until its leader has landed."""
+        """True if a job may start now; if not, it waits until its leader has landed."""
         if prefix in self._filled:
             self._filled.move_to_end(prefix)
             return True

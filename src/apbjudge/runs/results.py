@@ -1,4 +1,4 @@
-"""What a finished run of tested models is to its caller: counts, and rows that stand for a file."""
+"""A finished run of tested models: counts, and rows that stand for a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class FailureCounts(Record):
-    """What failed of what one tested model was asked.
+    """Failures of one tested model.
 
     Attributes:
         failed: Rows without a result, by reason.
@@ -45,12 +45,12 @@ class FailureCounts(Record):
 
     @property
     def may_pass(self) -> bool:
-        """Whether something failed for a reason that may have passed when it is asked again."""
+        """True if something failed for a reason that may have passed when it is asked again."""
         return any(may_pass(reason, self.last_errors.get(reason, "")) for reason in self.failed)
 
 
 class CallCounts(FailureCounts):
-    """What the calls of one tested model took besides.
+    """Further costs of the calls of one tested model.
 
     Attributes:
         prompt_tokens: Tokens sent.

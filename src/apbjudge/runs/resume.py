@@ -1,4 +1,4 @@
-"""What a run's folder holds before a session begins; nothing is written here.
+"""Reads what a run's folder holds before a session begins; nothing is written here.
 
 A folder belongs to one run: equal settings and one input. The input is the same when it is the
 same file, perhaps edited, or begins with the content that was worked on: moved, copied or appended
@@ -34,7 +34,7 @@ _HINT = "choose another folder, or --overwrite to replace that run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKind(Generic[T]):
-    """What the loop and the folder must know of the records of a run.
+    """Description of a run's records for the loop and the folder.
 
     As JSON, each has ``item_id`` (or ``id``), ``tested_model`` where rows are of one, ``line`` and
     ``fingerprint`` of its row; ``reason``, null or not there where it succeeded; and ``usage`` and
@@ -144,7 +144,7 @@ def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputMark:
-    """Which file an input is: absolute path; bytes and SHA-256 are None where it is no file."""
+    """Identity of an input file: absolute path; bytes and SHA-256 are None where it is no file."""
 
     path: str
     bytes: int | None = None
@@ -161,7 +161,7 @@ def inputs_json(inputs: Inputs) -> dict[str, Any]:
 
 
 def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
-    """Which file an input is, and the hash of its first ``prefix`` bytes, if it has so many.
+    """Identity of an input file, and the hash of its first ``prefix`` bytes, if it has so many.
 
     Raises:
         InputError: If it can't be read.
@@ -185,7 +185,7 @@ def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str
 
 
 def inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
-    """What the manifest says of the files; None where it says nothing that can be used."""
+    """Files as the manifest states them; None where it says nothing that can be used."""
     stated = manifest.get("inputs")
     if not isinstance(stated, dict):
         return None
@@ -211,7 +211,7 @@ def _mark_of(values: object) -> InputMark | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """What earlier sessions left in a folder.
+    """Records and inputs that earlier sessions left in a folder.
 
     Attributes:
         inputs: The input files of the session that begins.
@@ -229,7 +229,7 @@ class Earlier:
 
     @property
     def is_sound(self) -> bool:
-        """Whether more records can be appended to the file as it is."""
+        """True if more records can be appended to the file as it is."""
         return self.is_ended and set(self.n_by_kind) <= {"current"}
 
 
@@ -376,7 +376,7 @@ def _shown(name: str, mark: InputMark | None, rows_name: str) -> str:
 
 
 def _shares_row(source: RowSource, names: KeyMap) -> bool:
-    """Whether a row of the input, by item and tested model, has a record."""
+    """True if a row of the input, by item and tested model, has a record."""
     if isinstance(source.rows, Path) and not (source.rows.is_file() or source.rows.is_dir()):
         return True  # a pipe can be read only once
     return any(names.index(short_key(*key)) is not None for key in source.row_keys())

@@ -59,7 +59,7 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def holds(self, case: str) -> bool:
-        """Whether the rows of a case are in this part."""
+        """True if the rows of a case are in this part."""
         return short_key("shard", case) % self.count == self.index - 1
 
 
@@ -93,7 +93,7 @@ class RawRow(NamedTuple):
 
 
 class HasCase(Protocol):
-    """What belongs to a case."""
+    """Anything that belongs to a case."""
 
     @property
     def case_id(self) -> str:
@@ -304,7 +304,7 @@ class RowSource:
 def _holds(
     shard: Shard, values: Mapping[str, Any], cases: Cases | None, case: int | None
 ) -> bool | None:
-    """Whether a row is in a part, by the case that it names; None where its item has to say."""
+    """True if a row is in a part, by the case that it names; None where its item has to say."""
     if values.get("case_id") in (None, "") and cases is not None and case is not None:
         return bool(cases.in_shard[case])
     names = ("id", "item_id") if values.get("case_id") in (None, "") else ("case_id",)
@@ -313,7 +313,7 @@ def _holds(
 
 
 def row_error_of(error: Exception) -> RowError:
-    """What was wrong with a row, of whatever was raised while it was read.
+    """The fault of a row, from an exception that was raised while it was read.
 
     Raises:
         PluginError, ModuleNotFoundError: Again, since no row is to blame for it.

@@ -59,7 +59,7 @@ class Session(ABC, Generic[T, Out]):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """What must be equal for two sessions to be the same run."""
+        """Settings that must be equal for two sessions to be the same run."""
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -73,7 +73,7 @@ class Session(ABC, Generic[T, Out]):
 
     @abstractmethod
     def described(self) -> Mapping[str, Any]:
-        """What else the manifest says, before the first row."""
+        """Further entries of the manifest, before the first row."""
 
     @abstractmethod
     async def ask(self, logs: Sequence[RecordLog[T]]) -> Progress:
@@ -81,7 +81,7 @@ class Session(ABC, Generic[T, Out]):
 
     @abstractmethod
     def finished(self, log: RecordLog[T], manifest: dict[str, Any], progress: Progress) -> Out:
-        """What the records amount to; completes the manifest."""
+        """The result of the records; completes the manifest."""
 
     def open(self) -> RecordLog[T]:
         """The records, with those of earlier sessions."""
@@ -165,7 +165,7 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
 
 
 class Closable(Protocol):
-    """What holds connections."""
+    """An object that holds connections."""
 
     async def close(self) -> None:
         """Releases them."""
