@@ -433,30 +433,3 @@ def test_requests_go_out_as_a_file_and_come_back_into_the_cache(tmp_path: Path) 
     run = grade(rows, judge=VLLM, cache=cache)
     assert (run.progress.calls, run.progress.reused) == (0, 5)
     assert run.summary.totals.unscored == {"bad_input": 1}
-
-
-def test_an_export_replaces_a_batch_file_and_nothing_else(tmp_path: Path) -> None:
-    file, content = tmp_path / "requests.jsonl", b'{"id": "a"}\n'
-    file.write_bytes(content)
-    where = {"judge": VLLM, "cache": tmp_path / "cache"}
-    with pytest.raises(OptionError, match=r"no batch file of requests; .* --overwrite"):
-        export_requests([plan_row("a")], file, **where)
-    assert file.read_bytes() == content
-    assert export_requests([plan_row("a")], file, overwrite=True, **where).lines == 1
-    assert export_requests([plan_row("a"), plan_row("b")], file, **where).lines == 2
-
-
-def test_an_import_needs_a_file_and_a_cache(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="can't be read"):
-        batch_import(tmp_path / "none.jsonl", cache=tmp_path / "fresh")
-    (tmp_path / "cache").write_text("in the way")
-    (tmp_path / "out.jsonl").write_text("")
-    with pytest.raises(InputError, match=r"the reply cache in .* is not used"):
-        batch_import(tmp_path / "out.jsonl", cache=tmp_path / "cache")
-
-
-def test_the_embedded_judge_has_no_requests(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="--judge: expected a model, got static"):
-        export_requests([plan_row("a")], tmp_path / "r.jsonl", judge=JudgeSpec())
-    with pytest.raises(OptionError, match="--batch: expected one judge that is a model"):
-        grade([plan_row("a")], batch=True)

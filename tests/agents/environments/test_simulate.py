@@ -109,19 +109,6 @@ def test_an_episode_ends_at_the_limits_of_the_run(limit: dict[str, Any], ending:
     assert ended.outcome.is_success is False  # though the sum is right
 
 
-def test_replies_of_an_earlier_session_count_towards_the_limits(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"max_episode_tokens": 30, "out": tmp_path / "run"}
-
-    def failing(request: Request) -> Completion:
-        if total(request) == 1:
-            raise TransportError("scripted failure")
-        return one_by_one(request)
-
-    assert run(ScriptedClient(failing), Counting("3"), **settings).failed == 1
-    (row,) = run(ScriptedClient(one_by_one), Counting("3"), **settings)
-    assert (trajectory_of(row).termination[:8], row["turns"]) == ("exceeded", 2)
-
-
 @pytest.mark.parametrize("cached", [False, True])
 def test_an_interrupted_episode_goes_on_where_it_was(tmp_path: Path, cached: bool) -> None:
     """Task 3 fails at its third reply; the second session pays for what is missing."""

@@ -134,12 +134,6 @@ def test_the_same_command_without_a_folder_finds_its_run_again(
     assert folder.name.startswith("cases-predictions-hosted-vllm-planner-")
 
 
-def test_options_that_cannot_work_are_one_line(command: Any, cases: Path) -> None:
-    done = command("predict", cases, "--model", "x/y", "--model", "x/y")
-    said = "apbjudge: --model: expected each model once, got x/y again\n"
-    assert (done.code, done.err) == (2, said)
-
-
 # The dry run --------------------------------------------------------------------------------------
 
 

@@ -160,16 +160,6 @@ def test_failures_are_apart_and_tried_again(place: Place) -> None:
     assert [key for key, _ in place.keys] == list("abcd")
 
 
-def test_the_budget_ends_a_session_and_the_next_goes_on(place: Place) -> None:
-    first = AskedModel()
-    run = place.run(first, max_calls=3)
-    assert len(first.asked) == 3
-    assert run.counts[MODEL].failed == {"budget": 1}
-    assert len(place.made) + len(place.failed) == 4
-    assert len(place.asked(max_calls=3)) == 1
-    assert [key for key, _ in place.keys] == list("abcd")
-
-
 def test_bad_lines_are_failures_and_cost_no_other(place: Place) -> None:
     bad = {
         '["a list"]': "line",
