@@ -206,7 +206,11 @@ def test_every_text_of_a_run_is_shown_and_none_read_as_markup(
     poison = Poison()
     shown: Any = poison.into(view)
     shown["word"] = shown["steps"][1]["word"] = "P"
-    data: dict[str, Any] = {"run": shown, "case": poison.into(task_view(made)), "judgements": []}
+    data: dict[str, Any] = {
+        "trajectory": shown,
+        "case": poison.into(task_view(made)),
+        "judgements": [],
+    }
     opened(page, url)
     page.evaluate("data => document.body.replaceChildren(apb.itemView(data))", data)
     run = page.locator("article")

@@ -8,7 +8,7 @@
   const {
     code, count, details, facts, heading, node, pretty, section, text, when, words,
     SHORT, callCard, chain, generalFindings, marksOf, plans, isSplit, mark, verdictMark, verdicts,
-    trajectory = () => null,
+    wholeTrajectory = () => null,
   } = apb.parts;
 
   const CODES = {
@@ -216,7 +216,7 @@
         section(view.level + 1, "query", "Query", words(view.case.query, "p.words", most))),
       verdicts(view),
       files(view), condition(view), trajectory(view),
-      view.isTrajectory ? trajectory(view) : known ? [plans(view), chain(view)] :
+      view.isTrajectory ? wholeTrajectory(view) : known ? [plans(view), chain(view)] :
         section(view.level + 1, "chains", "Found by rule", generalFindings(view)),
       material(view));
   };

@@ -242,7 +242,7 @@
     ]);
   };
 
-  // The trajectory as a whole ---------------------------------------------------------------------------
+  // The trajectory as a whole --------------------------------------------------------------------
 
   const number = (value) => (Number.isInteger(value) ? value.toLocaleString("en") :
     String(Number(value.toPrecision(4))));
@@ -374,7 +374,7 @@
   };
 
   // The sections of a trajectory; without its log only what was measured and found.
-  const trajectory = (view) => {
+  const wholeTrajectory = (view) => {
     if (!view.trajectory) {
       return section(view.level + 1, "trajectory", "Trajectory", [findings(view), measured(view)].flat());
     }
@@ -390,5 +390,5 @@
     return [summary(view, goTo), stepList(view, items)];
   };
 
-  apb.parts = { ...apb.parts, trajectory };
+  apb.parts = { ...apb.parts, wholeTrajectory };
 })();
