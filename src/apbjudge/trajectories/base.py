@@ -38,13 +38,13 @@ class LogEntry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it is, for messages."""
+        """File and position, for messages."""
         return f"{self.file}:{self.at}" if self.at else self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What reading alone can tell of a trajectory, for a judge that is a model.
+    """A question on a trajectory that only reading can answer, for a judge that is a model.
 
     Attributes:
         text: What the judge reads.
@@ -59,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What code found of one trajectory.
+    """Result of the evaluation of one trajectory by rule.
 
     Attributes:
         is_correct: Whether the trajectory succeeded; None where nothing says so: then what is
@@ -111,7 +111,7 @@ class TrajectoryMetric:
 
     @property
     def kind(self) -> MetricKind:
-        """What its metric means; a count is written as an amount."""
+        """Kind of the metric; a count is written as an amount."""
         unit = "cost" if self.bounds is None else "percent"
         return MetricKind(self.name, unit, self.better, self.bounds, self.meaning)
 
@@ -148,7 +148,7 @@ class TrajectoryTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSettings:
-    """What an evaluator may need beside the log.
+    """Inputs that an evaluator may need besides the log.
 
     Attributes:
         log: The log that is evaluated; None for trajectories in memory.

@@ -45,7 +45,7 @@ class LossError(RowError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """What became of the content of one record.
+    """Comparison of the content of one record with its trajectory.
 
     Attributes:
         counts: ``characters`` and unread ``leaves``, where they were compared; ``calls`` and
@@ -125,7 +125,7 @@ def _referred(text: str, prefixes: tuple[str, ...], texts: Mapping[str, Any]) ->
 
 
 def _is_ours(raw: Any) -> bool:
-    """Whether it is a row of our own format, or ATIF with one: what is in ``extra`` is read."""
+    """True for a row of our own format, or ATIF with one; their ``extra`` is read."""
     of = as_object(raw) or {}
     return of.get("format") == FORMAT or "apbjudge" in (as_object(of.get("extra")) or ())
 
@@ -166,7 +166,7 @@ def _contained(texts: set[str], known: set[str]) -> set[str]:
 
 
 def _stands_in(text: str, whole: str) -> bool:
-    """Whether it stands there, and neither end of it is within a word."""
+    """True if ``whole`` contains the text with neither end of it within a word."""
     at = whole.find(text)
     while at >= 0:
         ends = whole[max(0, at - 1) : at + 1], whole[at + len(text) - 1 : at + len(text) + 1]
@@ -177,7 +177,7 @@ def _stands_in(text: str, whole: str) -> bool:
 
 
 def _is_literal(text: str, known: set[str]) -> bool:
-    """Whether a text is a dictionary or list of Python with no leaves but these."""
+    """True if a text is a Python dictionary or list with no leaves but these."""
     value = evaluated(text)
     return value is not text and known.issuperset(values_in(value))
 
@@ -258,7 +258,7 @@ class Conservation:
 
     @property
     def lines(self) -> list[str]:
-        """What is not carried over, in a line or none; a warning above ``MENTIONED``.
+        """Content that is not carried over, in a line or none; a warning above ``MENTIONED``.
 
         Then what of the log was left out.
         """
@@ -283,7 +283,7 @@ class Conservation:
 
     @property
     def described(self) -> dict[str, Any]:
-        """What a manifest says of it; nothing where all is carried over."""
+        """Entry of the manifest; empty where all content is carried over."""
         described: dict[str, Any] = {"left_out": self.left_out} if self.left_out else {}
         if self._text():
             keys, text = dict(self.unread.most_common(50)), self.lines[0]

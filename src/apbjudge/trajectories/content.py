@@ -1,4 +1,4 @@
-"""What is in a record of a log as it came: its texts and values, its calls and results.
+"""Content of a raw record of a log: its texts and values, its calls and results.
 
 None of this shares code with the readers, so that their mistakes are not repeated here. What is no
 content is listed in ``conservation.toml``.
@@ -52,11 +52,11 @@ _CARRIERS = frozenset(
 )
 """Keys whose JSON texts are part of the log; in any other JSON text every key is content."""
 _BEGUN = frozenset(("[{", '{"'))
-"""How JSON texts begin."""
+"""First two characters of JSON texts."""
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
 _FORMS = frozenset("text json error-text error-json content".split())
-"""How a result of Vercel's SDK says what it is."""
+"""Types of a result in Vercel's SDK."""
 _HISTORIES = frozenset(
     "trace_id traceId span_id spanId span_data context context.trace_id run_type payload item "
     "projectHash".split()
@@ -127,7 +127,7 @@ def size_of(texts: Iterable[str]) -> int:
 
 
 class Walk:
-    """What is in a record as it came.
+    """Content of a raw record.
 
     Attributes:
         leaves: Texts with the keys that lead to them.
@@ -278,7 +278,7 @@ def _role_of(of: Mapping[str, Any]) -> str:
 
 
 def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
-    """Whether an object is a call or a result."""
+    """Returns ``call`` or ``result`` for an object that is one; otherwise an empty text."""
     if (
         (role in _TOOLS and not _defines(of.get("content")))
         or kind.endswith(_RESULT_TYPES)
@@ -296,7 +296,7 @@ def _bare(value: Any) -> dict[str, Any] | None:
 
 
 def _defines(content: Any) -> bool:
-    """Whether the content of a message is the definition of a tool, as some tracers list them."""
+    """True if the content of a message defines a tool; some tracers list tools as messages."""
     function = as_object((as_object(content) or {}).get("function"))
     return function is not None and "parameters" in function
 

@@ -1,4 +1,4 @@
-"""What is no content of a log, and the shapes of single formats, for the walk through a record."""
+"""Rules for the walk through a record: parts that are no content, shapes of single formats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explained() -> Iterator[str]:
 
 
 def json_in(text: str) -> Any:
-    """What a text holds that is a JSON object, array or text; otherwise the text."""
+    """Parses a text that is a JSON object, array or text; returns any other text as it is."""
     if len(text) > 1 and text[0] in '{["' and text[-1] in '}]"':
         try:
             return orjson.loads(text)
@@ -47,7 +47,7 @@ def json_in(text: str) -> Any:
 
 
 def evaluated(value: Any) -> Any:
-    """What a text says that is a dictionary or list of Python; any other value as it is."""
+    """Parses a text that is a Python dictionary or list; returns any other value as it is."""
     text = value if type(value) is str else ""
     if text[:1] in ("{", "[", "(") and text[-1] in "}])" and len(text) < _LITERAL:
         with warnings.catch_warnings():
@@ -150,7 +150,7 @@ class Rules:
         )
 
     def is_content(self, text: str, key: str) -> bool:
-        """Whether a text is content, below a key."""
+        """True if a text below this key is content."""
         shape = self.shapes.get(key)
         if shape == "line":
             return len(text) > 64 or "\n" in text

@@ -32,7 +32,7 @@ Target = Literal["messages", "atif", "jsonl", "cases", "answers"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Conversion(Shown):
-    """What became of a log.
+    """Result of the conversion of a log.
 
     Attributes:
         format: Format of the log, as after ``--from``.
@@ -293,7 +293,7 @@ _LEFT_OUT = {
 
 
 def _account(done: Conversion) -> Iterator[str]:
-    """What was read, remarked and written, and what was not, a line each."""
+    """Lines on the items read, remarked on, written and left out."""
     yield f"format: {done.format}"
     yield from (*done.conservation.lines, *done.outcomes.lines)
     for name, count in sorted(done.remarks.items()):

@@ -93,7 +93,7 @@ def formats() -> Mapping[str, LogFormat]:
 
 
 def format_names() -> list[str]:
-    """The names that ``read_log`` takes beside ``auto``.
+    """The names that ``read_log`` takes besides ``auto``.
 
     Raises:
         OptionError: As ``formats`` does.
@@ -144,7 +144,7 @@ _NO_LOGS = (
         "tasks of τ²-bench, which nobody ran: apbjudge build takes their folder",
     ),
 )
-"""What rows that are no trajectories are, by their fields, and which command takes them."""
+"""Kinds of rows that are no trajectories, by their fields, and the command that takes them."""
 
 
 def detect(path: Path, files: Sequence[LogFile] = ()) -> str:
@@ -199,7 +199,7 @@ def _other_format(path: Path) -> str:
 
 
 def _guessed(record: object, ranked: Sequence[tuple[str, float]]) -> str:
-    """What a log is that is not recognised, as far as that can be said, and the way out."""
+    """Describes a log of no recognised format, as far as possible, and the way out."""
     if isinstance(record, RowError):
         return record.got
     if (fields := as_object(record)) is None:
@@ -217,7 +217,7 @@ def _guessed(record: object, ranked: Sequence[tuple[str, float]]) -> str:
 def _scores_of(
     path: Path, known: Collection[LogFormat], n: int
 ) -> tuple[dict[tuple[str, str], float], dict[str, Any] | RowError | None]:
-    """How surely a file is of each format, and its first record as far as one can be read.
+    """Returns a file's score for each format, and its first record if one can be read.
 
     An object that is the whole file is scored as a record (under an empty key), and so are those
     that it lists under a key.
@@ -262,7 +262,7 @@ def _samples(path: Path, members: frozenset[str], n: int) -> Iterator[tuple[str,
 
 
 def layout_in(path: Path) -> str:
-    """What a file is; an array of messages is as a whole one trajectory, as an object is."""
+    """Returns a file's layout: ``object`` for an array of messages too, which is one trajectory."""
     layout = layout_of(path)
     if layout == "array":
         values = (element.value for element in islice(read_array(path), _LOOKED_AT))

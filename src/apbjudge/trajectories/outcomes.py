@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 class _OutcomeKey(NamedTuple):
-    """What an outcome is of; None for what it leaves open."""
+    """Key of an outcome; None for each field that it leaves open."""
 
     trajectory_id: str | None
     case_id: str | None
@@ -49,7 +49,7 @@ _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SuccessRule:
-    """Which score says whether a trajectory succeeded, and from where on.
+    """The score that decides whether a trajectory succeeded, with its threshold.
 
     Attributes:
         name: Name of the score, or ``reward`` or ``success`` for what the log states as such.
@@ -76,7 +76,7 @@ class SuccessRule:
         return cls(name, sign, bound)
 
     def success_in(self, trajectory: Trajectory) -> bool | None:
-        """Whether a trajectory succeeded; None where it has no such score.
+        """Returns True if a trajectory succeeded; None if it has no such score.
 
         Raises:
             RowError: If the score can't be compared, or is on a scale of which nothing is known.
@@ -139,12 +139,12 @@ class Outcomes:
 
     @property
     def unused(self) -> list[str]:
-        """What the outcomes are of that belong to no trajectory so far."""
+        """Names of the outcomes that belong to no trajectory so far."""
         return [_name(key) for key in self._stated if key not in self._used]
 
     @property
     def lines(self) -> list[str]:
-        """Where successes are from that the log states otherwise than as such, and what is open."""
+        """Lines on successes that the log states only as scores, and on outcomes that stay open."""
         lines = [
             f"success is the score {name} in {n} trajectories" for name, n in self._taken.items()
         ]

@@ -141,7 +141,7 @@ def _offered(tools: Sequence[Any] | None) -> dict[str, str]:
 
 
 _TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)
-"""What the reader of replies takes for the beginning of a call, or the end of the thinking, also
+"""Text that the reader of replies takes for the start of a call, or the end of the thinking, also
 inside a text; JSON has another spelling for the character."""
 
 
@@ -167,7 +167,7 @@ def prediction_of(step: TrajectoryStep) -> dict[str, Any]:
 
 
 def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict[str, Any]]:
-    """What the agent saw of a step, and made of it, as chat messages.
+    """Yields the chat messages of a step, without results that the agent did not see.
 
     Args:
         step: The step.

@@ -25,7 +25,7 @@ OURS = "apbjudge"
 """Key of what is ours in the ``extra`` of a trajectory."""
 
 UNKNOWN = "unknown"
-"""What is written for an agent's name or version where nothing is known."""
+"""Placeholder for an agent's name or version that is not known."""
 
 _VERSION = re.compile(r"ATIF-v(1\.\d+)")
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}

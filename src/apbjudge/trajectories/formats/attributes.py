@@ -99,7 +99,7 @@ class Attributes:
         self._root = nested(attributes)
 
     def of(self, *paths: str) -> Any:
-        """What the first path leads to that leads to something, JSON texts on the way opened."""
+        """Returns the value at the first path that has one; JSON texts on the way are parsed."""
         for path in paths:
             node: Any = self._root
             for part in path.split("."):
@@ -202,7 +202,7 @@ def _scores(of: Attributes) -> Iterator[tuple[str, bool | float | str]]:
 
 
 def _kind_of(of: Attributes, kind: str, name: str) -> SpanKind:
-    """What a span is: by the word for it, by the beginning of its name, or by what it has."""
+    """Returns a span's kind: by a word for it, the beginning of its name, or its attributes."""
     first, _, second = name.partition(":")[0].partition(" ")
     words = *map(of.text, _KIND), kind, f"{first}_{second.partition(' ')[0]}", first
     for word in map(str.lower, words):

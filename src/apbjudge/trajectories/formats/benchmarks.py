@@ -105,7 +105,7 @@ def _read_bfcl(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
 
 
 def _reply(entry: _Entry, written: list[Any] | None = None) -> dict[str, Any]:
-    """What the model said in a step: calls, each an object of its name and arguments, or text.
+    """Reply of the model in a step: calls, each an object of its name and arguments, or text.
 
     Models without calls of their own write them as source text; ``written`` are these.
     """

@@ -49,7 +49,7 @@ def _blocks(line: Mapping[str, Any]) -> _Lines:
 
 
 def _result(line: Mapping[str, Any]) -> Any:
-    """What the client notes of a result, beside what it shows to the model."""
+    """Notes of the client on a result, besides the text that it shows to the model."""
     return first_of(line, "toolUseResult", "tool_use_result")[1]
 
 

@@ -23,7 +23,7 @@ _CONTEXT = (
     *("<environment_context>", "<user_instructions>", "<turn_aborted>"),
     "# AGENTS.md instructions",
 )
-"""How messages begin that the client writes in the user's place."""
+"""Prefixes of messages that the client writes in the user's place."""
 _OF_RESULTS = frozenset(
     "id type status exit_code aggregated_output result error server tool".split()
 )
@@ -117,7 +117,7 @@ class _Rollout(LoggedSession):
 
 
 def _mark(of: Mapping[str, Any]) -> dict[str, bool]:
-    """Whether the call of a result or of an event failed, where a code or a truth value says it."""
+    """Maps the call of a result or event to True if it failed, where a code or boolean says so."""
     output: Any = of.get("output")
     with suppress(orjson.JSONDecodeError):
         output = orjson.loads(output) if isinstance(output, str) else output

@@ -1,4 +1,4 @@
-"""What follows from the steps of a trajectory, whatever log they come from."""
+"""Facts derived from the steps of a trajectory, for logs of any format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def trajectory_of_messages(
     system_prompt: str = "",
     **facts: Any,
 ) -> Trajectory:
-    """The trajectory that messages are, with what the log says beside them.
+    """The trajectory that messages are, with what the log says besides them.
 
     Args:
         raw: Messages of any dialect, each with the position of the entry that it was taken from, or
@@ -48,11 +48,11 @@ def trajectory_of_messages(
         where: Name of their list, for errors.
         place: Where the trajectory was read.
         extra: Fields of the log that have no place in a trajectory.
-        remarks: How often something occurred, beside what the messages show; or the entries that
+        remarks: How often something occurred, besides what the messages show; or the entries that
             are left out under that remark, which ``extra`` keeps by its name.
         case_id: The task; the id of the trajectory where the log names none.
         trial: Number of the repetition.
-        system_prompt: Instructions beside the messages.
+        system_prompt: Instructions besides the messages.
         facts: Further fields of the trajectory. Where they are None or empty, what the messages say
             of them holds.
 

@@ -24,7 +24,7 @@ _CONTINUED = "continued_trajectory_ref"
 
 
 def is_job(folder: Path) -> bool:
-    """Whether a folder is a job, or the folder of one of its trials."""
+    """True if a folder is a job, or the folder of one of its trials."""
     with suppress(OSError):
         return _is_trial(folder) or any(map(_is_trial, folder.iterdir()))
     return False

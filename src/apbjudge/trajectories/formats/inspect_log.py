@@ -112,7 +112,7 @@ def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
 
 
 def _missing_turns(entry: Mapping[str, Any], events: list[dict[str, Any]], turns: int) -> int:
-    """How many of the model's turns the messages lack, as after a compaction."""
+    """Number of the model's turns that the messages lack, as after a compaction."""
     count = entry.get("turn_count")
     if isinstance(count, int):
         return max(0, count - turns)

@@ -74,7 +74,7 @@ def _message(raw: Any) -> Any:
 
 
 def _is_tool(raw: Any) -> bool:
-    """Whether a message is the definition of a tool, which that callback lists among them."""
+    """True if a message is the definition of a tool, which that callback lists among them."""
     content = as_object((as_object(raw) or {}).get("content")) or {}
     return "parameters" in (as_object(content.get("function")) or ())
 

@@ -61,7 +61,7 @@ def _trajectory(history: Iterable[Any], place: LogPlace, facts: dict[str, Any]) 
 def _messages(
     history: Iterable[Any], facts: dict[str, Any]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The messages that events are, which older files pair; ``facts`` gets what they say beside.
+    """The messages that events are, which older files pair; ``facts`` gets what they say besides.
 
     What the last action claims of the task is a score.
     """
@@ -96,7 +96,7 @@ def _messages(
 
 
 def _is_known(reply_id: object, replies: set[str]) -> bool:
-    """Whether a reply of the model was taken in before, which it is from now on."""
+    """Returns True if a reply of the model is in ``replies``, and adds it."""
     is_known = reply_id is not None and str(reply_id) in replies
     replies.add(str(reply_id))
     return is_known

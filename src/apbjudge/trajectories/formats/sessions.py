@@ -26,7 +26,7 @@ def name_in(of: Mapping[str, Any], key: str) -> str:
 
 
 def opening_of(message: Mapping[str, Any]) -> str:
-    """How the text of a message begins; empty where it begins with something else."""
+    """Text that a message begins with; empty if it begins with something else."""
     content = message.get("content")
     text = objects_of(content)[0].get("text") if objects_of(content) else content
     return text.lstrip() if isinstance(text, str) else ""
@@ -78,7 +78,7 @@ class LoggedSession:
         Args:
             place: Where the session is.
             session_id: Its id; empty without.
-            system: Instructions beside the messages.
+            system: Instructions besides the messages.
             answer: Final answer where the messages end without one.
             more: Further fields of the trajectory.
 
@@ -112,9 +112,9 @@ class LoggedSession:
 # Copies -------------------------------------------------------------------------------------------
 
 _FRAME = re.compile(r"^\s*\d+(?:→|\t)|</?tool_use_error>")
-"""What a client puts around a line that it shows to the model."""
+"""Characters that a client puts around a line that it shows to the model."""
 _MARK = re.compile(r"^(?:[+-]|Error: )")
-"""What it notes before a line of a difference, and of an error."""
+"""Marks that the client puts before a line of a difference, and of an error."""
 _END = 500
 """Characters at an end of a text that show it to be the same as what was cut."""
 

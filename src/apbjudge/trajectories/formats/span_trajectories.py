@@ -177,7 +177,7 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: SpanTree) -> l
 
 
 def _grounds(name: str, arguments: Any, call_id: str, result: Any) -> tuple[Any, ...]:
-    """What a call and its execution have in common, the surest first; None where unknown."""
+    """Keys that match a call with its execution, the surest first; None where unknown."""
     call, answer = call_key(name, arguments), key_of(opened(result))
     is_answered = result is not None
     by_id = ((call_id, call), call_id) if call_id else (None, None)

@@ -33,7 +33,7 @@ class Span:
         is_whole: Whether both are all messages of an agent's trajectory, which is better than those
             of the model spans in it.
         is_cut: Whether the log cut the input off, so that it may lack its last messages.
-        system: Instructions beside the messages; empty without.
+        system: Instructions besides the messages; empty without.
         tools: Definitions of the tools offered; None where nothing is said of them.
         model: As stated, the answering one before the one asked for; empty without.
         call_id: Of a tool's span: id of the call; empty without.
@@ -99,7 +99,7 @@ def opened(value: Any) -> Any:
 
 
 def key_of(*values: Any) -> bytes:
-    """What makes values equal, whatever form they are written in."""
+    """Returns a key that is the same for equal values, however they are written."""
     try:
         return orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # of values that are nested deeply
@@ -107,7 +107,7 @@ def key_of(*values: Any) -> bytes:
 
 
 def call_key(name: str, arguments: Any) -> bytes:
-    """What makes calls equal."""
+    """Returns a key that is the same for equal calls."""
     return key_of("call", name, opened(arguments) or {})
 
 
@@ -144,7 +144,7 @@ class SpanTree:
         return next((of.span_id for of in chain if of.kind == "agent"), "")
 
     def is_root(self, agent: str) -> bool:
-        """Whether an agent ran neither in another one's span nor in a tool's."""
+        """True if an agent ran neither in another agent's span nor in a tool's."""
         return agent not in self._inner
 
     def speakers(self) -> list[Span]:

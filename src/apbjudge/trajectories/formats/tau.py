@@ -144,7 +144,7 @@ _RESULTS, _SIMULATIONS = "results.json", "simulations"
 
 
 def is_tau2_folder(folder: Path) -> bool:
-    """Whether a folder has the results of τ²-bench with a file for each simulation."""
+    """True if a folder has the results of τ²-bench with a file for each simulation."""
     return (folder / _RESULTS).is_file() and (folder / _SIMULATIONS).is_dir()
 
 

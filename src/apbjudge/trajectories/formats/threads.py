@@ -11,7 +11,7 @@ from ...records.messages import read_messages
 from .spans import Span, SpanTree, call_key, key_of, opened
 
 _TEXT, _USER = b'["text"', b'["text","user"'
-"""How keys of texts begin, and those of a user's."""
+"""Prefixes of the keys of texts, and of a user's texts."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,11 +67,11 @@ class Thread:
 
     @property
     def is_open(self) -> bool:
-        """Whether it ends in the midst of work: with a call or a result."""
+        """True if the thread ends in the midst of work: with a call or a result."""
         return bool(self.atoms) and not self.atoms[-1].startswith(_TEXT)
 
     def takes(self, systems: set[str]) -> bool:
-        """Whether a request with these instructions can belong to it."""
+        """True if a request with these instructions can belong to the thread."""
         return systems <= self.systems or self.is_open
 
     def lacks(self, lines: Iterable[_SpanLine]) -> list[_SpanLine]:
@@ -178,7 +178,7 @@ class Threads:
         return max(joined, key=order)
 
     def _continues(self, later: Thread, before: Thread) -> bool:
-        """Whether a thread goes on with another one after its history was cut."""
+        """True if ``later`` continues the thread ``before`` after its history was cut."""
         rank = self._tree.rank
         is_after = rank[before.spans[-1].entry] < rank[later.spans[0].entry]
         is_own = later.agents == before.agents and later.systems == before.systems
@@ -198,7 +198,7 @@ class Threads:
         thread.lines[at:at] = self._lines([message], span)
 
     def left_out(self, main: Thread) -> dict[str, Any]:
-        """What is not in the trajectory, by the names of the remarks that count it."""
+        """Parts left out of the trajectory, by the names of the remarks that count them."""
         extra: dict[str, Any] = {"rewritten context": self._context} if self._context else {}
         for of in (of for of in self.threads if of is not main):
             is_branch = (of.is_fork or main.is_fork) and of.atoms[:1] == main.atoms[:1]

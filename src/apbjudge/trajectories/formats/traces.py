@@ -1,4 +1,4 @@
-"""What the records of tracing tools have in common: how each becomes a span."""
+"""Shared conversion of tracing tools' records to spans."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def span_in(
         is_error: Whether it failed; where nothing is said but an error is there, it did.
         usage: Counts of tokens, in an object.
         scores: Scores by name; what is no number, truth value or word is passed over.
-        attributes: Attributes of OpenTelemetry that it has beside.
+        attributes: Attributes of OpenTelemetry that it has besides.
 
     Raises:
         RowError: If an id or a name is none, or messages are of an unknown form.

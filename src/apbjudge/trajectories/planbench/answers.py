@@ -1,4 +1,4 @@
-"""Whether a text states a value."""
+"""Tests for a value in a text."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def contains_token(text: Any, value: Any) -> bool:
 
 
 def equals(text: Any, value: Any) -> bool:
-    """Whether the text is the value and nothing else, but for marks, blanks and a full stop."""
+    """True if the text is the value and nothing else, but for marks, blanks and a full stop."""
     part = normalised(value)
     return bool(part) and normalised(text).removesuffix(".") == part.removesuffix(".")

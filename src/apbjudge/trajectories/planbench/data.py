@@ -21,7 +21,7 @@ BLOCKER_TYPES: Mapping[str, str] = {
     "implicit failures": "implicit",
     "semantic misleading": "misleading",
 }
-"""What a blocker does, in the data and in one word."""
+"""Behaviours of blockers, as in the data, with one word for each."""
 NOISE_TYPES = (
     "deprecated",
     "condition_limited",
@@ -29,7 +29,7 @@ NOISE_TYPES = (
     "miswired_or_unreliable",
     "non_authoritative_value",
 )
-"""How noisy tools mislead, in the data."""
+"""Ways in which noisy tools mislead, as in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class PlanbenchTask:
-    """What paths lead from, and to.
+    """Start and target of paths.
 
     Attributes:
         task_id: Unique.
@@ -135,7 +135,7 @@ class SolutionPath:
 
 @dataclass(frozen=True, slots=True)
 class PlanBenchData:
-    """What the data folder says of queries, tools and paths.
+    """Queries, tools and paths of the data folder.
 
     Attributes:
         queries: By id, in the order of the file.
@@ -176,7 +176,7 @@ class DataFolder:
         return self._digest.hexdigest()
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """True if the folder has this file."""
         return (self._folder / name).is_file()
 
     def read(self, name: str, kind: type[T]) -> T:
@@ -208,7 +208,7 @@ class DataFolder:
         return found
 
     def inconsistent(self, name: str, field: str, expected: str, got: Any) -> InputError:
-        """What is wrong with a field of a file."""
+        """Returns an error for a field of a file."""
         return InputError(f"{self._folder / name}: {RowError(field, expected, got)}")
 
 
@@ -260,10 +260,10 @@ def read_data(files: DataFolder) -> PlanBenchData:
 def _references(
     data: PlanBenchData,
 ) -> Iterator[tuple[str, str, str, Collection[str], Collection[str]]]:
-    """What of each file has to be known: file, field, what it has to be, what is stated, all known.
+    """References between files: file, field, expected kind, values stated, values known.
 
-    What a blocker returns need not be a datatype: in the released data it often is none. Nor need
-    be what a query starts from: two released queries say ``name``.
+    A blocker's output need not be a datatype: in the released data it often is none. The start of
+    a query need not be one either: two released queries say ``name``.
     """
     tool_file, a_tool = "baseline_tools.json", "a tool of baseline_tools.json"
     a_datatype, a_task = "a datatype of the tools", "a task of tasks.json"

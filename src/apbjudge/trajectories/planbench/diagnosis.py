@@ -25,7 +25,7 @@ FORMAT_ERRORS = (
     "exceeded_max_retrieval_errors",
     "exceeded_max_tool_call_errors",
 )
-"""How a trajectory ends after three faults of one kind in a row."""
+"""Terminations of a trajectory after three faults of one kind in a row."""
 RECENT_SEARCHES = 2
 LAST_STEPS = 10
 _GIVES_UP = re.compile(
@@ -156,7 +156,7 @@ def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = 
 
 
 def first_error(trajectory: Trajectory, found: Walk) -> int | None:
-    """Where a failed trajectory went wrong for good: the first fault that no progress follows.
+    """Index of the step with the first fault of a failed trajectory that no progress follows.
 
     Faults are executed calls without progress, actions that were rejected or can't be read, and the
     answer. None for a trajectory that only searched on to its end.
@@ -170,7 +170,7 @@ def first_error(trajectory: Trajectory, found: Walk) -> int | None:
 
 
 def selection_measures(found: Walk, failure: Failure) -> dict[str, float]:
-    """Whether a failed trajectory chose the wrong tool or had no right one at hand (table 9).
+    """Counts that tell if a failed trajectory chose a wrong tool or had no right one (table 9).
 
     Counts over its calls without progress: those with a tool retrieved before that would have been
     progress, those of these where it was not among the last two searches' tools, and those whose
@@ -198,7 +198,7 @@ REUSES = ("value reused", "search reused", "ambiguous", "unused")
 
 
 def blocked_measures(trajectory: Trajectory, query: Query, data: PlanBenchData) -> dict[str, float]:
-    """What became of the values that blockers returned (section 6.2), as counts of their calls.
+    """Counts calls of blockers by the use of the values that they returned (section 6.2).
 
     By kind (``explicit``, ``implicit``, ``misleading``) and the first that fits: ``value reused``,
     a later call, executed or not, has it as an argument; ``search reused``, a later search starts
@@ -266,7 +266,7 @@ def _arguments(trajectory: Trajectory, at: int) -> set[str]:
 
 
 def termination_of(trajectory: Trajectory, query: Query) -> str:
-    """How a failed trajectory ended (section 6.3), as far as code can tell.
+    """Returns the ending of a failed trajectory (section 6.3), as far as rules can tell.
 
     Without an answer: ``Search exhaustion`` if more than half of the last ten steps are searches,
     else ``Unfinished``. With one, by what it states, the first that fits: the right value although

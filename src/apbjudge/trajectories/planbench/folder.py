@@ -49,7 +49,7 @@ _HTTP_400 = re.compile(
 
 
 def is_folder(path: Path) -> bool:
-    """Whether this is a run folder of the environment."""
+    """True if the path is a run folder of the environment."""
     return (path / "metadata.json").is_file() and (
         (path / "result.jsonl").is_file() or (path / "progress" / "queries").is_dir()
     )

@@ -1,4 +1,4 @@
-"""What one trajectory did: searches, calls, datatypes reached, and whether its answer counts."""
+"""Measures of one trajectory: searches, calls, datatypes reached, and verdicts on its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def trusted_output(step: TrajectoryStep) -> str:
 
 
 def verdicts(trajectory: Trajectory, query: Query) -> Mapping[Grounding, bool]:
-    """Whether the answer counts as right, under each reading of "grounded".
+    """Returns, for each reading of "grounded", whether the answer counts as right.
 
     It must contain the right value (arXiv:2606.22388, app. B.8.1), and
 
@@ -41,7 +41,7 @@ def verdicts(trajectory: Trajectory, query: Query) -> Mapping[Grounding, bool]:
 
 
 def is_contaminated(trajectory: Trajectory, query: Query) -> bool:
-    """Whether the answer contains a value that an untrusted tool returned for the target."""
+    """True if the answer contains a value that an untrusted tool returned for the target."""
     return any(
         done.provenance == "untrusted"
         and done.output_datatype == query.target_datatype

@@ -52,7 +52,7 @@ class PlanStep(Record):
 
     @property
     def is_substep(self) -> bool:
-        """Whether it is an action of its own."""
+        """True if the step is an action of its own."""
         return "." in self.step
 
 
@@ -200,7 +200,7 @@ MAKES_UNUSABLE = frozenset({"plan-structure", "missing-output", "dangling-refere
 
 
 def validate(case: SlateCase) -> tuple[Finding, ...]:
-    """What is wrong with the plan of a case and its data flow.
+    """Returns the findings on the plan of a case and its data flow.
 
     References have to lead to the recorded output of an earlier call, so the first call has none,
     and should name a field that its tool declares. That a tool is called twice running is only
@@ -250,7 +250,7 @@ def _data_flow(case: SlateCase) -> Iterator[Finding]:
 def _faults(
     reference: OutputReference, where: str, case: SlateCase, earlier: Mapping[str, PlanStep]
 ) -> Iterator[Finding]:
-    """What is wrong with a reference, with the calls that there are before it."""
+    """Yields the findings on a reference, given the calls before it."""
     if reference.step not in earlier:
         message = f"no call before this one is {reference.step}"
         yield _finding("dangling-reference", where, message)

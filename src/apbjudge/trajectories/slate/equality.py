@@ -12,16 +12,16 @@ from ...records.loose_json import as_list, as_object
 
 Schema = Mapping[str, Any]
 SameText = Callable[[str, str], bool]
-"""Whether two free texts mean the same."""
+"""Returns True if two free texts mean the same."""
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 35 and 35.0 are, true and 1 are not."""
+    """Returns True if two JSON values are equal: 35 and 35.0 are, true and 1 are not."""
     return _is_equal(one, other, {}, _is_same_leaf)
 
 
 def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | None = None) -> bool:
-    """Whether two JSON values are equal up to how they are written.
+    """Returns True if two JSON values are equal up to how they are written.
 
     Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a boolean and its text,
     ISO 8601 dates of one moment, texts that differ in case and blanks, and words that are the same
@@ -93,7 +93,7 @@ def _is_equivalent_leaf(one: Any, other: Any, schema: Schema) -> bool:
 
 
 def _is_free(one: str, other: str, schema: Schema) -> bool:
-    """Whether two texts are free: neither chosen from a list nor of a form of their own."""
+    """True unless another type or an enum is declared, or both texts are dates."""
     kind = schema.get("type")
     is_text = any(each in ("string", None) for each in as_list(kind) or [kind])
     return is_text and "enum" not in schema and None in (_moment(one), _moment(other))

@@ -26,7 +26,7 @@ from .equality import is_equivalent, is_same
 
 NEEDS = "a JSONL file of SLATE cases"
 OutputTag = Literal["matched", "equivalent", "default", "error"]
-"""Where a simulated output comes from: recorded for this very call, for one that means the same,
+"""Source of a simulated output: recorded for this very call, for one that means the same,
 the tool's default, or nothing but an error."""
 OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
 Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
@@ -34,7 +34,7 @@ Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
 
 
 class SlateAction(NamedTuple):
-    """What a trajectory did for a substep.
+    """An action of a trajectory for a substep.
 
     Attributes:
         place: Position of the step in the trajectory.
@@ -54,7 +54,7 @@ class SlateAction(NamedTuple):
 
 
 class PlanComparison(NamedTuple):
-    """Whether an action agrees with the reference, each given that the one before it holds.
+    """Agreement of an action with the reference; each field requires the one before it.
 
     Attributes:
         action: Both call a tool, or neither.
