@@ -109,12 +109,12 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     }
     try:
         whole = trajectory_row(trajectory, with_defaults=True)
-        stated = stated_trajectory(row, trajectory.place, is_ours=True)
-        differing = differences(whole, trajectory_row(stated, with_defaults=True))
+        read_back = stated_trajectory(row, trajectory.place, is_ours=True)
+        stated = trajectory_row(read_back, with_defaults=True)
     except ValueError as error:
         raise RowError("steps", _WRITABLE, str(error)) from None
     del whole["place"]
-    return {**row, "extra": {OURS: {"case_id": trajectory.case_id, **differing}}}
+    return {**row, "extra": {OURS: {"case_id": trajectory.case_id, **differences(whole, stated)}}}
 
 
 def _atif_step(number: int, step: TrajectoryStep) -> dict[str, Any]:
