@@ -122,18 +122,6 @@ def test_the_cause_is_said_once_and_trying_again_only_where_it_helps(
     assert (AGAIN in said) == (advice == AGAIN)
 
 
-def test_the_same_command_without_a_folder_finds_its_run_again(
-    serve: Any, command: Any, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    server = serve([OK])
-    for _ in range(2):
-        assert command("predict", cases, "--model", f"{MODEL}@{server.address}").code == 0
-    assert len(server.requests) == 3
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert folder.name.startswith("cases-predictions-hosted-vllm-planner-")
-
-
 # The dry run --------------------------------------------------------------------------------------
 
 
@@ -360,22 +348,6 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the way out": ({"plan__user": "{{ query.__class__.__mro__ }}"}, "plan.user: "),
 }
-
-
-@pytest.mark.parametrize("name", [*MISTAKES, "gone", "latin"])
-def test_a_mistake_in_own_prompts_is_one_line(
-    command: Any, cases: Path, tmp_path: Path, name: str
-) -> None:
-    changes, complaint = MISTAKES.get(name, ({}, ""))
-    own = prompt_set(tmp_path, **changes)
-    if name == "latin":
-        own.write_bytes(b"description = '\xe9'")
-    if name == "gone":
-        own.unlink()
-    done = command("prompt", cases, "--predict", "--id", "a", "--prompts", own)
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert line.startswith(f"apbjudge: --prompts: {own}: {complaint}")
 
 
 @pytest.mark.parametrize("shows", [True, False])

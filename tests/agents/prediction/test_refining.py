@@ -16,7 +16,7 @@ from apbjudge.agents.prediction.refine import review_set
 from apbjudge.agents.prediction.reviews import Draft, ModelReviewer
 from apbjudge.agents.prediction.session import PredictionRun
 from apbjudge.agents.prediction.worker import AskedModel
-from apbjudge.errors import InputError, OptionError, OtherRunError
+from apbjudge.errors import InputError, OptionError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Row
 from tests.support.judging import plan_row, step_row, write_rows
@@ -462,21 +462,6 @@ def test_a_case_without_verdict_or_that_a_judge_can_not_be_shown_is_one_failure(
     failed = {row["id"]: row for row in run.failures}
     assert failed["case-1"]["reason"] == "unparsable"
     assert "drafts.jsonl:1: field unsolvable_type" in failed["odd"]["detail"]
-
-
-def test_a_draft_that_has_changed_is_refined_again(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"mode": "self", "model": TestedModelSpec(model=MODEL)}
-    settings["out"] = tmp_path / "out"
-    refine(drafts_in(tmp_path, plans(BAD, BAD)), **settings, client=Model().client)
-    model = Model(final=lambda draft: BAD)
-    drafts = drafts_in(tmp_path, plans(BAD, BAD.replace("fly", "swim")))
-    with pytest.raises(OtherRunError, match="method"):
-        refine(drafts, **{**settings, "mode": "static"}, client=model.client)
-    run = refine(drafts, **settings, client=model.client)
-    assert len(model.finals) == 1
-    rows = read_lines(tmp_path / "out" / "predictions.jsonl")
-    assert {row["id"]: row["model_response"] for row in rows} == {"case-0": GOOD, "case-1": BAD}
-    assert run.failed == 0
 
 
 def test_a_run_is_graded_with_the_cases_that_it_names(

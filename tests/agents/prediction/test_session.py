@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from apbjudge import grade
 from apbjudge.agents.prediction.predict import predict
 from apbjudge.agents.prediction.session import PredictionRun
-from apbjudge.errors import AccessError, OptionError, TransportError
+from apbjudge.errors import OptionError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
 from tests.support.judging import write_rows
@@ -220,22 +219,6 @@ def test_lean_rows_are_graded_with_their_cases(place: Place) -> None:
         assert list(grade(folder, cases=place.cases).judgements) == graded
 
 
-def test_one_model_without_access_ends_the_run_and_costs_no_answer(place: Place) -> None:
-    def answer(request: Request) -> str:
-        if request.model == OTHER:
-            raise AccessError("no such model")
-        return REPLY
-
-    models = [{"model": MODEL}, {"model": OTHER}]
-    client = ScriptedClient(answer)
-    with pytest.raises(OptionError, match=rf"^--model {OTHER}: .*\(no such model\)$"):
-        predict(place.cases, model=models, client=client, out=place.out)
-    answered = {row["id"] for row in place.made}
-    assert len(client.requests) - 1 >= len(answered) > 0
-    assert place.manifest["state"] != "done"
-    assert len(place.asked(model=models)) == 8 - len(answered)
-
-
 def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) -> None:
     odd = {"reason": "because", "detail": "d", "usage": 1, "item_id": "a", "fingerprint": "f"}
     write_rows(place.cases, [{**CASES[0], **odd}])
@@ -243,17 +226,3 @@ def test_fields_of_a_case_do_not_pass_for_those_of_its_prediction(place: Place) 
     (row,) = place.made
     assert row.get("reason") is None
     assert place.asked(full=True) == []
-
-
-def test_rows_in_memory_need_no_folder() -> None:
-    planner = AskedModel("c")
-    run = predict(CASES, model={"model": MODEL, "retries": 0}, client=planner.client)
-    assert run.folder is None
-    assert [row["id"] for row in run] == ["a", "b", "d"]
-    assert [row["id"] for row in run.failures] == ["c"]
-    file = Path(run)
-    assert read_lines(file) == list(run.rows)
-    assert Path(run) == file
-    del run
-    gc.collect()
-    assert not file.exists()
