@@ -38,7 +38,7 @@
       (label) => label.category === number,
       [node("b", String(number)), " ", name, node("span.side", correct ? " ✓ correct" : " ✕ incorrect")], definition));
 
-  const uncertaintyChoice = () => choice("uncertainties", "d", (label) => ({ set: "unsure", to: !label.unsure }),
+  const unsureChoice = () => choice("unsure", "d", (label) => ({ set: "unsure", to: !label.unsure }),
     (label) => label.unsure, ["Unsure of this label"]);
 
   // A step of the prediction as something that can be marked; its button stands in the item.
@@ -99,7 +99,7 @@
   //   asks: what the rubric asks for; act(choice) is called with every click
   // Gives back {node, rubric, keys: Map of key to choice, show(label)}.
   const labelForm = (asks, act) => {
-    const groups = [...groupsOf(asks), ["certainty", "Certainty", [uncertaintyChoice()]]];
+    const groups = [...groupsOf(asks), ["certainty", "Certainty", [unsureChoice()]]];
     const choices = groups.flatMap(([, , inside]) => inside);
     const state = node("p.state");
     const remark = node("p.remark", { hidden: true });
