@@ -135,7 +135,7 @@ def test_executions_have_the_printed_means(printed: Printed) -> None:
             for second, first in (("plan-first", "direct"), ("refine", "plan-first")):
                 name = f"{environment} {model} {second} {first} apart.jsonl"
                 (group,) = apbjudge.validate(folder / name).groups
-                found = {of.mode: of.reward.value for of in group.modes}
+                found = {of.mode: of.metrics["reward"].value for of in group.modes}
                 for at, mode in enumerate(("direct", "plan-first", "refine")):
                     if mode in found:
                         assert found[mode] == pytest.approx(means[at] / unit)
