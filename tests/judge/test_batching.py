@@ -25,7 +25,7 @@ from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
 from apbjudge.runs.batching import BatchList, batch_import
-from apbjudge.runs.folder import clear_run
+from apbjudge.runs.clearing import clear_run
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
     BatchServer,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -29,9 +27,9 @@ from ..options import takes
 from ..records import ERROR_CODES
 from ..records.run_folder import MANIFEST, predictions_of
 from ..rubrics import Rubric
-from ..runs.folder import clear_run
+from ..runs.clearing import clear_run
 from ..runs.loop import QUIET, Events
-from ..runs.session import carry_out
+from ..runs.session import carry_out, folder_of
 from ..version import VERSION
 from .card import Card
 from .config import AuditConfig
@@ -199,8 +197,8 @@ def audit(
         check_access([spec], events.note)
     prepared = prepared or prepare(spec, config.for_judges([spec]), note=events.bad_row)
     resources = shared_resources(client=client, limits=run, cache=run.cache, warn=events.note)
-    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="apbjudge-") as path:
-        folder, design = Path(path), prepared.design
+    design = prepared.design
+    with folder_of(out) as folder:
         _claim(folder, design.fingerprint, overwrite=overwrite)
         turns = enumerate(design.schedule)
         schedule = ({"turn": n, "arm": t.run, "name": t.variant.name} for n, t in turns)
@@ -243,11 +241,11 @@ def forecast_audit(
         OptionError: If the folder holds another audit.
     """
     resources = Resources(cache=cache_folder(wanted=cache, client=None))
-    with nullcontext(out) if out and _is_folder(out) else TemporaryDirectory() as folder:
+    with folder_of(out if out and _is_folder(out) else None) as folder:
         runs: list[RunConfig] = []
         for run in prepared.design.runs:
             rows = [dict(variant.row) for variant in run.variants]
-            home = Path(folder) / "runs" / run.name
+            home = folder / "runs" / run.name
             runs.append(_run(home, prepared, spec, resources, rows))
         return forecast_runs(runs, is_input=False)
 

@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -105,7 +104,7 @@ def audit(values: Values) -> int:
 
 def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int) -> Path:
     """The audit's folder; the same command finds it again."""
-    import orjson
+    from ..runs.session import default_folder
 
     if options.out is not None:
         return options.out / f"{n + 1}-{spec.slug}" if len(options.judges) > 1 else options.out
@@ -113,9 +112,8 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in inputs]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
     content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
-    digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     stem = "shipped" if config.rows is None else config.rows.stem
-    return Path("audits") / f"{stem}-{spec.slug}-{digest[:6]}"
+    return default_folder(stem, spec.slug, *content, parent="audits")
 
 
 def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:

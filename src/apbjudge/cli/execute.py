@@ -34,7 +34,7 @@ def execute(values: Values) -> int:
     command goes on with them); 2: unusable input or options.
     """
     from ..agents.environments.benchmarks import open_hosted
-    from ..agents.environments.execution.execute import default_folder, execute_in
+    from ..agents.environments.execution.execute import execute_in, execution_folder
     from ..agents.environments.results_text import execution_text
     from .progress import Reporter
 
@@ -43,7 +43,7 @@ def execute(values: Values) -> int:
     reporter = Reporter(sys.stderr)
     events = reporter.events()
     resources = resources_of(config, events)
-    out = config.out or default_folder(name, config)
+    out = config.out or execution_folder(name, config)
     with (
         stoppable(values, out),
         open_hosted(name, config.named_options, config, reporter.note) as benchmark,

@@ -232,7 +232,7 @@ class ItemSource(JudgedSource):
             self._count_writer(item)
             self.gaps.add(row.values, item, has_response=protocol.examines == "response")
             task = JudgeTask(item, protocol, rubric, (), row.digest, row.offset)
-            return self._found(task)
+            return self._with_findings(task)
 
         yield from self.read_each(read, make, cases=cases, skip=skip)
         if cases is None or predicted is None:
@@ -242,7 +242,7 @@ class ItemSource(JudgedSource):
             for sample in range(predicted.samples(tested_model)):
                 yield self._of_missing(cases, case, tested_model, sample, met.check_new)
 
-    def _found(self, task: JudgeTask) -> JudgeTask:
+    def _with_findings(self, task: JudgeTask) -> JudgeTask:
         """The task with its findings, or with the record that is there already."""
         item = task.item
         if self.record_of is not None and task.row is not None:

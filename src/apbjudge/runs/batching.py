@@ -50,8 +50,9 @@ from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
 from ..llm.served import Served, learn_served, place_of
 from ..records.own_runs import named_path
+from .clearing import take_folder_lock
 from .event_loops import beside_any_loop, block_on, current_stop
-from .folder import state_of_work_below, take_folder_lock
+from .folder import state_of_work_below
 from .loop import Events, Progress
 from .resume import BAD_INPUT
 

@@ -9,15 +9,10 @@ kill at any time leaves it in one of them or in both.
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import sys
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Generic, TypeVar
@@ -26,17 +21,16 @@ import numpy as np
 import orjson
 
 from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
-from ..jsonl import Appender, object_of, read_line_at, read_lines, take_lock, write_atomically
+from ..jsonl import Appender, object_of, read_line_at, read_lines, write_atomically
 from ..records.keys import KeyMap, KeySet, short_key
 from ..records.own_runs import SEAL, is_own, sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
-from ..version import VERSION
 from .attempts import ATTEMPTS, Attempts
+from .clearing import clear_locked, discard, take_folder_lock
 from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
 
 T = TypeVar("T")
-LOCK = ".lock"
 
 
 class RecordLog(Generic[T]):
@@ -110,7 +104,7 @@ class RecordLog(Generic[T]):
         except OtherRunError:
             if not overwrite:
                 raise
-            _clear(self.folder, self.kind)
+            clear_locked(self.folder, self.kind)
             earlier = read_earlier(self.folder, self.kind, identity, source)
         self.inputs: Inputs = earlier.inputs
         """The input files, as the manifest is to have them."""
@@ -464,28 +458,6 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     write_atomically(folder / MANIFEST, data + b"\n")
 
 
-def environment(libraries: Iterable[str]) -> dict[str, Any]:
-    """Entries of a manifest: when and with which versions a session began.
-
-    A library that is not installed is left out: where it is needed, its import says so.
-    """
-    return {
-        "apbjudge": VERSION,
-        "python": sys.version.split()[0],
-        "libraries": {name: known for name in libraries if (known := _installed(name))},
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-@cache
-def _installed(library: str) -> str | None:
-    """A library's version, looked up once a process: all of its description is parsed for it."""
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
-
-
 def temporary_folder(
     owner: object, files: Mapping[str, Iterable[Mapping[str, Any]]], manifest: Mapping[str, Any]
 ) -> Path:
@@ -504,83 +476,3 @@ def temporary_folder(
         write_atomically(folder / name, b"".join(lines))
     write_atomically(folder / MANIFEST, orjson.dumps(sealed(manifest)))
     return folder
-
-
-# Locking and replacing a run ----------------------------------------------------------------------
-
-
-def take_folder_lock(folder: Path) -> int:
-    """Keeps other processes out of a folder, which is made when missing.
-
-    Returns:
-        The descriptor to be closed.
-
-    Raises:
-        InputError: If it can't be written.
-        OptionError: If another process is in it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
-    return take_lock(folder / LOCK, folder, busy=f"--out: another process is writing {folder}")
-
-
-def clear_run(folder: Path, kind: RecordKind[Any]) -> None:
-    """Deletes a run: what it writes into its folder, and no other file.
-
-    Raises:
-        OptionError: If another process writes it.
-        InputError: If the folder can't be written.
-    """
-    lock = take_folder_lock(folder)
-    try:
-        _clear(folder, kind)
-    finally:
-        os.close(lock)
-
-
-def _clear(folder: Path, kind: RecordKind[Any]) -> None:
-    """Deletes a run whose lock is held; its manifest last."""
-    if kind.runs_below is not None:
-        for run in sorted((folder / kind.runs_below).glob(f"*/{MANIFEST}")):
-            clear_run(run.parent, kind)
-            _remove(run.parent, re.compile(re.escape(LOCK)))
-        _remove(folder / kind.runs_below, None)
-    locked = [folder / name for name in kind.folders if (folder / name / LOCK).exists()]
-    locks = [take_folder_lock(below) for below in locked]
-    try:
-        for name, files in kind.folders.items():
-            _remove(folder / name, files)
-        for below in locked:
-            _remove(below, re.compile(re.escape(LOCK)))
-    finally:
-        for lock in locks:
-            os.close(lock)
-    temporary = Path(kind.file).with_suffix(".tmp").name
-    for name in (*kind.figures, ATTEMPTS, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
-        (folder / name).unlink(missing_ok=True)
-
-
-def discard(folder: Path, names: Set[str]) -> None:
-    """Deletes files of a run that was refused, unless batches or runs are below its folder.
-
-    Cached replies stay for whoever asks for the same.
-    """
-    if any(path.name in (MANIFEST, "batches.json") for path in folder.glob("*/**/*.json")):
-        return
-    for name in (LOCK, MANIFEST, *names):
-        (folder / name).unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def _remove(folder: Path, files: re.Pattern[str] | None) -> None:
-    """Deletes some files of a folder, and the folder when nothing else is in it."""
-    if not folder.is_dir() or folder.is_symlink():
-        return
-    for path in folder.iterdir():
-        if files is not None and files.fullmatch(path.name) and not path.is_dir():
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()

@@ -6,12 +6,15 @@ its records, what identifies the run, who works on the rows, and what the record
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
@@ -21,8 +24,9 @@ import orjson
 from ..errors import AccessError, OptionError, OtherRunError
 from ..llm.resources import Resources
 from ..records.run_folder import MANIFEST
+from ..version import VERSION
 from .event_loops import block_on
-from .folder import RecordLog, environment, finished_in, manifest_states
+from .folder import RecordLog, finished_in, manifest_states
 from .loop import QUIET, Events, Lane, Progress, run_lanes
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
@@ -99,7 +103,7 @@ class Session(ABC, Generic[T, Out]):
     def manifest(self, log: RecordLog[T]) -> dict[str, Any]:
         """The manifest of a run that begins."""
         return {
-            **environment(self.libraries),
+            **_environment(self.libraries),
             "input": self.source.input,
             "inputs": inputs_json(log.inputs),
             "identity": self.identity,
@@ -204,13 +208,36 @@ def folder_of(out: Path | None) -> Generator[Path]:
         yield Path(folder)
 
 
-def default_folder(name: str, what: str, *content: object) -> Path:
+def default_folder(name: str, what: str, *content: object, parent: str = "runs") -> Path:
     """The folder a run gets when none is named: the same command finds it again.
 
     Args:
         name: Name of the input.
         what: Short name of what is done, and by whom.
         content: All that tells it from another run.
+        parent: The folder that it is in.
     """
     digest = sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    return Path("runs") / f"{name}-{what}-{digest[:6]}"
+    return Path(parent) / f"{name}-{what}-{digest[:6]}"
+
+
+def _environment(libraries: Iterable[str]) -> dict[str, Any]:
+    """Entries of a manifest: when and with which versions a session began.
+
+    A library that is not installed is left out: where it is needed, its import says so.
+    """
+    return {
+        "apbjudge": VERSION,
+        "python": sys.version.split()[0],
+        "libraries": {name: known for name in libraries if (known := _installed(name))},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@cache
+def _installed(library: str) -> str | None:
+    """A library's version, looked up once a process: all of its description is parsed for it."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ....errors import OptionError
 from ....llm.resources import Resources
-from ....runs.folder import discard
+from ....runs.clearing import discard
 from ....runs.loop import QUIET, Events, Progress
 from ....runs.results import CallCounts, ModelRun, Tally
 from ....runs.session import carry_out

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -24,7 +21,7 @@ from ....records.trajectories import trajectory_of
 from ....runs.folder import RecordLog, temporary_folder
 from ....runs.loop import QUIET, Events
 from ....runs.results import FailureCounts
-from ....runs.session import carry_out
+from ....runs.session import carry_out, default_folder, folder_of
 from ...prediction.asking import AskingSession, carry_out_alone
 from ...prediction.config import PredictConfig, RefineConfig, TestedModelSpec
 from ...prediction.predict import predict_in
@@ -136,23 +133,18 @@ def execute(
     resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     with (
         open_hosted(benchmark, config.named_options, config, events.note) as opened,
-        TemporaryDirectory(prefix="apbjudge-")
-        if config.out is None
-        else nullcontext(config.out) as folder,
+        folder_of(config.out) as folder,
     ):
-        return execute_in(
-            opened, config, Path(folder), resources, events, in_memory=config.out is None
-        )
+        return execute_in(opened, config, folder, resources, events, in_memory=config.out is None)
 
 
-def default_folder(benchmark: str, config: ExecuteConfig) -> Path:
+def execution_folder(benchmark: str, config: ExecuteConfig) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
     left_out = {"mode", "first", "out", "overwrite", "cache", "sandbox"}
     content = [config.model_dump(mode="json", exclude=left_out)]
-    digest = sha256(orjson.dumps([benchmark, content], option=orjson.OPT_SORT_KEYS)).hexdigest()
     names = [spec.slug for spec in config.model] or list(config.mode)
     slug = names[0] if len(names) == 1 else f"{len(names)}-models"
-    return Path("runs") / f"{Path(benchmark).stem}-{slug}-{digest[:6]}"
+    return default_folder(Path(benchmark).stem, slug, benchmark, content)
 
 
 def execute_in(

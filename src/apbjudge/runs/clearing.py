@@ -1,0 +1,95 @@
+"""A run's folder as a whole: the lock that keeps others out, and what deletes a run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Set
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..jsonl import take_lock
+from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
+from .attempts import ATTEMPTS
+from .resume import RecordKind
+
+LOCK = ".lock"
+
+
+def take_folder_lock(folder: Path) -> int:
+    """Keeps other processes out of a folder, which is made when missing.
+
+    Returns:
+        The descriptor to be closed.
+
+    Raises:
+        InputError: If it can't be written.
+        OptionError: If another process is in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}") from None
+    return take_lock(folder / LOCK, folder, busy=f"--out: another process is writing {folder}")
+
+
+def clear_run(folder: Path, kind: RecordKind[Any]) -> None:
+    """Deletes a run: what it writes into its folder, and no other file.
+
+    Raises:
+        OptionError: If another process writes it.
+        InputError: If the folder can't be written.
+    """
+    lock = take_folder_lock(folder)
+    try:
+        clear_locked(folder, kind)
+    finally:
+        os.close(lock)
+
+
+def clear_locked(folder: Path, kind: RecordKind[Any]) -> None:
+    """Deletes a run whose lock is held; its manifest last."""
+    if kind.runs_below is not None:
+        for run in sorted((folder / kind.runs_below).glob(f"*/{MANIFEST}")):
+            clear_run(run.parent, kind)
+            _remove(run.parent, re.compile(re.escape(LOCK)))
+        _remove(folder / kind.runs_below, None)
+    locked = [folder / name for name in kind.folders if (folder / name / LOCK).exists()]
+    locks = [take_folder_lock(below) for below in locked]
+    try:
+        for name, files in kind.folders.items():
+            _remove(folder / name, files)
+        for below in locked:
+            _remove(below, re.compile(re.escape(LOCK)))
+    finally:
+        for lock in locks:
+            os.close(lock)
+    temporary = Path(kind.file).with_suffix(".tmp").name
+    for name in (*kind.figures, ATTEMPTS, SUPERSEDED, DAMAGED, temporary, kind.file, MANIFEST):
+        (folder / name).unlink(missing_ok=True)
+
+
+def discard(folder: Path, names: Set[str]) -> None:
+    """Deletes files of a run that was refused, unless batches or runs are below its folder.
+
+    Cached replies stay for whoever asks for the same.
+    """
+    if any(path.name in (MANIFEST, "batches.json") for path in folder.glob("*/**/*.json")):
+        return
+    for name in (LOCK, MANIFEST, *names):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _remove(folder: Path, files: re.Pattern[str] | None) -> None:
+    """Deletes some files of a folder, and the folder when nothing else is in it."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for path in folder.iterdir():
+        if files is not None and files.fullmatch(path.name) and not path.is_dir():
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
