@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, compress
 from math import isfinite
 from pathlib import Path
@@ -202,15 +203,19 @@ def _test_of_models(model: type[Record]) -> _Test:
     return are_models
 
 
-def _check_of(name: str) -> tuple[_Test, TypeAdapter[tuple[Any, ...]]]:
-    """A quick test and the check of a column of some rows at once."""
+def _type_of(name: str) -> Any:
     type_ = _OF_JSON.get(name, COLUMNS[name].type)
-    value = type_ if COLUMNS[name].is_required else type_ | None
-    column: Any = tuple.__class_getitem__((value, ...))
-    return _quick_test(value), TypeAdapter(column, config=ConfigDict(strict=True))
+    return type_ if COLUMNS[name].is_required else type_ | None
 
 
-_CHECKS = {name: _check_of(name) for name in COLUMNS}
+@cache
+def _check_of(name: str) -> TypeAdapter[tuple[Any, ...]]:
+    """The check of a column of some rows at once, made when a value fails the quick test."""
+    column: Any = tuple.__class_getitem__((_type_of(name), ...))
+    return TypeAdapter(column, config=ConfigDict(strict=True))
+
+
+_TESTS = {name: _quick_test(_type_of(name)) for name in COLUMNS}
 _Columns = dict[str, Sequence[Any]]
 
 
@@ -384,11 +389,11 @@ _SHIPPED_CODES = frozenset(ERROR_CODES)
 def _faults_of_columns(of: _Columns) -> dict[int, RowError]:
     """The first fault of each row with a value that is wrong in its column."""
     faults: dict[int, RowError] = {}
-    for name, (are_right, check) in _CHECKS.items():
+    for name, are_right in _TESTS.items():
         if are_right(of[name]):
             continue
         try:
-            check.validate_python(of[name])
+            _check_of(name).validate_python(of[name])
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 at, *inner = each["loc"]
@@ -403,17 +408,14 @@ def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
     for at, (kind, correct, uncertainty, diagnosis) in enumerate(
         zip(*(of[name] for name in "kind is_correct uncertainty diagnosis".split()), strict=True)
     ):
+        bits = uncertainty["entropy"].get("is_correct", 0) if uncertainty else 0
+        measures = diagnosis.get("measures", {}) if diagnosis else {}
         if correct is None and kind == "verdict":
             yield at, RowError("is_correct", "true or false", None)
-        elif (
-            uncertainty and not 0 <= (bits := uncertainty["entropy"].get("is_correct", 0)) <= 1.001
-        ):  # rounding
+        elif not 0 <= bits <= 1.001:  # rounding
             yield at, RowError("uncertainty.entropy.is_correct", "bits from 0 to 1", bits)
-        elif diagnosis and any(abs(n) > MAX_COST for n in diagnosis.get("measures", {}).values()):
-            yield (
-                at,
-                RowError("diagnosis.measures", f"at most {MAX_COST:.0e}", diagnosis["measures"]),
-            )
+        elif any(abs(each) > MAX_COST for each in measures.values()):
+            yield at, RowError("diagnosis.measures", f"at most {MAX_COST:.0e}", measures)
 
 
 def _without(of: _Columns, rows: Iterable[int]) -> _Columns:
