@@ -408,8 +408,8 @@ def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
     for at, (kind, correct, uncertainty, diagnosis) in enumerate(
         zip(*(of[name] for name in "kind is_correct uncertainty diagnosis".split()), strict=True)
     ):
-        bits = uncertainty["entropy"].get("is_correct", 0) if uncertainty else 0
-        measures = diagnosis.get("measures", {}) if diagnosis else {}
+        bits: float = uncertainty["entropy"].get("is_correct", 0) if uncertainty else 0
+        measures: Mapping[str, float] = diagnosis.get("measures", _EMPTY) if diagnosis else _EMPTY
         if correct is None and kind == "verdict":
             yield at, RowError("is_correct", "true or false", None)
         elif not 0 <= bits <= 1.001:  # rounding
