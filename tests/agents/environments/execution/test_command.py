@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apbjudge.agents.environments.execution.config import ExecuteConfig
-from apbjudge.agents.environments.execution.execute import default_folder
+from apbjudge.agents.environments.execution.execute import execution_folder
 from apbjudge.llm.base import Request
 from tests.support.commands import start
 from tests.support.predicting import read_lines
@@ -76,7 +76,7 @@ def test_without_bubblewrap_a_run_is_warned_of_and_goes_on_with_it(
     before = files[1].read_bytes()
     assert command(*arguments).code == 0
     assert files[1].read_bytes() == before
-    names = {default_folder("x", ExecuteConfig(mode="gold", sandbox=s)) for s in ("none", "auto")}
+    names = {execution_folder("x", ExecuteConfig(mode="gold", sandbox=s)) for s in ("none", "auto")}
     assert len(names) == 1
 
 
