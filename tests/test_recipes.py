@@ -2,7 +2,8 @@
 
 Of the others an example is run: a protocol (``test_own_rubric``), a log format
 (``trajectories/test_reading``), an environment (``agents/environments/execution/test_command``), a
-function in a model's place (``judge/test_function``); a metric is stated in ``judge/test_trajectories``.
+function in a model's place (``judge/test_function``); a metric is stated in
+``judge/test_trajectories``.
 """
 
 from __future__ import annotations
