@@ -461,7 +461,7 @@ def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
         ("Mine.tasks = lambda self: [task(tools=[{}])]", r"field tools\[0\]"),
         (
             "Mine.tasks = lambda self: [task(reference='add')]",
-            "field reference: expected a list of",
+            "field reference: expected a valid list, got .add.",
         ),
     ],
 )
