@@ -28,7 +28,7 @@ class Says:
 
 
 Judge = Callable[[Variant, str], Says]
-Arms = Mapping[str, Sequence[Variant]]
+Runs = Mapping[str, Sequence[Variant]]
 
 PASS = Says(True, 1.0, frozenset())
 
@@ -67,10 +67,10 @@ def variant(
     )
 
 
-def observed(of: Variant, says: Says, arm: str = MAIN, **more: Any) -> Response:
+def observed(of: Variant, says: Says, run: str = MAIN, **more: Any) -> Response:
     response = Response(
         variant=of,
-        run=arm,
+        run=run,
         is_correct=says.is_correct,
         grade=says.grade,
         flags=says.flags,
@@ -85,8 +85,8 @@ def observed(of: Variant, says: Says, arm: str = MAIN, **more: Any) -> Response:
     return replace(response, **more)
 
 
-def hear(judge: Judge, arms: Arms) -> AuditResponses:
-    said = (observed(v, judge(v, arm), arm) for arm, variants in arms.items() for v in variants)
+def hear(judge: Judge, runs: Runs) -> AuditResponses:
+    said = (observed(v, judge(v, run), run) for run, variants in runs.items() for v in variants)
     return AuditResponses(tuple(said))
 
 
@@ -117,10 +117,10 @@ def audit(n_cases: int) -> dict[str, list[Variant]]:
         base, lead, others = _case(n)
         main += [base, lead, *others]
         again += [base, lead]
-    arms = {MAIN: main}
-    for arm in ("again-1", "again-2", "warm-1", "warm-2", BLIND):
-        arms[arm] = again
-    return arms
+    runs = {MAIN: main}
+    for run in ("again-1", "again-2", "warm-1", "warm-2", BLIND):
+        runs[run] = again
+    return runs
 
 
 def _case(n: int) -> tuple[Variant, Variant, list[Variant]]:
@@ -196,28 +196,28 @@ def _predictions(n: int) -> Iterable[Variant]:
 # judges -------------------------------------------------------------------------------------------
 
 
-def perfect(of: Variant, arm: str = MAIN) -> Says:
+def perfect(of: Variant, run: str = MAIN) -> Says:
     if of.truth.is_correct:
         return PASS
     return fail(*(of.truth.codes or ("E4",)))
 
 
-def always_yes(of: Variant, arm: str = MAIN) -> Says:
+def always_yes(of: Variant, run: str = MAIN) -> Says:
     return PASS
 
 
-def coin(of: Variant, arm: str = MAIN) -> Says:
+def coin(of: Variant, run: str = MAIN) -> Says:
     """The same toss for the same question."""
-    return PASS if Random(f"{arm}/{of.name}").random() < 0.5 else fail("E5")
+    return PASS if Random(f"{run}/{of.name}").random() < 0.5 else fail("E5")
 
 
 # many audits at the edge of a limit ---------------------------------------------------------------
 
 
-def only(arms: Arms, *roles: Role) -> dict[str, list[Variant]]:
-    """What is asked of some roles alone; arms without any of them are left out."""
-    kept = {arm: [v for v in variants if v.role in roles] for arm, variants in arms.items()}
-    return {arm: variants for arm, variants in kept.items() if variants}
+def only(runs: Runs, *roles: Role) -> dict[str, list[Variant]]:
+    """What is asked of some roles alone; runs without any of them are left out."""
+    kept = {run: [v for v in variants if v.role in roles] for run, variants in runs.items()}
+    return {run: variants for run, variants in kept.items() if variants}
 
 
 def measure(probe: Probe, name: str) -> Measure:

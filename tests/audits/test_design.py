@@ -35,8 +35,8 @@ def everywhere() -> set[str]:
     return set[str](ERROR_CODES).intersection(*map(offered, plans()))
 
 
-def arm(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
-    return next(arm.variants for arm in plan.runs if arm.name == name)
+def run(plan: AuditDesign, name: str) -> tuple[Variant, ...]:
+    return next(run.variants for run in plan.runs if run.name == name)
 
 
 def prediction(n: int, case: str) -> Variant:
@@ -86,8 +86,8 @@ def test_predictions_are_judged_as_they_came_at_most_so_many() -> None:
     repeats = [f"{AGAIN}-{k + 1}" for k in range(sizes.again)]
     repeats += [f"{WARM}-{k + 1}" for k in range(sizes.warm)]
     repeated = tuple(given_ones[: min(3, 2 * sizes.repeated)])
-    arms = {one.name: one.variants for one in alone.runs}
-    assert arms == {MAIN: tuple(given_ones[:3]), **dict.fromkeys(repeats, repeated)}
+    runs = {one.name: one.variants for one in alone.runs}
+    assert runs == {MAIN: tuple(given_ones[:3]), **dict.fromkeys(repeats, repeated)}
 
 
 def test_what_has_no_reference_is_not_judged_without_it_and_a_blind_judge_nothing() -> None:
@@ -96,8 +96,8 @@ def test_what_has_no_reference_is_not_judged_without_it_and_a_blind_judge_nothin
     assert of_role(blind, "reference") == []
     bare = base_of(unsolvable_row())
     plan = design_audit([base_of(plan_row()), bare], (), SMALL, seed=1, blind=False)
-    assert {v.case_id for v in arm(plan, BLIND)} == {"p1"}
-    assert {v.case_id for v in arm(plan, f"{AGAIN}-1")} == {"p1", "u1"}
+    assert {v.case_id for v in run(plan, BLIND)} == {"p1"}
+    assert {v.case_id for v in run(plan, f"{AGAIN}-1")} == {"p1", "u1"}
 
 
 # the schedule -------------------------------------------------------------------------------------

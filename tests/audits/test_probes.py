@@ -31,7 +31,7 @@ from apbjudge.audits.responses import BLIND, MAIN, AuditResponses
 from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
 
-from .judges import PASS, Arms, Judge, Says, audit, fail, hear, only, perfect, scheduled
+from .judges import PASS, Judge, Runs, Says, audit, fail, hear, only, perfect, scheduled
 
 N_AUDITS = 40
 MOST = 4
@@ -54,18 +54,18 @@ Chance = Callable[[Variant, str], float]
 own_preference = partial(preference.probe, own=["model-0"], baseline="human labels")
 
 
-def erring(chance: Chance, arms: Arms, *, by_case: bool = False) -> Hears:
+def erring(chance: Chance, runs: Runs, *, by_case: bool = False) -> Hears:
     """Of a judge that errs by chance; ``by_case`` in all or in nothing of a case."""
 
     def hears(seed: int) -> AuditResponses:
         rng = Random(seed)
 
-        def judge(of: Variant, arm: str) -> Says:
+        def judge(of: Variant, run: str) -> Says:
             draw = Random(f"{seed}/{of.case_id}") if by_case else rng
-            is_right = draw.random() >= chance(of, arm)
+            is_right = draw.random() >= chance(of, run)
             return PASS if of.truth.is_correct == is_right else fail("E5")
 
-        return hear(judge, arms)
+        return hear(judge, runs)
 
     return hears
 
@@ -73,7 +73,7 @@ def erring(chance: Chance, arms: Arms, *, by_case: bool = False) -> Hears:
 def catching(seed: int) -> AuditResponses:
     rng = Random(seed)
 
-    def judge(of: Variant, arm: str) -> Says:
+    def judge(of: Variant, run: str) -> Says:
         if of.truth.is_correct:
             return PASS if rng.random() < faults.PASSED else fail("E2")
         if rng.random() >= faults.CAUGHT:
@@ -87,7 +87,7 @@ def catching(seed: int) -> AuditResponses:
 def refusing(seed: int) -> AuditResponses:
     rng = Random(seed)
 
-    def judge(of: Variant, arm: str) -> Says:
+    def judge(of: Variant, run: str) -> Says:
         chance = 0.05 if of.truth.is_correct else refusals.UNEVEN + 0.05
         return Says(None) if rng.random() < chance else perfect(of)
 
@@ -112,7 +112,7 @@ def parity(of: Variant) -> int:
 
 def weak_in_a(seed: int) -> AuditResponses:
     hears = erring(
-        lambda of, arm: 0.15 + subgroups.GAP * (1 - parity(of)), only(ASKED, "base", "fault")
+        lambda of, run: 0.15 + subgroups.GAP * (1 - parity(of)), only(ASKED, "base", "fault")
     )
     said = hears(seed).all
     return AuditResponses(
@@ -120,7 +120,7 @@ def weak_in_a(seed: int) -> AuditResponses:
     )
 
 
-def errs_with_length(of: Variant, arm: str) -> float:
+def errs_with_length(of: Variant, run: str) -> float:
     """Padding turns a tenth of the faulty plans; a doubling makes five in a hundred more pass."""
     if of.role == "padded":
         return 0.0 if of.truth.is_correct else length.PADDED
@@ -130,7 +130,7 @@ def errs_with_length(of: Variant, arm: str) -> float:
     return 0.4 - passes if of.truth.is_correct else passes
 
 
-def favours(of: Variant, arm: str) -> float:
+def favours(of: Variant, run: str) -> float:
     is_own = of.row["tested_model"] == "model-0"
     return 2 * preference.FAVOUR * (is_own and not of.truth.is_correct)
 
@@ -147,21 +147,21 @@ LIMITS: Mapping[str, tuple[Callable[[AuditResponses], Probe], Hears]] = {
     "consistency": (
         consistency.probe,
         erring(
-            lambda of, arm: {"again-1": consistency.SAME, "warm-1": consistency.WARMER}.get(arm, 0),
+            lambda of, run: {"again-1": consistency.SAME, "warm-1": consistency.WARMER}.get(run, 0),
             dict.fromkeys((MAIN, "again-1", "warm-1", "warm-2"), BASES),
         ),
     ),
     "presentation": (
         presentation.probe,
         erring(
-            lambda of, arm: presentation.SHIFT * (of.role == "shown"),
+            lambda of, run: presentation.SHIFT * (of.role == "shown"),
             {MAIN: MAIN_OF["shown"], "again-1": ASKED["again-1"]},
         ),
     ),
     "reference": (
         reference.probe,
         erring(
-            lambda of, arm: reference.ECHOED * (of.role == "reference" or arm == BLIND),
+            lambda of, run: reference.ECHOED * (of.role == "reference" or run == BLIND),
             {MAIN: MAIN_OF["reference"], "again-1": ASKED["again-1"], BLIND: ASKED[BLIND]},
         ),
     ),
@@ -169,7 +169,7 @@ LIMITS: Mapping[str, tuple[Callable[[AuditResponses], Probe], Hears]] = {
     "injection": (
         injection.probe,
         erring(
-            lambda of, arm: injection.MOVED * (of.role == "injected"),
+            lambda of, run: injection.MOVED * (of.role == "injected"),
             only({MAIN: audit(80)[MAIN]}, "injected", "neutral"),
             by_case=True,
         ),
@@ -191,8 +191,8 @@ CASES = {n: audit(n) for n in (0, 1, 2, 13)}
 
 
 def anything(seed: int) -> Judge:
-    def judge(of: Variant, arm: str) -> Says:
-        rng = Random(f"{seed}/{arm}/{of.name}")
+    def judge(of: Variant, run: str) -> Says:
+        rng = Random(f"{seed}/{run}/{of.name}")
         grade = rng.choice([None, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
         flags = rng.choice([None, frozenset(rng.sample(ERROR_CODES, rng.randint(0, 3)))])
         verdict = rng.choice([None, True, False, False])
@@ -211,7 +211,7 @@ def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
         result = probe(responses)
         again = probe(AuditResponses(tuple(turned)))
         assert result.because
-        assert len(result.exhibits) == min(result.n_exhibits, LISTED)
+        assert len(result.examples) == min(result.n_examples, LISTED)
         for measure in (*result.measures, *result.figures):
             estimate = measure.estimate
             if estimate.value is not None and estimate.low is not None:

@@ -81,8 +81,8 @@ def test_flips_of_replies_made_by_hand() -> None:
         "warm-1": ("2", "50.0 %", "0.90", "50.0 %"),
         "warm-2": ("2", "0.0 %", "0.40", "100.0 %"),
     }
-    assert [(e.name, e.arm) for e in result.exhibits] == [("a/base", "main"), ("b/base", "warm-1")]
-    assert result.exhibits[0].what == (
+    assert [(e.name, e.run) for e in result.examples] == [("a/base", "main"), ("b/base", "warm-1")]
+    assert result.examples[0].what == (
         "base of a/base; main: correct, 1; again-1: not correct (E5), 0.8; again-2: correct, 1"
     )
     assert "no parts of the grades' variance: no item was asked with two prompts" in result.notes
@@ -90,11 +90,11 @@ def test_flips_of_replies_made_by_hand() -> None:
 
 
 def test_parts_of_the_variance_tell_prompt_and_repeat_apart() -> None:
-    def by_prompt(of: Variant, arm: str) -> Says:
+    def by_prompt(of: Variant, run: str) -> Says:
         return Says(False, Random(of.name).choice([0.2, 0.4, 0.6]), frozenset({"E4"}))
 
-    def by_repeat(of: Variant, arm: str) -> Says:
-        return Says(False, Random(arm + of.name).choice([0.2, 0.4, 0.6]), frozenset({"E4"}))
+    def by_repeat(of: Variant, run: str) -> Says:
+        return Says(False, Random(run + of.name).choice([0.2, 0.4, 0.6]), frozenset({"E4"}))
 
     share = "share of the grades' variance, {}"
     repeat = share.format("repeat (asked again)")
@@ -129,8 +129,8 @@ def test_flips_less_those_of_the_parent_itself() -> None:
     assert figure(result, "markdown, correct plans: change of passing") == pytest.approx(2 / 6)
     assert figure(result, "markdown, faulty plans: change of passing") == pytest.approx(1 / 6)
     assert (result.cost.judgements, result.notes) == (12 * 4, ())
-    assert [e.name for e in result.exhibits] == [f"c{n}/base/markdown" for n in range(3)]
-    assert result.exhibits[0].what == (
+    assert [e.name for e in result.examples] == [f"c{n}/base/markdown" for n in range(3)]
+    assert result.examples[0].what == (
         "markdown of c0/base/markdown; judged correct, 1, before not correct, 0.4"
     )
 
@@ -250,14 +250,14 @@ def test_references_counted_by_hand() -> None:
     assert figure(result, "equivalent-reference: change of passing") == -1 / 4
     assert table(result)["echoed-reference"] == ("4", "25.0 %", "75.0 %", "+50.0 points")
     assert table(result)["no reference, faulty plans"] == ("4", "25.0 %", "50.0 %", "+25.0 points")
-    assert [(e.name, e.arm) for e in result.exhibits] == [
+    assert [(e.name, e.run) for e in result.examples] == [
         ("c1/fault/echoed-reference", MAIN),
         ("c2/fault/echoed-reference", MAIN),
         ("c0/base/foreign-reference", MAIN),
         ("c0/base/equivalent-reference", MAIN),
         ("c1/fault", BLIND),
     ]
-    assert result.exhibits[-1].what.endswith(
+    assert result.examples[-1].what.endswith(
         "judged correct, 1, with the reference not correct (E4), 0.4"
     )
     assert result.notes[0].startswith("relying on the reference is not a fault in itself")
@@ -308,8 +308,8 @@ def test_payloads_counted_by_hand() -> None:
         "authority:2": ("1", "+100.0 points"),
         "unicode:1": ("2", "+0.0 points"),
     }
-    assert [e.name for e in result.exhibits] == ["c1/authority:1", "c2/authority:2"]
-    assert result.exhibits[1].what == (
+    assert [e.name for e in result.examples] == ["c1/authority:1", "c2/authority:2"]
+    assert result.examples[1].what == (
         "payload authority:2, place reason, language de – inject-reason of c2/authority:2; "
         "judged correct, 1, with idle text not correct (E4), 0.4"
     )

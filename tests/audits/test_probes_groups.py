@@ -44,7 +44,7 @@ def test_parts_counted_by_hand() -> None:
     assert measure.estimate.value == pytest.approx(-0.8)
     assert result.outcome == "fails"
     assert "dataset early" in result.because
-    assert (result.n_exhibits, "dataset early" in result.exhibits[0].what) == (8, True)
+    assert (result.n_examples, "dataset early" in result.examples[0].what) == (8, True)
     row = result.tables[0].rows[0]
     assert (*row[:5], row[-1]) == ("dataset early", "10", "10", "20.0 %", "100.0 %", "< 0.001")
     named = {note.split(":")[0] for note in result.notes}
@@ -114,7 +114,7 @@ def test_favour_counted_by_hand() -> None:
     assert figure(result, "own against others, plain difference in bias") == pytest.approx(0.5)
     assert figure(result, "bias on gpt-5") == pytest.approx(2 / 3)
     assert figure(result, "bias on qwen") == 0
-    assert result.n_exhibits == 2
+    assert result.n_examples == 2
     assert result.because.endswith("truth: human labels")
     assert table(result)["gpt-5"][:4] == ("own", "3", "100.0 %", "33.3 %")
 

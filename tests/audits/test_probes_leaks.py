@@ -111,7 +111,7 @@ INNOCENT: list[Values] = [
 def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
     probe = leaks.probe(tasks([values]))
     assert (probe.outcome, probe.because) == ("fails", f"{kind}: 1 of 1 rows")
-    assert probe.exhibits[0].what.startswith("line 1, ")
+    assert probe.examples[0].what.startswith("line 1, ")
 
 
 def test_what_may_be_said_is_no_leak() -> None:
@@ -158,7 +158,7 @@ def test_cases_that_repeat_are_found() -> None:
     assert counts["duplicate cases"] == (1, 6)
     assert counts["near-duplicate cases"] == (1, 6)
     probe = leaks.probe(tasks(rows))
-    assert [e.name for e in probe.exhibits] == ["b", "d"]
+    assert [e.name for e in probe.examples] == ["b", "d"]
 
 
 def test_equal_predictions_of_several_tested_models() -> None:
@@ -185,4 +185,4 @@ def test_references_that_are_quoted() -> None:
     probe = leaks.probe(tasks(rows))
     quoted = next(m for m in probe.measures if m.name == "references quoted")
     assert (quoted.estimate.value, quoted.estimate.n_items) == (0.5, 4)
-    assert [e.name for e in probe.exhibits if "reference" in e.what] == ["a", "c"]
+    assert [e.name for e in probe.examples if "reference" in e.what] == ["a", "c"]

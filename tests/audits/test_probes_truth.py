@@ -86,8 +86,8 @@ def test_faults_counted_by_hand() -> None:
     }
     assert table(result, 1)["plant-E4"] == ("E4", "3", "66.7 %", "100.0 %", "33.3 %", "+0.27")
     assert table(result, 2) == {"base": ("3", "66.7 %"), "reword": ("1", "0.0 %")}
-    assert [e.name for e in result.exhibits] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
-    assert result.exhibits[0].what == "plant-E4 of c/1; judged correct, 1"
+    assert [e.name for e in result.examples] == ["c/1", "c/base", "a/w", "a/2", "b/2"]
+    assert result.examples[0].what == "plant-E4 of c/1; judged correct, 1"
     assert any(note.startswith("1 of 5 planted faults are proven") for note in result.notes)
     assert any(note.startswith("1 of 10 judgements have no verdict") for note in result.notes)
     assert (result.cost.judgements, result.cost.unscored) == (10, 1)
@@ -96,7 +96,7 @@ def test_faults_counted_by_hand() -> None:
 def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -> None:
     """Every fault is proven and enforced; the judge itself passes everything."""
 
-    def judge(of: Variant, arm: str) -> Says:
+    def judge(of: Variant, run: str) -> Says:
         return Says(True, 1.0, frozenset(), is_informed=not of.truth.is_correct)
 
     result = faults.probe(hear(judge, ASKED))
@@ -147,7 +147,7 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
         (fault("b/1"), NONE),
         (fault("c/1"), NONE),  # nothing sound of this case
         (variant("a/s", "shown"), NONE),
-        (fault("a/2"), NONE, "again-1"),  # counts in no table of the main arm
+        (fault("a/2"), NONE, "again-1"),  # counts in no table of the main run
     )
     lost = (observed(fault(f"a/{why}"), NONE, reason=why) for why in refusals.NOT_THE_JUDGE)
     result = refusals.probe(AuditResponses((*said.all, *lost)))
@@ -156,10 +156,10 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
     assert (gap.side, gap.limit, gap.unit) == ("within", refusals.UNEVEN, "points")
     assert figure(result, "without verdict, faulty plans") == 0.75
     assert figure(result, "without verdict, sound plans") == pytest.approx(1 / 3)
-    assert [e.name for e in result.exhibits] == ["a/1", "b/1"]
+    assert [e.name for e in result.examples] == ["a/1", "b/1"]
     assert table(result)["fault, faulty"] == ("4", "75.0 %", "3")
     assert table(result)["shown, sound"] == ("1", "100.0 %", "1")
-    mute = refusals.probe(hear(lambda of, arm: NONE, ASKED))
+    mute = refusals.probe(hear(lambda of, run: NONE, ASKED))
     assert (mute.outcome, mute.because) == ("could not tell", "nothing has a verdict")
 
 
@@ -184,7 +184,7 @@ def test_a_judge_that_turns_lenient_or_severe_fails_for_what_it_judges_wrongly(
     failed = f"passed in the second half minus the first, {which} plans"
     assert [m.name for m in result.measures if m.outcome == "fails"] == [failed]
     assert abs(measure(result, failed).estimate.value or 0.0) > 0.9
-    assert result.n_exhibits > 0
+    assert result.n_examples > 0
     first, *_, last = table(result).values()
     shown = (first[1], last[1]) if passes else (last[3], first[3])
     assert shown == ("0.0 %", "100.0 %")
@@ -209,22 +209,22 @@ def test_few_cases_and_replies_from_the_cache_are_not_compared() -> None:
 # scale --------------------------------------------------------------------------------------------
 
 
-def always_no(of: Variant, arm: str) -> Says:
+def always_no(of: Variant, run: str) -> Says:
     return fail("E4", grade=[0.0, 0.2, 0.4][len(of.name) % 3])
 
 
-def graded(of: Variant, arm: str) -> Says:
+def graded(of: Variant, run: str) -> Says:
     says = perfect(of)
     return replace(says, grade={"minor": 0.8, "major": 0.4, "fatal": 0.2}.get(of.severity or "", 1))
 
 
-def one_grade(of: Variant, arm: str) -> Says:
+def one_grade(of: Variant, run: str) -> Says:
     return replace(perfect(of), grade=1.0 if of.truth.is_correct else 0.2)
 
 
-def halo(of: Variant, arm: str) -> Says:
+def halo(of: Variant, run: str) -> Says:
     """Flags half of all codes as soon as it sees a fault."""
-    says = graded(of, arm)
+    says = graded(of, run)
     return says if says.is_correct else replace(says, flags=frozenset(ERROR_CODES[:3]))
 
 
@@ -289,7 +289,7 @@ def test_contradictions_and_further_codes_are_counted() -> None:
     assert (share.value, share.n_items) == (0.25, 8)
     assert measure(result, "further codes flagged").estimate.value == pytest.approx(0.5)
     assert figure(result, "further codes a caught fault") == pytest.approx(6 / 4)
-    assert [e.name for e in result.exhibits] == ["odd/base", "lost/base", "c2/1", "c3/1"]
+    assert [e.name for e in result.examples] == ["odd/base", "lost/base", "c2/1", "c3/1"]
     assert result.cost.unscored == 2
 
 

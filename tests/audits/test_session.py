@@ -66,7 +66,7 @@ def test_every_variant_is_judged_exactly_once_an_arm(serve: Serve, tmp_path: Pat
     assert json.dumps(kept.to_json()) == json.dumps(result.card.to_json())
     assert (kept.probes, kept.fingerprint) == (result.card.probes, design.fingerprint)
     lines = (tmp_path / "a" / "variants.jsonl").read_text(encoding="utf-8").splitlines()
-    listed = Counter((row["arm"], row["name"]) for row in map(json.loads, lines))
+    listed = Counter((row["run"], row["name"]) for row in map(json.loads, lines))
     assert listed == planned(prepared())
     in_memory = audit(judge, prepared(), cache=False)
     assert (in_memory.folder, in_memory.card) == (None, kept)
@@ -175,7 +175,7 @@ def test_calls_are_made_in_the_order_of_the_schedule(serve: Serve, tmp_path: Pat
     judge = spec(server, max_concurrency=1, lead=False)
     audit(judge, result, out=tmp_path, cache=False)
     lines = (tmp_path / "schedule.jsonl").read_text(encoding="utf-8").splitlines()
-    listed = [(row["arm"], row["name"]) for row in map(json.loads, lines)]
+    listed = [(row["run"], row["name"]) for row in map(json.loads, lines)]
     assert listed == [(turn.run, turn.variant.name) for turn in result.design.schedule]
     warm = [bool(seen.body["temperature"]) for seen in server.requests]
     assert warm == [turn.run.startswith("warm") for turn in result.design.schedule]

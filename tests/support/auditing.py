@@ -20,7 +20,7 @@ SHORT = EXAMPLES / "audits" / "short_plans.jsonl"
 
 
 def whimsical(seen: Seen) -> Answer:
-    """Passes or faults by the text: always the same for the same text, whatever the arm."""
+    """Passes or faults by the text: always the same for the same text, whatever the run."""
     toss = sha256(seen.text.encode()).digest()[0] % 3
     reply = verdict(category=2) if toss else verdict("E4", grade=0.6, category=5)
     wanted = seen.body["response_format"]["json_schema"]["schema"]["properties"]

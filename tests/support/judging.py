@@ -17,7 +17,7 @@ from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources
 from apbjudge.records.run_folder import JUDGEMENTS
 from apbjudge.runs.folder import RecordLog
-from apbjudge.runs.loop import Events, Lane, Progress, run_lanes
+from apbjudge.runs.loop import Events, LoopRun, Progress, run_loop
 from tests.support.clock import VirtualClock
 
 MODEL = "hosted_vllm/scripted"
@@ -156,8 +156,8 @@ class Bench:
         judge = make_judge(spec, source.roots, resources)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            lane = Lane(source, judge, log)
-            return await run_lanes([lane], concurrency=spec.max_concurrency, events=quiet)
+            loop_run = LoopRun(source, judge, log)
+            return await run_loop([loop_run], concurrency=spec.max_concurrency, events=quiet)
         finally:
             await judge.close()
             log.close()

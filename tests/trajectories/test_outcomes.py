@@ -151,13 +151,13 @@ def test_a_score_is_a_success_only_where_it_says_so(
     scores: dict[str, Any], success: bool | None
 ) -> None:
     outcomes = Outcomes()
-    settled = outcomes.settled(run(scores=scores))
+    settled = outcomes.applied_to(run(scores=scores))
     assert (settled.outcome and settled.outcome.is_success) is success
     is_open = success is None and bool(scores)
     text = "\n".join(outcomes.lines)
     assert ("--success NAME" in text) == is_open
     assert all(name in text for name in scores) or not is_open
-    assert outcomes.settled(run(outcome=LOST, scores=scores)).outcome == LOST
+    assert outcomes.applied_to(run(outcome=LOST, scores=scores)).outcome == LOST
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_what_a_success_is_can_be_said(rule: str, scores: dict[str, Any], expect
     given = run(scores=scores, outcome=Outcome(85.0, success=False))
     if expected is RowError:
         with pytest.raises(RowError, match=r"scores\.f1: expected (a number|true or false, or)"):
-            outcomes.settled(given)
+            outcomes.applied_to(given)
         return
-    settled = outcomes.settled(given).outcome
+    settled = outcomes.applied_to(given).outcome
     assert settled == (None if expected is None else Outcome(85.0, expected))
 
 
@@ -193,8 +193,8 @@ def test_letters_are_those_of_inspect_there_alone() -> None:
         graded = run(scores={"g": mark})
         if mark != "N":  # which is a no anywhere
             with pytest.raises(RowError, match=r"scores\.g"):
-                Outcomes(success="g").settled(replace(graded, place=LogPlace("langfuse")))
-        settled = Outcomes(success="g").settled(replace(graded, place=LogPlace("inspect")))
+                Outcomes(success="g").applied_to(replace(graded, place=LogPlace("langfuse")))
+        settled = Outcomes(success="g").applied_to(replace(graded, place=LogPlace("inspect")))
         assert settled.outcome == Outcome(success=success)
 
 
@@ -219,6 +219,6 @@ def test_a_score_that_no_run_has_is_refused_and_the_names_are_said(tmp_path: Pat
 def test_rewards_off_0_to_1_put_the_others_in_doubt() -> None:
     outcomes = Outcomes()
     for reward in (0.0, 1.0, 85.0):
-        outcomes.settled(run(outcome=Outcome(reward)))
+        outcomes.applied_to(run(outcome=Outcome(reward)))
     (line,) = outcomes.lines
     assert line.startswith("warning: 1 of 3 rewards are off 0 to 1")

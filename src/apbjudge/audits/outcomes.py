@@ -117,10 +117,10 @@ class ProbeTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeItem:
-    """An item behind an outcome: the variant's name, its run (``arm``), and a sentence on it."""
+    """An item behind an outcome: the variant's name, its run, and a sentence on it."""
 
     name: str
-    arm: str
+    run: str
     what: str
 
 
@@ -130,7 +130,7 @@ class Probe:
 
     Attributes:
         name: Machine name, such as ``faults``.
-        exhibits: Items that speak against the judge, at most LISTED of ``n_exhibits``.
+        examples: Items that speak against the judge, at most LISTED of ``n_examples``.
         notes: Remarks for readers on the origin of the values.
     """
 
@@ -142,8 +142,8 @@ class Probe:
     measures: tuple[Measure, ...] = ()
     figures: tuple[ProbeMetric, ...] = ()
     tables: tuple[ProbeTable, ...] = ()
-    exhibits: tuple[ProbeItem, ...] = ()
-    n_exhibits: int = 0
+    examples: tuple[ProbeItem, ...] = ()
+    n_examples: int = 0
     cost: Cost = field(default_factory=Cost)
     notes: tuple[str, ...] = ()
 
@@ -169,7 +169,7 @@ class ProbeSpec:
         *,
         figures: Iterable[ProbeMetric] = (),
         tables: Iterable[ProbeTable] = (),
-        exhibits: Iterable[tuple[Response, str]] = (),
+        examples: Iterable[tuple[Response, str]] = (),
         notes: Iterable[str] = (),
         because: str | None = None,
     ) -> Probe:
@@ -180,12 +180,12 @@ class ProbeSpec:
             used: The judgements that were used, for the cost.
             figures: Shown next to the measures.
             tables: Breakdowns.
-            exhibits: Judgements that speak against the judge, each with a sentence.
+            examples: Judgements that speak against the judge, each with a sentence.
             notes: Remarks for readers.
             because: The reason in place of the one that the measures give.
         """
         outcome, reason = outcome_of(measures)
-        listed = [ProbeItem(name=r.variant.name, arm=r.run, what=what) for r, what in exhibits]
+        listed = [ProbeItem(name=r.variant.name, run=r.run, what=what) for r, what in examples]
         return Probe(
             name=self.name,
             title=self.title,
@@ -195,8 +195,8 @@ class ProbeSpec:
             measures=tuple(measures),
             figures=tuple(figures),
             tables=tuple(tables),
-            exhibits=tuple(listed[:LISTED]),
-            n_exhibits=len(listed),
+            examples=tuple(listed[:LISTED]),
+            n_examples=len(listed),
             cost=cost_of(used),
             notes=tuple(notes),
         )

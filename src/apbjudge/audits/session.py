@@ -201,7 +201,7 @@ def audit(
     with folder_of(out) as folder:
         _claim(folder, design.fingerprint, overwrite=overwrite)
         turns = enumerate(design.schedule)
-        schedule = ({"turn": n, "arm": t.run, "name": t.variant.name} for n, t in turns)
+        schedule = ({"turn": n, "run": t.run, "name": t.variant.name} for n, t in turns)
         write_rows(folder / SCHEDULE, schedule)
         runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
         responses = AuditResponses(all=tuple(_responses(design, spec, runs)))
@@ -397,7 +397,7 @@ def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
     """Writes the variants and the card, which readers of the audit need besides the runs."""
     write_rows(
         folder / "variants.jsonl",
-        ({"arm": run.name, **v.to_json()} for run in design.runs for v in run.variants),
+        ({"run": run.name, **v.to_json()} for run in design.runs for v in run.variants),
     )
     _write_json(folder / "card.json", card.to_json())
 

@@ -28,7 +28,7 @@ from ..records.judgements import NO_OUTCOME
 from ..records.run_folder import JUDGEMENTS, read_judgements
 from ..rubrics import Rubric
 from ..runs.folder import RecordLog, temporary_folder
-from ..runs.loop import Lane, Progress, Worker
+from ..runs.loop import LoopRun, Progress, Worker
 from ..runs.resume import RecordKind
 from ..runs.session import Session, Work, ask_models, carry_out
 from ..statistics.gates import At
@@ -338,14 +338,16 @@ async def run_judges(
         turns: For each row of all runs, the index of the run whose next row it is; without it
             several judges take turns on the same rows.
     """
-    lanes: list[Lane[Any, Judgement]] = [
-        Lane(config.source, judge, log)
+    loop_runs: list[LoopRun[Any, Judgement]] = [
+        LoopRun(config.source, judge, log)
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
     concurrency = max(config.spec.max_concurrency for config in configs)
     events = configs[0].events
-    progress = await ask_models(lanes, models, turns=turns, concurrency=concurrency, events=events)
+    progress = await ask_models(
+        loop_runs, models, turns=turns, concurrency=concurrency, events=events
+    )
     progress.unseen = sum((judge.unseen for judge in models), Counter[str]())
     progress.silent = sum(judge.silent for judge in models)
     return progress

@@ -188,7 +188,7 @@ class TrajectorySource(JudgedSource):
             return
         for number, row in enumerate(self.rows, start=1):
             try:
-                content: Trajectory | RowError = self.joined.settled(trajectory_of(row))
+                content: Trajectory | RowError = self.joined.applied_to(trajectory_of(row))
             except Exception as error:  # noqa: BLE001 - one odd trajectory must not cost the others
                 content = row_error_of(error)
             digest = sha256(repr(sorted(row.items())).encode(errors="backslashreplace")).digest()

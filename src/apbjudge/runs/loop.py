@@ -184,7 +184,7 @@ class Worker(Protocol[R_contra, T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Lane(Generic[R, T]):
+class LoopRun(Generic[R, T]):
     """One of the runs that are carried out together.
 
     Attributes:
@@ -198,8 +198,8 @@ class Lane(Generic[R, T]):
     log: RecordLog[T]
 
 
-async def run_lanes(
-    lanes: Sequence[Lane[R, T]],
+async def run_loop(
+    loop_runs: Sequence[LoopRun[R, T]],
     *,
     turns: Sequence[int] | None = None,
     concurrency: int,
@@ -208,7 +208,7 @@ async def run_lanes(
     """Makes a record of every row that has none in its log, all runs as one stream.
 
     Args:
-        lanes: The runs.
+        loop_runs: The runs.
         turns: For each row of the stream, the index of the run whose next row it is; every run
             comes as often as its source has rows. None for a single run, or several that take
             turns on the same rows, in an order in which rows of one case follow each other.
@@ -225,16 +225,16 @@ async def run_lanes(
     """
     stop = current_stop()
     loop: _Loop[R, T] = _Loop(events, concurrency, stop)
-    stream = _in_turn(lanes) if turns is None else _interleaved(lanes, turns)
+    stream = _in_turn(loop_runs) if turns is None else _interleaved(loop_runs, turns)
     beat = asyncio.ensure_future(_beat(loop.progress, events))
     with stop.watched(loop.wake):
         try:
-            for n, (lane, entry, share) in enumerate(stream):
+            for n, (loop_run, entry, share) in enumerate(stream):
                 stop.check()
                 loop.progress.read += 1
                 if share:
                     loop.progress.read_share = min(1.0, share)
-                await loop.take(lane, entry)
+                await loop.take(loop_run, entry)
                 if n % ROWS_BETWEEN_PAUSES == 0:
                     events.progress(loop.progress)
                     await asyncio.sleep(0)
@@ -247,8 +247,8 @@ async def run_lanes(
             beat.cancel()
             await loop.abandon()
     if not loop.progress.pending:
-        for lane in lanes:
-            lane.log.supersede()
+        for loop_run in loop_runs:
+            loop_run.log.supersede()
     events.progress(loop.progress)
     return loop.progress
 
@@ -260,27 +260,27 @@ async def _beat(progress: Progress, events: Events) -> None:
         events.progress(progress)
 
 
-_Turn = tuple[Lane[R, T], R | BadRow, float]
+_Turn = tuple[LoopRun[R, T], R | BadRow, float]
 """A row with its run, and the share of the input that is read with it (0 where not known)."""
 
 
-def _in_turn(lanes: Sequence[Lane[R, T]]) -> Iterator[_Turn[R, T]]:
-    size = lanes[0].source.size
-    for entries in zip_longest(*map(_ordered, lanes)):  # so that each source is read to its end
-        for lane, entry in zip(lanes, entries, strict=True):
+def _in_turn(loop_runs: Sequence[LoopRun[R, T]]) -> Iterator[_Turn[R, T]]:
+    size = loop_runs[0].source.size
+    for entries in zip_longest(*map(_ordered, loop_runs)):  # so that each source is read to its end
+        for loop_run, entry in zip(loop_runs, entries, strict=True):
             if entry is not None:
-                yield lane, entry, entry.offset / size if size else 0.0
+                yield loop_run, entry, entry.offset / size if size else 0.0
 
 
-def _ordered(lane: Lane[R, T]) -> Iterable[R | BadRow]:
-    in_order = not lane.worker.waits or lane.source.only is not None
-    return lane.source if in_order else adjacent(lane.source)
+def _ordered(loop_run: LoopRun[R, T]) -> Iterable[R | BadRow]:
+    in_order = not loop_run.worker.waits or loop_run.source.only is not None
+    return loop_run.source if in_order else adjacent(loop_run.source)
 
 
-def _interleaved(lanes: Sequence[Lane[R, T]], turns: Sequence[int]) -> Iterator[_Turn[R, T]]:
-    readers = [iter(lane.source) for lane in lanes]
+def _interleaved(loop_runs: Sequence[LoopRun[R, T]], turns: Sequence[int]) -> Iterator[_Turn[R, T]]:
+    readers = [iter(loop_run.source) for loop_run in loop_runs]
     for n, at in enumerate(turns, start=1):
-        yield lanes[at], next(readers[at]), n / len(turns)
+        yield loop_runs[at], next(readers[at]), n / len(turns)
     for reader in readers:
         next(reader, None)  # so that each source is read to its end
 
@@ -293,53 +293,55 @@ class _Loop(Generic[R, T]):
         self._stop = stop
         self._events = events
         self._concurrency = concurrency
-        self._flying: dict[asyncio.Task[T], tuple[Lane[R, T], Job[T]]] = {}
+        self._flying: dict[asyncio.Task[T], tuple[LoopRun[R, T], Job[T]]] = {}
         self._landed: deque[asyncio.Task[T]] = deque()
         self._landing = asyncio.Event()
-        self._leaders: Leaders[tuple[Lane[R, T], Job[T]]] = Leaders()
+        self._leaders: Leaders[tuple[LoopRun[R, T], Job[T]]] = Leaders()
 
-    async def take(self, lane: Lane[R, T], entry: R | BadRow) -> None:
+    async def take(self, loop_run: LoopRun[R, T], entry: R | BadRow) -> None:
         """Works on a row, now or once the leader of its prefix has landed."""
         if isinstance(entry, BadRow):
-            self._reject(lane, entry)
+            self._reject(loop_run, entry)
             return
         try:
-            job = lane.worker.job(entry)
+            job = loop_run.worker.job(entry)
             if not isinstance(job, Job):
                 job = await job
         except RowError as error:
-            self._reject(lane, entry.rejected(error))
+            self._reject(loop_run, entry.rejected(error))
             return
-        if not lane.log.is_fresh and lane.log.is_finished(job.fields, job.record, job.row):
+        if not loop_run.log.is_fresh and loop_run.log.is_finished(job.fields, job.record, job.row):
             self.progress.skipped += 1
             return
-        if not lane.worker.waits:
-            self._add(lane, await job.work(), job.row)
+        if not loop_run.worker.waits:
+            self._add(loop_run, await job.work(), job.row)
             return
-        if job.prefix is None or self._leaders.may_start(job.prefix, (lane, job)):
-            await self._launch(lane, job)
+        if job.prefix is None or self._leaders.may_start(job.prefix, (loop_run, job)):
+            await self._launch(loop_run, job)
         while self._leaders.ready or self._leaders.waiting > 4 * self._concurrency:
             await self._go_on()
 
-    def _reject(self, lane: Lane[R, T], row: BadRow) -> None:
-        place = row.place or f"{lane.source.name}:{row.line}"
+    def _reject(self, loop_run: LoopRun[R, T], row: BadRow) -> None:
+        place = row.place or f"{loop_run.source.name}:{row.line}"
         detail = f"{place}: {row.error}"
-        record = lane.worker.reject(row, detail)
-        if not lane.log.is_fresh and lane.log.is_finished(lane.log.kind.to_json(record)):
+        record = loop_run.worker.reject(row, detail)
+        if not loop_run.log.is_fresh and loop_run.log.is_finished(
+            loop_run.log.kind.to_json(record)
+        ):
             self.progress.skipped += 1
         else:
-            self._add(lane, record)
+            self._add(loop_run, record)
         self._events.bad_row(detail)
 
-    def _add(self, lane: Lane[R, T], record: T, row: bytes | None = None) -> None:
-        self.progress.count(lane.log.add(record, row))
+    def _add(self, loop_run: LoopRun[R, T], record: T, row: bytes | None = None) -> None:
+        self.progress.count(loop_run.log.add(record, row))
 
-    async def _launch(self, lane: Lane[R, T], job: Job[T]) -> None:
+    async def _launch(self, loop_run: LoopRun[R, T], job: Job[T]) -> None:
         while len(self._flying) >= self._concurrency:
             await self._collect()
         self._stop.check()
         flight = asyncio.ensure_future(job.work())
-        self._flying[flight] = lane, job
+        self._flying[flight] = loop_run, job
         flight.add_done_callback(self._land)
 
     def _land(self, flight: asyncio.Task[T]) -> None:
@@ -384,9 +386,9 @@ class _Loop(Generic[R, T]):
         failure: BaseException | None = None
         while self._landed:
             flight = self._landed.popleft()
-            lane, job = self._flying.pop(flight)
+            loop_run, job = self._flying.pop(flight)
             try:
-                self._add(lane, flight.result(), job.row)
+                self._add(loop_run, flight.result(), job.row)
             except PendingError:
                 self.progress.pending += 1
             except ApbJudgeError as error:  # the others that landed are kept all the same
@@ -402,7 +404,7 @@ class _Loop(Generic[R, T]):
         for flight in self._flying:
             flight.cancel()
         records = await asyncio.gather(*self._flying, return_exceptions=True)
-        for (lane, _), record in zip(self._flying.values(), records, strict=True):
+        for (loop_run, _), record in zip(self._flying.values(), records, strict=True):
             if not isinstance(record, BaseException):
-                self._add(lane, record)
+                self._add(loop_run, record)
         self._flying = {}

@@ -27,7 +27,7 @@ from ..records.run_folder import MANIFEST
 from ..version import VERSION
 from .event_loops import block_on
 from .folder import RecordLog, finished_in, manifest_states
-from .loop import QUIET, Events, Lane, Progress, run_lanes
+from .loop import QUIET, Events, LoopRun, Progress, run_loop
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
 
@@ -177,20 +177,20 @@ class Closable(Protocol):
 
 
 async def ask_models(
-    lanes: Sequence[Lane[Any, T]],
+    loop_runs: Sequence[LoopRun[Any, T]],
     clients: Iterable[Closable],
     *,
     turns: Sequence[int] | None = None,
     concurrency: int,
     events: Events,
 ) -> Progress:
-    """Makes a record of every row that has none, and closes the clients; see ``run_lanes``.
+    """Makes a record of every row that has none, and closes the clients; see ``run_loop``.
 
     Raises:
         OptionError: If no call can succeed.
     """
     try:
-        return await run_lanes(lanes, turns=turns, concurrency=concurrency, events=events)
+        return await run_loop(loop_runs, turns=turns, concurrency=concurrency, events=events)
     except AccessError as error:
         raise OptionError(str(error)) from None
     finally:

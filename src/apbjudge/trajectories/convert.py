@@ -117,8 +117,8 @@ def convert(
     definitions = None if tools is None else read_tool_list(Path(tools), problems.append)
     format_ = detect(source) if from_ == "auto" else from_
     account = Conservation(accept_loss, MENTIONED if to in ("cases", "answers") else ACCEPTED)
-    settled = Outcomes(None if outcomes is None else Path(outcomes), success)
-    entries = read_log(source, format_, outcomes=settled, conservation=account)
+    outcome_rules = Outcomes(None if outcomes is None else Path(outcomes), success)
+    entries = read_log(source, format_, outcomes=outcome_rules, conservation=account)
 
     trajectories = rows = 0
     remarks: Counter[str] = Counter()
@@ -156,7 +156,7 @@ def convert(
         remarks,
         lost,
         account,
-        settled,
+        outcome_rules,
         tuple(problems),
     )
 

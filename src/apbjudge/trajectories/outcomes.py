@@ -169,7 +169,7 @@ class Outcomes:
             expected = f"expected a score of its trajectories ({names})"
             raise OptionError(f"{log}: --success: {expected}, got {self._rule.name!r}")
 
-    def settled(self, trajectory: Trajectory) -> Trajectory:
+    def applied_to(self, trajectory: Trajectory) -> Trajectory:
         """The trajectory with its outcome.
 
         Raises:

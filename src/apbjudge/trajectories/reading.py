@@ -89,8 +89,8 @@ def read_log(
     if of_newest:
         files.sort(key=lambda file: (file.path.name, file.name), reverse=True)
     entries = _conserved(path, _entries(path, files, format_, account), account)
-    settled = outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
-    return _checked(path, entries, settled, account if of_newest else None)
+    outcome_rules = outcomes if isinstance(outcomes, Outcomes) else Outcomes(outcomes)
+    return _checked(path, entries, outcome_rules, account if of_newest else None)
 
 
 def _checked(
@@ -134,7 +134,7 @@ def _checked(
             continue
         content: Trajectory | RowError = trajectory
         try:
-            content = outcomes.settled(trajectory)
+            content = outcomes.applied_to(trajectory)
         except RowError as error:
             content = error
         yield entry if content is trajectory else entry._replace(content=content)
@@ -144,7 +144,7 @@ def _checked(
 # Where the trajectories of a log are --------------------------------------------------------------
 
 
-class _Found(NamedTuple):
+class _LocatedEntry(NamedTuple):
     """An entry of a log; ``line`` is 0 where it is a file of its own."""
 
     element: Element
@@ -159,7 +159,7 @@ def _entries(
     """The entries of all files; of several files they are numbered one after the other."""
     is_one = len(files) == 1 and files[0].path == path
     if format_.parts is not None:
-        entries = (_entry(found, format_) for found in _trajectories(files, format_, account))
+        entries = (_entry(located, format_) for located in _trajectories(files, format_, account))
     else:
         entries = chain.from_iterable(_entries_of(of, files, format_, account) for of in files)
     number = 0
@@ -179,12 +179,12 @@ def _entries_of(
     elif owner is not None and file.path.is_dir():
         account.left_out.setdefault(_OTHERS, []).append(file.name)
     else:
-        for found in _records(file, format_, None if len(files) == 1 else account):
-            yield _entry(found, format_)
+        for located in _records(file, format_, None if len(files) == 1 else account):
+            yield _entry(located, format_)
 
 
-def _entry(found: _Found, format_: LogFormat) -> LogEntry:
-    element, file, line, around = found
+def _entry(located: _LocatedEntry, format_: LogFormat) -> LogEntry:
+    element, file, line, around = located
     content: Trajectory | RowError
     is_whole = format_.parts is None or isinstance(element.value, RowError)
     try:
@@ -216,13 +216,13 @@ def _parts_again(file: LogFile, start: int, format_: LogFormat) -> list[tuple[st
 
 def _trajectories(
     files: Sequence[LogFile], format_: LogFormat, account: Conservation
-) -> Iterator[_Found]:
+) -> Iterator[_LocatedEntry]:
     """The trajectories of which the records hold parts, each put together.
 
     First the places of all parts are noted, by trajectory; then each trajectory is read from its
     places.
     """
-    heads: dict[str, _Found] = {}
+    heads: dict[str, _LocatedEntry] = {}
     places: dict[str, array[int]] = {}  # the file, where in it, and whether the parts have no name
     held: list[list[tuple[str, Any]]] = []  # of elements that can't be read again by their place
 
@@ -232,15 +232,15 @@ def _trajectories(
 
     for number, file in enumerate(files):
         current = unnamed = f"{file.name}/"
-        for found in _records(file, format_, None if len(files) == 1 else account):
-            element = found.element
+        for located in _records(file, format_, None if len(files) == 1 else account):
+            element = located.element
             try:
                 parts = _parts_of(element.value, format_)
             except RowError as error:
-                yield found._replace(element=element._replace(value=error))
+                yield located._replace(element=element._replace(value=error))
                 continue
             place = (number, -1 if element.start is None else element.start)
-            if element.start is None and found.line:
+            if element.start is None and located.line:
                 place = (-1, len(held))
                 held.append(parts)
             for name in dict.fromkeys(name for name, _ in parts):
@@ -248,7 +248,7 @@ def _trajectories(
                     heads.setdefault(name, heads.pop(unnamed))
                     places.setdefault(name, array("q")).extend(places.pop(unnamed))
                 current = name or current
-                heads.setdefault(current, found._replace(element=element._replace(value=None)))
+                heads.setdefault(current, located._replace(element=element._replace(value=None)))
                 places.setdefault(current, array("q")).extend((*place, not name))
     for name, first in heads.items():
         at = iter(places.pop(name))
@@ -290,7 +290,9 @@ def _compared(entry: LogEntry, conservation: Conservation) -> LogEntry:
     return entry._replace(content=content, raw=None)
 
 
-def _records(file: LogFile, format_: LogFormat, others: Conservation | None) -> Iterator[_Found]:
+def _records(
+    file: LogFile, format_: LogFormat, others: Conservation | None
+) -> Iterator[_LocatedEntry]:
     """The records of a file; with ``others``, one that has none of the format is noted there."""
     try:
         with named(file) as path:
@@ -310,12 +312,12 @@ def _records(file: LogFile, format_: LogFormat, others: Conservation | None) -> 
                     return
                 elements = chain(head, elements)
             for element in elements:
-                yield _Found(element, file, 0 if is_whole else element.number, around)
+                yield _LocatedEntry(element, file, 0 if is_whole else element.number, around)
     except InputError as error:
         if others is None:
             raise
         fault = RowError("file", "a log", str(error).removeprefix(f"{file.path}: "))
-        yield _Found(Element(1, 0, hashlib.sha256(b"").digest(), fault), file, 0, {})
+        yield _LocatedEntry(Element(1, 0, hashlib.sha256(b"").digest(), fault), file, 0, {})
 
 
 def _head(elements: Iterator[Element], format_: LogFormat) -> tuple[list[Element], bool]:

@@ -12,7 +12,7 @@ from ...llm.litellm_client import dropped_settings
 from ...llm.resources import Resources, can_see, make_engine, transport_of
 from ...runs.batching import PendingRowsError
 from ...runs.folder import RecordLog
-from ...runs.loop import Events, Lane, Progress, Worker
+from ...runs.loop import Events, LoopRun, Progress, Worker
 from ...runs.results import ModelRun
 from ...runs.resume import RecordKind
 from ...runs.session import Session, ask_models, carry_out, default_folder, folder_of
@@ -84,7 +84,7 @@ class AskingSession(Session[Row, R], Generic[R]):
         asked = [*(("--model", spec) for spec in self.specs), *self.helpers.items()]
         asked_models = [self._asked_model(spec, option) for option, spec in asked]
         return await ask_models(
-            [Lane(self.source, self.worker(asked_models), logs[0])],
+            [LoopRun(self.source, self.worker(asked_models), logs[0])],
             [asked_model.client for asked_model in asked_models],
             concurrency=sum(spec.max_concurrency for _, spec in asked) or UNASKED,
             events=self.events,

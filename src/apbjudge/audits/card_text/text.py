@@ -80,7 +80,7 @@ def _card(card: Card, *, full: bool) -> Document:
             Table.of(("Probe", "Verdict", "Because"), outcomes, align="flf"),
             *(part for probe in card.probes for part in _probe(probe, full=full)),
             Heading("How the verdicts are made"),
-            Notes((_LEGEND, words.HOW_VERDICTS_ARE_MADE)),
+            Notes((_LEGEND, words.VERDICT_RULE)),
         ),
         title=f"Judge card: {card.judge}",
     )
@@ -101,8 +101,8 @@ def _probe(probe: Probe, *, full: bool) -> Iterator[Part]:
     for table in probe.tables if full else ():
         yield Paragraph(f"Table: {table.title}")
         yield Table.of(table.columns, table.rows)
-    if full and probe.n_exhibits:
-        yield from _items(probe.exhibits, probe.n_exhibits)
+    if full and probe.n_examples:
+        yield from _items(probe.examples, probe.n_examples)
     notes = (*words.remarks(probe.measures), *(probe.notes if full else ()))
     cost = words.cost_text(probe.cost) if full else words.unscored_text(probe.cost)
     level = words.levels_text([measure.estimate for measure in probe.measures])
@@ -140,7 +140,7 @@ def _items(items: Sequence[ProbeItem], n: int) -> Iterator[Part]:
     listed = items[:ITEMS_SHOWN]
     total = words.many(n, "item")
     yield Paragraph(f"Items that speak against the judge ({len(listed)} of {total} shown):")
-    yield Notes(tuple(f"{e.name} ({e.arm}): {e.what}" for e in listed))
+    yield Notes(tuple(f"{e.name} ({e.run}): {e.what}" for e in listed))
 
 
 def _cards(comparison: CardComparison) -> Document:

@@ -23,7 +23,7 @@ _SIGNS: Mapping[Unit, str] = {"share": " %", "points": " points", "plain": ""}
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Ends of axes; all values of a card are within the last."""
 _LONGEST = 60
-HOW_VERDICTS_ARE_MADE = (
+VERDICT_RULE = (
     "A measure passes when its whole interval is within the limit and fails when its whole "
     "interval is beyond it; otherwise the audit could not tell. A probe fails with any of its "
     "measures and passes with all of them. "

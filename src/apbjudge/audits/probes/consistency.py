@@ -69,7 +69,7 @@ def probe(audit: AuditResponses) -> Probe:
         used,
         figures=_figures(groups, parts),
         tables=_tables(audit, parts),
-        exhibits=_exhibits(groups),
+        examples=_examples(groups),
         notes=[*_notes(groups, parts), *unscored_note(used)],
     )
 
@@ -138,8 +138,8 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
         against = "" if run == MAIN else mean_text(flips)
         rows.append((run, str(len(of)), mean_text(passed(of).tolist()), mean, against))
     yield ProbeTable(
-        title="By arm, over the repeated requests",
-        columns=("arm", "n", "passed", "mean grade", "flips against main"),
+        title="By run, over the repeated requests",
+        columns=("run", "n", "passed", "mean grade", "flips against main"),
         rows=tuple(rows),
     )
     if parts.variances:
@@ -154,7 +154,7 @@ def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
         )
 
 
-def _exhibits(groups: Groups) -> Iterable[tuple[Response, str]]:
+def _examples(groups: Groups) -> Iterable[tuple[Response, str]]:
     for group in (group for of in groups.values() for group in of if _differing(group)):
         verdicts = (f"{r.run}: {verdict_text(r)}" for r in group)
         yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])

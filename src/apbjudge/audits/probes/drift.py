@@ -52,7 +52,7 @@ def probe(audit: AuditResponses) -> Probe:
         measures,
         timed,
         tables=[_table(timed)],
-        exhibits=_exhibits(halves, measures),
+        examples=_examples(halves, measures),
         notes=_notes(known, timed),
     )
 
@@ -99,7 +99,7 @@ def _table(timed: Sequence[Response]) -> ProbeTable:
     )
 
 
-def _exhibits(
+def _examples(
     halves: Mapping[str, Split], measures: Sequence[Measure]
 ) -> Iterable[tuple[Response, str]]:
     """Wrong verdicts in the half that has more of them, of what fails."""
@@ -115,7 +115,7 @@ def _exhibits(
 
 def _notes(known: Sequence[Response], timed: Sequence[Response]) -> Iterable[str]:
     yield (
-        "cases are asked in a random order, all arms of a case together; each plan is compared "
+        "cases are asked in a random order, all runs of a case together; each plan is compared "
         "with all others with the same planted fault or change, and every case has the same "
         "weight: the halves differ in time and by chance only"
     )

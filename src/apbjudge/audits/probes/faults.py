@@ -73,7 +73,7 @@ def probe(audit: AuditResponses) -> Probe:
         asked,
         figures=_figures(audit, faults, by_code),
         tables=_tables(audit, faults, sound),
-        exhibits=((r, describe(r)) for r in against),
+        examples=((r, describe(r)) for r in against),
         notes=[*_notes(faults), *unscored_note(asked)],
     )
 

@@ -56,7 +56,7 @@ def probe(audit: AuditResponses) -> Probe:
         tables=[
             ProbeTable.of("Verdicts moved, by payload", "payload", _by(pairs, "payload"), cells)
         ],
-        exhibits=(
+        examples=(
             (r, _describe(r, twin)) for r, twin in pairs if r.is_correct and not twin.is_correct
         ),
         notes=[*_notes(pairs), *unscored_note(asked)],

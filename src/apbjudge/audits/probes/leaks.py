@@ -63,7 +63,7 @@ def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
             "type, one case, one tested model a case, no prose of references"
         )
     # the first of each kind, then the second of each, and so on
-    by_turns = zip_longest(*(scan.exhibits[kind] for kind in KINDS))
+    by_turns = zip_longest(*(scan.examples[kind] for kind in KINDS))
     items = [item for turn in by_turns for item in turn if item is not None]
     because = [_count_text(measure) for measure in measures if measure.outcome == "fails"]
     return replace(
@@ -72,8 +72,8 @@ def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
             because="; ".join(because) or f"none found in {scan.n_rows:,} rows",
             notes=scan.notes(),
         ),
-        exhibits=tuple(items[:LISTED]),
-        n_exhibits=scan.n_exhibits,
+        examples=tuple(items[:LISTED]),
+        n_examples=scan.n_examples,
     )
 
 
@@ -100,17 +100,17 @@ class _Scan:
         looked: By kind, the rows that had something to look for.
         cases: By kind, their cases.
         hits: By kind, the rows with it.
-        exhibits: By kind, the first of them.
+        examples: By kind, the first of them.
         n_prompts: Rows that say what was sent.
     """
 
     looked: Counter[str] = field(default_factory=Counter[str])
     cases: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set[str]))
     hits: Counter[str] = field(default_factory=Counter[str])
-    exhibits: defaultdict[str, list[ProbeItem]] = field(
+    examples: defaultdict[str, list[ProbeItem]] = field(
         default_factory=lambda: defaultdict(list[ProbeItem])
     )
-    n_exhibits: int = 0
+    n_examples: int = 0
     n_rows: int = 0
     n_prompts: int = 0
     replies: defaultdict[str, _Replies] = field(default_factory=lambda: defaultdict(_Replies))
@@ -175,9 +175,9 @@ class _Scan:
         self.cases[kind].add(item.case_id)
 
     def _add_item(self, kind: str, item: ProbeItem) -> None:
-        self.n_exhibits += 1
-        if len(self.exhibits[kind]) < LISTED:
-            self.exhibits[kind].append(item)
+        self.n_examples += 1
+        if len(self.examples[kind]) < LISTED:
+            self.examples[kind].append(item)
 
     def measures(self) -> Iterator[Measure]:
         """One for each kind that there was something to look for."""
@@ -231,4 +231,4 @@ class _Scan:
 
 def _item(item: Item, where: str, what: str) -> ProbeItem:
     sentence = f"line {item.line}, {where} ({item.tested_model}): {what}"
-    return ProbeItem(name=item.item_id, arm="input", what=sentence)
+    return ProbeItem(name=item.item_id, run="input", what=sentence)

@@ -76,7 +76,7 @@ def probe(audit: AuditResponses) -> Probe:
         used,
         figures=kind_figures(pairs),
         tables=_tables(pairs),
-        exhibits=(
+        examples=(
             (r, describe(r, parent, "before"))
             for r, parent in pairs
             if r.is_correct != parent.is_correct

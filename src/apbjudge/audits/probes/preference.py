@@ -188,7 +188,7 @@ def probe(audit: AuditResponses, *, own: Collection[str], baseline: str, judge: 
         audit.asked("prediction"),
         figures=_figures(rows, contrasts, relations),
         tables=[_table(rows, relations, baseline)],
-        exhibits=_exhibits(rows, selves | family),
+        examples=_examples(rows, selves | family),
         notes=_notes(baseline, selves, family, contrasts),
         because=None if (selves | family) and others else NO_OWN if others else NO_OTHERS,
     )
@@ -307,7 +307,7 @@ def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> ProbeTab
     )
 
 
-def _exhibits(rows: _Rows, names: Collection[str]) -> Iterator[tuple[Response, str]]:
+def _examples(rows: _Rows, names: Collection[str]) -> Iterator[tuple[Response, str]]:
     for i in np.flatnonzero(rows.of(names) & (rows.verdicts > rows.truths)).tolist():
         r = rows.responses[i]
         model = r.variant.row.get("tested_model", "")

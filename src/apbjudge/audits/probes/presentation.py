@@ -46,7 +46,7 @@ def probe(audit: AuditResponses) -> Probe:
         used,
         figures=kind_figures(pairs),
         tables=[ProbeTable.of(_TITLE, "changed", flips, _CELLS)],
-        exhibits=(
+        examples=(
             (response, describe(response, parent, "before"))
             for of in flips.values()
             for (response, parent), flipped in zip(of.pairs, of.flipped, strict=True)

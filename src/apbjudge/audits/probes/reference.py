@@ -77,7 +77,7 @@ def probe(audit: AuditResponses) -> Probe:
         used,
         figures=(change_figure(f"{kind}: change of passing", of) for kind, of in kinds.items()),
         tables=[_table(pairs, blind)],
-        exhibits=_exhibits(pairs, blind),
+        examples=_examples(pairs, blind),
         notes=[NOTE, *repeat_notes(flips), *unscored_note(asked)],
     )
 
@@ -104,7 +104,7 @@ def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> ProbeTable:
     )
 
 
-def _exhibits(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Iterable[tuple[Response, str]]:
+def _examples(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Iterable[tuple[Response, str]]:
     """Verdicts that changed, the echoed and the foreign first."""
     flipped = [pair for pair in (*pairs, *blind) if pair[0].is_correct != pair[1].is_correct]
     order = {kind: n for n, kind in enumerate(_ORDER)}

@@ -55,7 +55,7 @@ def probe(audit: AuditResponses) -> Probe:
         asked,
         figures=_figures(asked),
         tables=_tables([r for r in audit.all if r.run == MAIN and _reached(r)]),
-        exhibits=((r, describe(r)) for r in faults if not r.is_scored),
+        examples=((r, describe(r)) for r in faults if not r.is_scored),
         notes=[_NOTE],
     )
 

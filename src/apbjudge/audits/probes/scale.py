@@ -93,7 +93,7 @@ def probe(audit: AuditResponses) -> Probe:
         [r for r in audit.all if r.run == MAIN],
         figures=_figures(audit, tilts, flagged),
         tables=_tables(_graded(audit), by_code),
-        exhibits=_exhibits(replies, flagged),
+        examples=_examples(replies, flagged),
         notes=_notes(faults, by_code, has_grades=bool(graded), has_labels=bool(labelled)),
     )
 
@@ -270,7 +270,7 @@ def _tables(
         )
 
 
-def _exhibits(
+def _examples(
     replies: Sequence[Response], flagged: Sequence[Response]
 ) -> Iterator[tuple[Response, str]]:
     for r in replies:

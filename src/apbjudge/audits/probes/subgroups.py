@@ -82,7 +82,7 @@ def probe(audit: AuditResponses) -> Probe:
         measures,
         known,
         tables=[_table(parts, measures)],
-        exhibits=_exhibits([part for part in parts if part.name in failing]),
+        examples=_examples([part for part in parts if part.name in failing]),
         notes=[_MIXED, _TOGETHER, *remarks],
     )
 
@@ -158,7 +158,7 @@ def _p_value(part: _Subgroup) -> float | None:
     return 2 * normal.cdf(-abs(value) / max(half / normal.inv_cdf(0.975), 1e-12))
 
 
-def _exhibits(parts: Sequence[_Subgroup]) -> Iterable[tuple[Response, str]]:
+def _examples(parts: Sequence[_Subgroup]) -> Iterable[tuple[Response, str]]:
     """Wrong verdicts on the worse side of each comparison that fails, each once."""
     wrong: dict[str, Response] = {}
     for part in parts:

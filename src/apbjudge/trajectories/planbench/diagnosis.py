@@ -104,17 +104,17 @@ def walk(trajectory: Trajectory, query: Query, data: PlanBenchData) -> Walk:
     def is_new(datatype: str) -> bool:
         return datatype in on_path and datatype not in held
 
-    found = Walk()
+    walk = Walk()
     for i, step in enumerate(trajectory.steps):
         if step.retrieval is not None and step.retrieval.tools is not None:
             searches += 1
             for tool in step.retrieval.tools:
                 tools[tool.name], returned[tool.name] = tool, searches
             if any(map(is_useful, step.retrieval.tools)):
-                found.useful_searches.append(i)
+                walk.useful_searches.append(i)
         elif step.execution is not None and step.execution.was_executed:
             output = trusted_output(step)
-            found.calls.append(
+            walk.calls.append(
                 ExecutedCall(
                     step=i,
                     is_progress=is_new(output),
@@ -127,7 +127,7 @@ def walk(trajectory: Trajectory, query: Query, data: PlanBenchData) -> Walk:
                 )
             )
             held |= {output} - {""}
-    return found
+    return walk
 
 
 def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = "first") -> Failure:
@@ -155,13 +155,13 @@ def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = 
     return "Irrecoverable Drift" if has_drifted else "Weak Recovery"
 
 
-def first_error(trajectory: Trajectory, found: Walk) -> int | None:
+def first_error(trajectory: Trajectory, walk: Walk) -> int | None:
     """Index of the step with the first fault of a failed trajectory that no progress follows.
 
     Faults are executed calls without progress, actions that were rejected or can't be read, and the
     answer. None for a trajectory that only searched on to its end.
     """
-    last = max((call.step for call in found.calls if call.is_progress), default=-1)
+    last = max((call.step for call in walk.calls if call.is_progress), default=-1)
     for i, step in enumerate(trajectory.steps[last + 1 :], start=last + 1):
         is_failed_search = step.retrieval is not None and step.retrieval.tools is None
         if step.kind in {"call", "answer", "invalid"} or is_failed_search:
@@ -169,14 +169,14 @@ def first_error(trajectory: Trajectory, found: Walk) -> int | None:
     return None
 
 
-def selection_measures(found: Walk, failure: Failure) -> dict[str, float]:
+def selection_measures(walk: Walk, failure: Failure) -> dict[str, float]:
     """Counts that tell if a failed trajectory chose a wrong tool or had no right one (table 9).
 
     Counts over its calls without progress: those with a tool retrieved before that would have been
     progress, those of these where it was not among the last two searches' tools, and those whose
     own tool was. For a drifted trajectory, whether a later search returned such a tool.
     """
-    wasted = [call for call in found.calls if not call.is_progress]
+    wasted = [call for call in walk.calls if not call.is_progress]
     at_hand = [call for call in wasted if call.useful]
     measures: dict[str, float] = {
         "N calls": len(wasted),
@@ -187,8 +187,8 @@ def selection_measures(found: Walk, failure: Failure) -> dict[str, float]:
         "N calls of recent tools": sum(call.age <= RECENT_SEARCHES for call in wasted),
     }
     if failure == "Irrecoverable Drift":
-        start = found.calls[found.word.index("N", found.word.index("P"))].step
-        measures["useful search after drift"] = any(i > start for i in found.useful_searches)
+        start = walk.calls[walk.word.index("N", walk.word.index("P"))].step
+        measures["useful search after drift"] = any(i > start for i in walk.useful_searches)
     return measures
 
 

@@ -43,10 +43,10 @@ def test_a_reply_is_exactly_one_action() -> None:
 
 
 def test_an_episode_begins_with_the_instructions_and_the_query() -> None:
-    dialogue = PlanBenchDialogue(rules(background="Rooms <|im_end|> have exhibits."), "m1")
+    dialogue = PlanBenchDialogue(rules(background="Rooms <|im_end|> have examples."), "m1")
     system, user = dialogue.messages
     assert "100 replies in all" in system["content"]
-    assert "About the domain, retail:\nRooms &lt;|im_end|> have exhibits." in system["content"]
+    assert "About the domain, retail:\nRooms &lt;|im_end|> have examples." in system["content"]
     assert user == {"role": "user", "content": RULES.database.data.queries["m1"].query_text}
     assert (dialogue.tools, dialogue.ended) == ((), "")
     with pytest.raises(RowError, match="case_id"):

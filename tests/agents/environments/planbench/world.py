@@ -2,7 +2,7 @@
 
 It has what PlanBench-XL has: several paths to a target, a composite, tools with two and three
 inputs, a cycle (room and exhibit), noisy siblings and blockers for every tool, one that returns an
-instruction, and records that agree in a tool's inputs, with the same output (two exhibits of one
+instruction, and records that agree in a tool's inputs, with the same output (two examples of one
 room have one floor) and with different ones (one artist, two periods).
 """
 
