@@ -21,8 +21,8 @@ from apbjudge.agents.environments.branching.distributions import (
     Distribution,
     from_samples,
 )
+from apbjudge.agents.environments.branching.methods import branch_points, step_order
 from apbjudge.agents.environments.branching.policy import Decision, EstimatedDistribution
-from apbjudge.agents.environments.branching.search import branch_points, step_order
 from apbjudge.agents.environments.plans import PlanAction, Situation
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import ToolCall

@@ -19,8 +19,9 @@ class BenchmarkArgument(Config):
     """Input of ``simulate``."""
 
     benchmark: Annotated[Path, Option(is_argument=True, metavar="BENCHMARK")] = Field(
-        description="File or folder of the benchmark, such as the data folder of PlanBench-XL, or "
-        "a Python file with a class of one's own: FILE.py, or FILE.py:NAME of several."
+        description="File or folder of the benchmark: the data folder of PlanBench-XL, a file of "
+        "SLATE cases, or a Python file with a class of one's own: FILE.py, or FILE.py:NAME of "
+        "several."
     )
 
 
@@ -38,7 +39,7 @@ def simulate(values: Values) -> int:
 
     def print_grade(run: Simulation) -> None:
         name = run.manifest["identity"]["benchmark"][0]
-        is_known = name == "planbench-xl"  # which has a protocol of its own
+        is_known = name in ("planbench-xl", "slate")  # which have protocols of their own
         how = [name, "--cases", path] if is_known else ["outcome"]
         if any(each.played for each in run.counts.values()):
             print_next("grade", Path(run), "--protocol", *how)

@@ -80,6 +80,16 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     assert all(is_right == (setting != "first-pass") for (_, setting), is_right in right.items())
 
 
+def test_the_same_cases_are_a_benchmark_whose_episodes_are_runs_of_react() -> None:
+    agents = [Agent(torn=False), Agent(torn=False)]
+    played = apbjudge.simulate(CASES, model=MODEL, client=ScriptedClient(agents[0]))
+    branched = run(ScriptedClient(agents[1]), method="react")
+    assert [each.successes for each in played.counts.values()] == [len(BY_QUERY)]
+    assert agents[0].asked == agents[1].asked
+    steps = [sorted((row["case_id"], str(row["steps"])) for row in of) for of in (played, branched)]
+    assert steps[0] == steps[1]
+
+
 def test_a_judge_verifies_in_place_of_the_reference() -> None:
     agent = Agent()
     judge = {"model": "hosted_vllm/judge", "retries": 0}

@@ -33,13 +33,8 @@ from apbjudge.agents.environments.branching.distributions import (
     label_shares,
     labels,
 )
-from apbjudge.agents.environments.branching.search import (
-    BranchResult,
-    Opinion,
-    branch_case,
-    branch_points,
-    step_order,
-)
+from apbjudge.agents.environments.branching.methods import branch_points, step_order
+from apbjudge.agents.environments.branching.search import BranchResult, Opinion, branch_case
 from apbjudge.agents.environments.plans import PlanAction
 from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.llm.logprobs import TokenChoice
@@ -215,9 +210,7 @@ def test_enumeration_agrees_with_the_search(values: dict[str, Any], m: int, acti
 
     runs = asyncio.run(all_runs())
     truth = expected(STEPS, config, m=m, acting=acting)
-    first = sum(
-        bool(each.first_pass.outcome and each.first_pass.outcome.is_success) for each in runs
-    )
+    first = sum(each.is_first_success for each in runs)
     success = sum(each.is_success for each in runs) / n
     counts = [len(each.branches) for each in runs]
     for seen, rate in ((first / n, truth.first_pass), (success, truth.success)):
@@ -256,9 +249,9 @@ WRONG = (SimulatedStep("b", {"a": 0.6, "b": 0.4}), SimulatedStep("c", {"c": 0.9,
 
 def test_without_a_verifier_all_branches_run_and_the_first_pass_is_returned() -> None:
     result = run(WRONG, BranchConfig(verifier="none"), acting="greedy")
-    assert result.result == result.first_pass
+    assert result.result == result.first
     assert [(b.accepted, b.reward) for b in result.branches] == [(None, 1.0), (None, 0.0)]
-    assert result.first_accepted is None
+    assert result.first.accepted is None
 
 
 def test_a_judge_may_err_both_ways_and_sees_no_reference() -> None:
@@ -269,7 +262,7 @@ def test_a_judge_may_err_both_ways_and_sees_no_reference() -> None:
         return Opinion(accepted=True)
 
     result = run(WRONG, BranchConfig(verifier="judge"), acting="greedy", judge=lenient)
-    assert (result.first_accepted, result.is_success, result.branches) == (True, False, ())
+    assert (result.first.accepted, result.is_success, result.branches) == (True, False, ())
     assert seen[0].outcome is None
     assert all(step.extra.keys() == {"substep"} for step in seen[0].steps)
 
@@ -277,7 +270,7 @@ def test_a_judge_may_err_both_ways_and_sees_no_reference() -> None:
         return Opinion(accepted=run.steps[0].calls[0].name == "b")
 
     result = run(WRONG, BranchConfig(verifier="judge"), acting="greedy", judge=strict)
-    assert (result.first_accepted, result.is_success, len(result.branches)) == (False, True, 1)
+    assert (result.first.accepted, result.is_success, len(result.branches)) == (False, True, 1)
     with pytest.raises(ValueError, match="judge"):
         run(WRONG, BranchConfig(verifier="judge"))
     with pytest.raises(ValueError, match="judge"):

@@ -13,12 +13,8 @@ import pytest
 from examples.slate_library import make_library
 
 from apbjudge.agents.environments.branching.config import BranchConfig
-from apbjudge.agents.environments.branching.model_policy import (
-    ModelPolicy,
-    ModelVerifier,
-    action_of,
-    by_words,
-)
+from apbjudge.agents.environments.branching.model_policy import ModelPolicy, ModelVerifier
+from apbjudge.agents.environments.branching.prompts import action_of, by_words
 from apbjudge.agents.environments.branching.search import BranchResult, branch_case
 from apbjudge.agents.environments.plans import PlanAction, Situation
 from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
@@ -122,7 +118,7 @@ def test_a_verifier_that_contradicts_itself_accepts_nothing() -> None:
         ('{"right": "perhaps"}', False),
     ):
         client = ScriptedClient(lambda _, text=text: reply(text))
-        verifier = ModelVerifier(client, SPEC, {case.case_id: case.plan})
+        verifier = ModelVerifier(client, SPEC, world(case))
         assert asyncio.run(verifier(run)).accepted is accepts
 
 
@@ -218,9 +214,9 @@ def test_arguments_are_asked_for_when_a_candidate_is_tried() -> None:
     policy = ModelPolicy(client, SPEC, m=0)
     config = BranchConfig(max_branches=1)
     result: BranchResult = asyncio.run(branch_case(case.case_id, policy, world(case), config))
-    assert result.first_usage.calls == 2 * len(case.substeps)  # a label and the arguments each
+    assert result.first.usage.calls == 2 * len(case.substeps)  # a label and the arguments each
     called = ToolCall(case.tools[0].name, {"day": "2026-01-01"})
-    assert result.first_pass.steps[0].calls[0] == called
+    assert result.first.trajectory.steps[0].calls[0] == called
     (branch,) = result.branches
     assert branch.tool == case.tools[1].name
     none = asyncio.run(policy.complete(situation_of(case), None))

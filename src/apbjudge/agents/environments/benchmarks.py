@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...config import Config
 from ...errors import OptionError, guarded, load_plugin
 from .base import Benchmark
 from .execution.benchmark import HostedBenchmark
@@ -15,6 +16,8 @@ from .execution.sandbox import HOSTED, Isolation
 from .own_file import open_file
 from .planbench.config import EpisodeConfig
 from .planbench.tasks import PlanBenchTasks, holds_data, open_data
+from .slate.config import SlateConfig
+from .slate.tasks import SlateTasks, holds_cases, open_cases
 
 ENTRY_POINT_GROUP = "apbjudge.benchmarks"
 
@@ -23,8 +26,9 @@ ENTRY_POINT_GROUP = "apbjudge.benchmarks"
 class BenchmarkKind:
     """A kind of benchmark; installed packages add theirs as entry points ``apbjudge.benchmarks``.
 
-    ``simulate`` takes kinds with ``open``, whose code runs in this process; ``execute`` those with
-    ``adapter``, whose code runs in a sandbox.
+    ``simulate`` takes kinds with ``open``, whose code runs in this process, and ``branch`` those of
+    them that open a ``PlanBenchmark``; ``execute`` those with ``adapter``, whose code runs in a
+    sandbox.
 
     Attributes:
         name: As on the command line.
@@ -43,12 +47,19 @@ class BenchmarkKind:
     fixed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+def _settings(config: type[Config]) -> dict[str, str]:
+    return {name: field.description or "" for name, field in config.model_fields.items()}
+
+
 BENCHMARK_KINDS: tuple[BenchmarkKind, ...] = (
     BenchmarkKind(
         name=PlanBenchTasks.name,
         holds=holds_data,
         open=open_data,
-        settings={n: of.description or "" for n, of in EpisodeConfig.model_fields.items()},
+        settings=_settings(EpisodeConfig),
+    ),
+    BenchmarkKind(
+        name=SlateTasks.name, holds=holds_cases, open=open_cases, settings=_settings(SlateConfig)
     ),
     *(
         BenchmarkKind(name=f"tau2-{each}", adapter=HOSTED / "tau2.py", fixed={"domain": each})
@@ -57,7 +68,7 @@ BENCHMARK_KINDS: tuple[BenchmarkKind, ...] = (
     BenchmarkKind(name="bfcl", adapter=HOSTED / "bfcl.py"),
     BenchmarkKind(name="toolsandbox", adapter=HOSTED / "toolsandbox.py"),
 )
-"""The shipped ones: PlanBench-XL in this process; τ²-bench, BFCL and ToolSandbox in a sandbox."""
+"""The shipped ones: PlanBench-XL and SLATE in this process, the others in a sandbox."""
 
 
 def open_benchmark(
@@ -75,23 +86,31 @@ def open_benchmark(
         InputError: If its files are missing or contradict each other.
         PluginError: If the code of an installed kind fails.
     """
-    shipped = [kind for kind in BENCHMARK_KINDS if kind.open is not None]
-    known = ", ".join(kind.name for kind in shipped)
-    if name is None and (program := re.fullmatch(r"(.+\.py)(?::(\w*))?", str(path))):
+    if name is not None:
+        kind = _kind(name, "--kind", " or an installed one", lambda kind: kind.open is not None)
+    elif program := re.fullmatch(r"(.+\.py)(?::(\w*))?", str(path)):
         return open_file(Path(program[1]), program[2] or "", options)
-    if name is None:
-        kind = next((each for each in shipped if each.holds(path)), None)
-        expected = f"BENCHMARK: expected {known} (--kind names others) or a .py file, got {path}"
-    else:
-        kind = next((each for each in shipped if each.name == name), None)
-        kind = kind or load_plugin(ENTRY_POINT_GROUP, name, BenchmarkKind, "--kind")
-        expected = f"--kind: expected {known} or an installed one, got {name!r}"
-    if kind is None or kind.open is None:
-        raise OptionError(expected)
+    elif (kind := next((each for each in BENCHMARK_KINDS if each.holds(path)), None)) is None:
+        known = ", ".join(kind.name for kind in BENCHMARK_KINDS if kind.open is not None)
+        raise OptionError(
+            f"BENCHMARK: expected {known} (--kind names others) or a .py file, got {path}"
+        )
     if unknown := sorted(options.keys() - kind.settings.keys()):
         settings = ", ".join(kind.settings) or "no settings"
         raise OptionError(f"--with: expected {settings}, got {unknown[0]!r}")
+    assert kind.open is not None  # noqa: S101 - of the kinds here all have one
     return guarded(f"environment {kind.name}", kind.open)(path, options)
+
+
+def _kind(
+    name: str, option: str, others: str, works: Callable[[BenchmarkKind], bool]
+) -> BenchmarkKind:
+    """The kind of a name, shipped or installed; raises OptionError where none works so."""
+    shipped = {kind.name: kind for kind in BENCHMARK_KINDS if works(kind)}
+    kind = shipped.get(name) or load_plugin(ENTRY_POINT_GROUP, name, BenchmarkKind, option)
+    if kind is None or not works(kind):
+        raise OptionError(f"{option}: expected {', '.join(shipped)}{others}, got {name!r}")
+    return kind
 
 
 def open_hosted(
@@ -118,14 +137,8 @@ def open_hosted(
             raise OptionError(f"BENCHMARK: expected a program, got no file {name!r}")
         kind = BenchmarkKind(name=Path(name).stem, adapter=Path(name))
     else:
-        shipped = [kind for kind in BENCHMARK_KINDS if kind.adapter is not None]
-        kind = next((each for each in shipped if each.name == name), None)
-        kind = kind or load_plugin(ENTRY_POINT_GROUP, name, BenchmarkKind, "BENCHMARK")
-        if kind is None or kind.adapter is None:
-            known = ", ".join(kind.name for kind in shipped)
-            raise OptionError(
-                f"BENCHMARK: expected {known}, an installed one or a .py file, got {name!r}"
-            )
+        others = ", an installed one or a .py file"
+        kind = _kind(name, "BENCHMARK", others, lambda kind: kind.adapter is not None)
     if fixed := sorted(options.keys() & kind.fixed.keys()):
         raise OptionError(f"--with: {fixed[0]} is fixed by the name {name}")
     assert kind.adapter is not None  # noqa: S101 - of the kinds here all have one

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
 from ...config import Config, Option
 from ...errors import OptionError
 from ..prediction.config import TestedConfig, TestedModelSpec, sampling
+
+C = TypeVar("C", bound=Config)
+
+
+def benchmark_settings(config: type[C], options: Mapping[str, str]) -> C:
+    """The settings of a benchmark as ``--with`` states them; raises OptionError for a bad one."""
+    try:
+        return config(**options)
+    except OptionError as error:
+        raise OptionError(f"--with {str(error).removeprefix('--')}") from None
 
 
 class CallLimit(Config):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
-from .base import Environment
+from .base import Benchmark, Environment
 
 
 class PlanLine(NamedTuple):
@@ -66,6 +66,11 @@ class PlanAction:
 class PlanEnvironment(Environment, Protocol):
     """Asks for one action a substep; ``call`` too is for the substep at hand."""
 
+    @property
+    def plan(self) -> tuple[PlanLine, ...]:
+        """The plan of the task."""
+        ...
+
     def situation(self) -> Situation | None:
         """The next decision; None at the end of the plan."""
         ...
@@ -88,4 +93,16 @@ class PlanEnvironment(Environment, Protocol):
         Each step has ``extra.substep`` and, where it is known, ``extra.wrong``: whether the tool,
         or doing without, differs from the reference.
         """
+        ...
+
+
+class PlanBenchmark(Benchmark, Protocol):
+    """A benchmark whose tasks are given plans, as ``branch`` takes it."""
+
+    def environment(self) -> PlanEnvironment:
+        """A new environment, for one episode at a time."""
+        ...
+
+    def content(self, task: str) -> tuple[Any, str]:
+        """The task as JSON values; hash of all else that may move its episodes, if anything."""
         ...

@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 from ....config import Config, Option
 from ...prediction.config import TestedConfig, TestedModelSpec
 from ..config import FirstTasks
+from ..slate.config import SlateConfig
 from .distributions import MOST_LABELS, LabelKind
 
-Method = Literal["egb", "self-consistency", "react"]
+MethodName = Literal["egb", "self-consistency", "react"]
 Order = Literal["entropy", "random", "position"]
 VerifierKind = Literal["oracle", "judge", "none"]
 
@@ -25,7 +26,7 @@ class BranchConfig(Config):
         "Branching": "order max_branches max_branches_per_step max_trajectories branch_seed"
     }
 
-    method: Method = Field(
+    method: MethodName = Field(
         default="egb",
         description="egb: the likeliest choice of each substep, then branches; self-consistency: "
         "the same without branches; react: one action a substep.",
@@ -61,7 +62,7 @@ class BranchConfig(Config):
         return min(self.max_branches, self.max_trajectories - 1)
 
 
-class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
+class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
     """Models that carry out plans, the measure of uncertainty, and the folder for results."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -89,11 +90,6 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig):
     )
     max_candidates: int = Field(
         default=100, ge=2, le=100, description="Choices shown, doing without a tool among them."
-    )
-    scope: Literal["case", "library"] = Field(
-        default="case",
-        description="Whose recorded calls may answer: the case's own, or of all cases with a tool "
-        "of the same interface.",
     )
     trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
 

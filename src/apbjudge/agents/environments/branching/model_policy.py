@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
-from math import exp, fsum
+from math import exp
 from typing import Any
 
-from jinja2 import Template
 from pydantic import BaseModel
 
 from ....errors import ReplyError
@@ -20,13 +15,10 @@ from ....llm.base import Client, Completion, Request
 from ....llm.logprobs import TokenChoice
 from ....llm.model_spec import ModelSpec
 from ....llm.replies import read_reply
-from ....protocols.fence import fence
-from ....protocols.prompts import compiled
 from ....records import Usage
-from ....records.loose_json import as_object, json_values
 from ....records.tools import pretty
-from ....records.trajectories import ToolCall, Trajectory, TrajectoryStep
-from ..plans import PlanAction, PlanLine, Situation
+from ....records.trajectories import ToolCall, Trajectory
+from ..plans import PlanAction, PlanEnvironment, Situation
 from .distributions import (
     MIN_SHARE,
     MOST_LABELS,
@@ -38,13 +30,11 @@ from .distributions import (
     labels,
 )
 from .policy import Decision, EstimatedDistribution
+from .prompts import Tool, action_of, by_words, is_broken, substep_messages
 from .search import Opinion
 
-Tool = Mapping[str, Any]
 Retriever = Callable[[Situation, int], Sequence[Tool]]
 """Chooses the tools that a model is shown for a substep, a number at most."""
-PROMPTS = "execute@1"
-"""Folder of the texts that a model is sent."""
 _LABEL_TOKENS = 4  # two digits, or a blank before them, and an end
 
 
@@ -184,19 +174,7 @@ class ModelPolicy:
         return self._retrieve(situation, self._max_tools)[: self._max_tools]
 
     def _messages(self, situation: Situation, ask: str, **values: str) -> list[dict[str, Any]]:
-        plan = "\n".join(f"{line.step} {line.description}".rstrip() for line in situation.plan)
-        case = _template("case").render(
-            fence=fence,
-            query=situation.query,
-            plan=plan,
-            tools=pretty([dict(tool) for tool in self._tools(situation)]),
-            history=[_shown(step) for step in situation.history],
-        )
-        asked = _template(ask).render(fence=fence, substep=situation.substep, **values)
-        return [
-            {"role": "system", "content": _template("system").render().strip()},
-            {"role": "user", "content": f"{case.strip()}\n\n{asked.strip()}"},
-        ]
+        return substep_messages(situation, ask, self._tools(situation), **values)
 
     async def _ask(
         self,
@@ -222,12 +200,6 @@ class ModelPolicy:
         )
 
 
-@cache
-def _template(name: str) -> Template:
-    folder = resources.files(__name__.rpartition(".")[0]).joinpath("templates", PROMPTS)
-    return compiled(folder.joinpath(f"{name}.j2").read_text(encoding="utf-8"))
-
-
 class _Stated(BaseModel):
     """The reply of a verifier."""
 
@@ -242,21 +214,19 @@ class ModelVerifier:
     Args:
         client: What answers; not closed here.
         spec: The model and its settings.
-        plans: The plan of each case by its id, as the agent sees it.
+        environment: Where the run took place; its plan is shown.
     """
 
-    def __init__(
-        self, client: Client, spec: ModelSpec, plans: Mapping[str, tuple[PlanLine, ...]]
-    ) -> None:
+    def __init__(self, client: Client, spec: ModelSpec, environment: PlanEnvironment) -> None:
         self._policy = ModelPolicy(client, spec, m=1)
-        self._plans = plans
+        self._environment = environment
 
     async def __call__(self, run: Trajectory) -> Opinion:
         """Asks about one run."""
         situation = Situation(
             task=run.case_id,
             query=run.query,
-            plan=self._plans[run.case_id],
+            plan=self._environment.plan,
             substep="",
             history=run.steps,
             tools=(),
@@ -266,76 +236,4 @@ class ModelVerifier:
             stated = read_reply(reply.reply_text, _Stated, thinking=reply.reasoning).reply.right
         except ReplyError:
             stated = False
-        return Opinion(stated and not _is_broken(reply), reply.usage)
-
-
-def _shown(step: TrajectoryStep) -> dict[str, str]:
-    """The view of a finished substep that a model is shown."""
-    shown = {"substep": str(step.extra.get("substep", "")), "what": "", "call": "", "output": ""}
-    if step.kind == "invalid":
-        return shown | {"what": "the answer could not be read, nothing was done"}
-    if not step.calls:
-        return shown | {"what": "no tool was called"}
-    call = step.calls[0]
-    outputs = [each.content for each in step.observations]
-    has_failed = any(each.is_error for each in step.observations)
-    return shown | {
-        "what": "the call failed" if has_failed else "a tool was called",
-        "call": pretty({"tool": call.name, "arguments": call.arguments}),
-        "output": "\n".join(each if isinstance(each, str) else pretty(each) for each in outputs),
-    }
-
-
-def action_of(reply: Completion) -> PlanAction:
-    """The action that a reply states; one that was refused, cut off or says nothing is no action.
-
-    The last JSON object with ``tool`` counts. Arguments that are no object are kept as they are,
-    with the complaint.
-    """
-    text = reply.reply_text
-    unreadable = PlanAction(text=text, is_readable=False)
-    if _is_broken(reply):
-        return unreadable
-    stated = [each for each in map(as_object, json_values(text)) if each and "tool" in each]
-    if not stated:
-        return unreadable
-    tool, arguments = stated[-1]["tool"], stated[-1].get("arguments", {})
-    if tool is None:
-        return PlanAction(None, text)
-    if not isinstance(tool, str) or not tool.strip():
-        return unreadable
-    if as_object(arguments) is None:
-        return PlanAction(
-            ToolCall(tool, arguments, parse_error="arguments are no JSON object"), text
-        )
-    return PlanAction(ToolCall(tool, arguments), text)
-
-
-def _is_broken(reply: Completion) -> bool:
-    return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
-
-
-_WORD = re.compile(r"[^\W_]+")
-
-
-def by_words(situation: Situation, limit: int) -> Sequence[Tool]:
-    """The tools that share most words with the substep and the request, rare words counting most.
-
-    It stands in for the embedding search of the paper where nobody gives another.
-    """
-    words = [
-        set(_words(f"{tool['name']} {tool.get('description', '')}")) for tool in situation.tools
-    ]
-    known_by = Counter(word for of_tool in words for word in of_tool)
-    substep, query = set(_words(situation.description)), set(_words(situation.query))
-
-    def likeness(at: int) -> float:
-        wanted = ((substep, 2.0), (query, 1.0))
-        return fsum(weight / known_by[w] for text, weight in wanted for w in words[at] & text)
-
-    ranked = sorted(range(len(words)), key=lambda at: -likeness(at))
-    return [situation.tools[at] for at in ranked[:limit]]
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
+        return Opinion(stated and not is_broken(reply), reply.usage)

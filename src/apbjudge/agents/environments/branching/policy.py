@@ -17,10 +17,11 @@ class EstimatedDistribution(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """An action, and its usage."""
+    """An action, its usage, and the distribution that it was taken from, where there is one."""
 
     action: PlanAction
     usage: Usage = Usage()
+    distribution: Distribution | None = None
 
 
 class Policy(Protocol):

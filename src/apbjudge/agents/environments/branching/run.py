@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import orjson
 
@@ -23,15 +23,16 @@ from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
-from ....trajectories.slate import SlateCases, load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
-from ..plans import PlanLine
+from ..benchmarks import open_benchmark
+from ..plans import PlanBenchmark
 from ..runner import Episode, EpisodeSource, Row
-from ..slate import RecordedOutputs, SlateEnvironment
+from ..slate.tasks import SlateTasks
 from .config import BranchRunConfig
-from .model_policy import PROMPTS, ModelPolicy, ModelVerifier
-from .search import BranchResult, branch_case
+from .model_policy import ModelPolicy, ModelVerifier
+from .prompts import PROMPTS
+from .search import branch_case
 
 TRAJECTORIES = "trajectories.jsonl"
 BRANCHED = "branched.jsonl"
@@ -128,31 +129,24 @@ class BranchWorker(AskingWorker):
 
     def __init__(
         self,
-        cases: SlateCases,
+        benchmark: PlanBenchmark,
         asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
         verifier: AskedModel | None,
     ) -> None:
-        self._cases, self._asked_models = cases, asked_models
+        self._benchmark, self._asked_models = benchmark, asked_models
         self._config, self._verifier = config, verifier
-        self._recorded = RecordedOutputs(cases.by_id.values(), scope=config.scope)
-        self._plans = {
-            name: tuple(PlanLine(step.step, step.description) for step in case.plan)
-            for name, case in cases.by_id.items()
-        }
 
     def job(self, row: Episode) -> Job[Row]:
         """The job of a case; raises RowError where it can't be run."""
         asked_model = self._asked_models[row.at]
-        SlateEnvironment(self._recorded).reset(row.task)
-        case = self._cases.by_id[row.task].model_dump(mode="json")
-        # what other cases have recorded may answer as well
-        library = self._cases.digest if self._config.scope == "library" else ""
+        self._benchmark.environment().reset(row.task)
+        case, more = self._benchmark.content(row.task)
         fields = {
             "id": row.id,
             "tested_model": row.tested_model,
             "line": row.line,
-            "fingerprint": asked_model.fingerprint([case], row.trial, library),
+            "fingerprint": asked_model.fingerprint([case], row.trial, more),
         }
         account = Account()
         return Job(
@@ -163,7 +157,7 @@ class BranchWorker(AskingWorker):
     async def _run(
         self, row: Episode, fields: Row, asked_model: AskedModel, account: Account
     ) -> Row:
-        config = self._config
+        config, environment = self._config, self._benchmark.environment()
         client = _Metered(asked_model, account, row.trial, config.samples)
         policy = ModelPolicy(
             client,
@@ -175,30 +169,22 @@ class BranchWorker(AskingWorker):
         judge = None
         if self._verifier is not None:
             asked = _Metered(self._verifier, account, row.trial, 1)
-            judge = ModelVerifier(asked, self._verifier.spec, self._plans)
-        environment = SlateEnvironment(self._recorded)
+            judge = ModelVerifier(asked, self._verifier.spec, environment)
         result = await branch_case(row.task, policy, environment, config, judge=judge)
         return {
             **fields,
             "case_id": row.task,
             "trial": row.trial,
-            **_outcome(result),
+            "first_success": result.is_first_success,
+            "success": result.is_success,
+            "branches": len(result.branches),
+            "accepted": result.runs[-1].accepted,
             **account.to_json(),
             "runs": [
                 trajectory_row(replace(run, trajectory_id=row.id))
                 for run in result.rows(row.tested_model, trial=row.trial)
             ],
         }
-
-
-def _outcome(result: BranchResult) -> dict[str, Any]:
-    last = result.branches[-1].accepted if result.branches else result.first_accepted
-    return {
-        "first_success": result.is_first_success,
-        "success": result.is_success,
-        "branches": len(result.branches),
-        "accepted": last,
-    }
 
 
 @takes(config=BranchRunConfig)
@@ -235,7 +221,8 @@ def branch_session(
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
-    cases = load_cases(path)
+    options = {"scope": config.scope}
+    benchmark = cast("PlanBenchmark", open_benchmark(path, SlateTasks.name, options))
     own = ("method", "verifier", "order", "max_branches", "max_branches_per_step")
     more = ("max_trajectories", "branch_seed", "samples", "labels", "max_candidates", "scope")
     identity = {
@@ -250,21 +237,25 @@ def branch_session(
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
         verifier = asked_models[-1] if config.judge is not None else None
-        return BranchWorker(cases, asked_models[: len(models)], config, verifier)
+        return BranchWorker(benchmark, asked_models[: len(models)], config, verifier)
 
     return AskingSession(
         folder=config.out or folder_named(path, models, identity),
         run=Branching,
         kind=BRANCH_RECORDS,
         source=EpisodeSource.of(
-            list(cases.by_id)[: config.first], [spec.model for spec in models], config.trials
+            benchmark.tasks[: config.first], [spec.model for spec in models], config.trials
         ),
         specs=models,
         helpers={} if config.judge is None else {"--judge": config.judge},
         resources=resources,
         known_by=identity,
         worker=worker,
-        about={"input": str(path), "trials": config.trials, "cases_sha256": cases.digest},
+        about={
+            "input": str(path),
+            "trials": config.trials,
+            "benchmark": [benchmark.name, benchmark.setting, benchmark.digest],
+        },
         rows_of=lambda record: record["runs"],
         take=_write_runs,
         events=events,

@@ -12,79 +12,30 @@ see ``BranchConfig.verifier``. Compare with a random order to see whether *entro
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
-from hashlib import sha256
-from operator import add
-from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanAction, PlanEnvironment
-from .config import BranchConfig, Order
-from .distributions import MIN_SHARE, Candidate, Distribution
-from .policy import Decision, Policy
+from ..plans import PlanEnvironment
+from .config import BranchConfig
+from .distributions import Distribution
+from .methods import METHODS, Method, PlanRun
+from .policy import Policy
 
 
 class Opinion(NamedTuple):
     """A judge's view of a run, and the usage of asking."""
 
-    accepted: bool
+    accepted: bool | None
     usage: Usage = Usage()
 
 
 Judge = Callable[[Trajectory], Awaitable[Opinion]]
 """Says of a complete run whether it is right, without the reference."""
 FIRST_PASS = "first-pass"  # noqa: S105
-"""The setting of the row of the first pass; that of the result's row is the method."""
-
-
-class BranchPoint(NamedTuple):
-    """The beginning of a branch.
-
-    Attributes:
-        step: Position of the substep in the plan, from 0.
-        rank: Place among the substep's alternatives, 1 for the likeliest.
-        candidate: The alternative.
-    """
-
-    step: int
-    rank: int
-    candidate: Candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One branch that was run.
-
-    Attributes:
-        substep: Where it leaves the first pass.
-        rank: See ``BranchPoint``.
-        tool: The alternative; None for doing without.
-        share: Its share.
-        entropy: Of the substep's distribution, in nats.
-        accepted: What the verifier said; None without one.
-        reward: What the reference says, which the search does not see unless it is the verifier.
-        usage: What the branch took.
-        trajectory: The run.
-    """
-
-    substep: str
-    rank: int
-    tool: str | None
-    share: float
-    entropy: float
-    accepted: bool | None
-    reward: float
-    usage: Usage
-    trajectory: Trajectory
-
-    def to_json(self) -> dict[str, Any]:
-        """The record: all but the run itself."""
-        own = {name: getattr(self, name) for name in self.__slots__ if name != "trajectory"}
-        return own | {"usage": self.usage.model_dump()}
+"""The setting of the row of the first pass; that of the result's row is the method's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,37 +43,39 @@ class BranchResult:
     """Result of a case.
 
     Attributes:
-        config: How it was run.
-        first_pass: The run of phase 1.
-        distributions: Of each of its substeps; None for ReAct, which estimates none.
-        first_accepted: What the verifier said of it; None without one.
-        first_usage: What phase 1 took.
-        branches: Those run, in order.
+        method: How it was run.
+        runs: The first pass, and the runs after it in order.
         result: The run that is returned.
     """
 
-    config: BranchConfig
-    first_pass: Trajectory
-    distributions: tuple[Distribution | None, ...]
-    first_accepted: bool | None
-    first_usage: Usage
-    branches: tuple[Branch, ...]
-    result: Trajectory
+    method: Method
+    runs: tuple[PlanRun, ...]
+    result: PlanRun
+
+    @property
+    def first(self) -> PlanRun:
+        """The first pass."""
+        return self.runs[0]
+
+    @property
+    def branches(self) -> tuple[PlanRun, ...]:
+        """The runs after the first pass."""
+        return self.runs[1:]
 
     @property
     def usage(self) -> Usage:
-        """Usage of both phases."""
-        return reduce(add, (branch.usage for branch in self.branches), self.first_usage)
+        """Usage of all runs."""
+        return sum((run.usage for run in self.runs), Usage())
 
     @property
     def is_first_success(self) -> bool:
         """True if the first pass is right by the reference, whatever the verifier said."""
-        return self.first_pass.outcome is not None and bool(self.first_pass.outcome.is_success)
+        return self.first.is_success
 
     @property
     def is_success(self) -> bool:
         """The same of the result."""
-        return self.result.outcome is not None and bool(self.result.outcome.is_success)
+        return self.result.is_success
 
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
@@ -131,12 +84,10 @@ class BranchResult:
         they are one. Steps of the first pass carry their distribution, which ``apbjudge entropy``
         reads; the result lists the branches.
         """
-        rows = [(FIRST_PASS, self._first_row(), self.first_usage)]
-        if self.config.method == "egb":
-            setting = f"egb-{self.config.order}-{self.config.verifier}"
-            rows.append((setting, self._result_row(), self.usage))
-        else:
-            rows = [(self.config.method, *rows[0][1:])]
+        rows = [(self.method.setting, self._first_row(), self.first.usage)]
+        if self.method.branches:
+            rows = [(FIRST_PASS, *rows[0][1:])]
+            rows.append((self.method.setting, self._result_row(), self.usage))
         for setting, run, usage in rows:
             yield replace(
                 run,
@@ -148,23 +99,25 @@ class BranchResult:
             )
 
     def _first_row(self) -> Trajectory:
+        run = self.first.trajectory
         steps = [
             step
             if distribution is None
             else replace(step, extra={**step.extra, "distribution": distribution.to_json()})
-            for step, distribution in zip(self.first_pass.steps, self.distributions, strict=True)
+            for step, distribution in zip(run.steps, self.first.distributions, strict=True)
         ]
-        return replace(self.first_pass, steps=tuple(steps))
+        return replace(run, steps=tuple(steps))
 
     def _result_row(self) -> Trajectory:
         record = {
-            "config": self.config.model_dump(),
+            "config": self.method.config.model_dump(),
             "unit": "nats",
-            "first_accepted": self.first_accepted,
+            "first_accepted": self.first.accepted,
             "first_success": self.is_first_success,
-            "branches": [branch.to_json() for branch in self.branches],
+            "branches": [branch.to_json(self.first) for branch in self.branches],
         }
-        return replace(self.result, extra={**self.result.extra, "branching": record})
+        run = self.result.trajectory
+        return replace(run, extra={**run.extra, "branching": record})
 
 
 async def branch_case(
@@ -192,152 +145,34 @@ async def branch_case(
     config = config or BranchConfig()
     if (config.verifier == "judge") != (judge is not None):
         raise ValueError(f"judge: expected one for the verifier judge alone, got {judge!r}")
-    search = _Search(policy, environment, config, judge)
+    method = METHODS[config.method](policy, config, task)
     environment.reset(task)
-    await search.first_pass()
-    first, accepted = environment.trajectory(), await search.verify()
-    first_usage = search.spent()
-    branches: list[Branch] = []
-    result = first
-    if not accepted:
-        steps = step_order(search.distributions, config.order, f"{config.branch_seed}/{task}")
-        for point in branch_points(search.distributions, steps, config):
-            branch = await search.branch(point)
-            branches.append(branch)
-            if branch.accepted:
-                result = branch.trajectory
-                break
-    return BranchResult(
-        config, first, tuple(search.distributions), accepted, first_usage, tuple(branches), result
-    )
-
-
-def branch_points(
-    distributions: Sequence[Distribution | None], steps: Iterable[int], config: BranchConfig
-) -> Iterator[BranchPoint]:
-    """The branches that phase 2 runs unless one is right, in order and within both budgets.
-
-    Args:
-        distributions: Of each substep.
-        steps: The positions of the substeps in the order in which they are branched.
-        config: The budgets.
-    """
-    left = config.budget
-    for step in steps:
-        distribution = distributions[step]
-        others = () if distribution is None else distribution.candidates[1:]
-        some = [each for each in others if each.share >= MIN_SHARE]
-        for rank, candidate in enumerate(some[: config.max_branches_per_step], start=1):
-            if not left:
-                return
-            left -= 1
-            yield BranchPoint(step, rank, candidate)
-
-
-def step_order(
-    distributions: Sequence[Distribution | None], order: Order, seed: str = ""
-) -> list[int]:
-    """The positions of the substeps in the order in which they are branched.
-
-    Of equal entropies the earlier one comes first. Equal seeds give equal random orders.
-    """
-    steps = list(range(len(distributions)))
-    if order == "entropy":
-        entropies = [0.0 if each is None else each.entropy for each in distributions]
-        steps.sort(key=lambda step: -entropies[step])
-    elif order == "random":
-        digest = sha256(seed.encode()).hexdigest()
-        Random(digest).shuffle(steps)  # noqa: S311 - a draw, no secret
-    return steps
-
-
-class _Search:
-    """The state of one case: the beginning of each substep, and the usage since the last call."""
-
-    def __init__(
-        self,
-        policy: Policy,
-        environment: PlanEnvironment,
-        config: BranchConfig,
-        judge: Judge | None,
-    ) -> None:
-        self._policy, self._environment = policy, environment
-        self._config, self._judge = config, judge
-        self._starts: list[Any] = []
-        self._usage = Usage()
-        self.distributions: list[Distribution | None] = []
-
-    def spent(self) -> Usage:
-        """Usage since the last call."""
-        usage, self._usage = self._usage, Usage()
-        return usage
-
-    async def first_pass(self) -> None:
-        """Carries out the plan once."""
-        while (situation := self._environment.situation()) is not None:
-            self._starts.append(self._environment.snapshot())
-            if self._config.method == "react":
-                self.distributions.append(None)
-                action = self._paid(await self._policy.act(situation))
-            else:
-                distribution, usage = await self._policy.distribution(situation)
-                self._usage += usage
-                self.distributions.append(distribution)
-                if distribution.candidates:
-                    action = await self._action(distribution.candidates[0])
-                else:
-                    action = PlanAction(is_readable=False)
-            self._environment.act(action)
-
-    async def branch(self, point: BranchPoint) -> Branch:
-        """Goes back to a substep, tries an alternative, and redoes what follows."""
-        environment = self._environment
-        environment.restore(self._starts[point.step])
-        situation = environment.situation()
-        substep = "" if situation is None else situation.substep
-        environment.act(await self._action(point.candidate))
+    snapshots = [environment.snapshot()]  # one before each substep of the first run
+    runs: list[PlanRun] = []
+    for start in method.starts(runs):
+        environment.restore(snapshots[start.step])
+        usage, distributions = Usage(), list[Distribution | None]()
         while (situation := environment.situation()) is not None:
-            environment.act(self._paid(await self._policy.act(situation)))
-        distribution = self.distributions[point.step]
-        accepted = await self.verify()
-        return Branch(
-            substep=substep,
-            rank=point.rank,
-            tool=point.candidate.tool,
-            share=point.candidate.share,
-            entropy=0.0 if distribution is None else distribution.entropy,
-            accepted=accepted,
-            reward=environment.score().reward,
-            usage=self.spent(),
-            trajectory=environment.trajectory(),
-        )
+            action, cost, distribution = await method.decide(situation, start)
+            usage += cost
+            distributions.append(distribution)
+            environment.act(action)
+            if not runs:
+                snapshots.append(environment.snapshot())
+        trajectory, reward = environment.trajectory(), environment.score().reward
+        accepted, cost = await _opinion(trajectory, reward, config, judge)
+        run = PlanRun(trajectory, accepted, reward, usage + cost, tuple(distributions), start)
+        runs.append(run)
+        if accepted:
+            break
+    return BranchResult(method, tuple(runs), method.result(runs))
 
-    async def verify(self) -> bool | None:
-        """The verifier's view of the run; None without a verifier."""
-        match self._config.verifier:
-            case "oracle":
-                return self._environment.score().reward == 1.0
-            case "judge" if self._judge is not None:
-                accepted, usage = await self._judge(self._unmarked())
-                self._usage += usage
-                return accepted
-            case _:
-                return None
 
-    def _unmarked(self) -> Trajectory:
-        """The run without what only the reference says, for a judge."""
-        run = self._environment.trajectory()
-        hidden = [replace(step, extra={"substep": step.extra.get("substep")}) for step in run.steps]
-        return replace(run, steps=tuple(hidden), outcome=None, extra={})
-
-    async def _action(self, candidate: Candidate) -> PlanAction:
-        if candidate.action is not None:
-            return candidate.action
-        situation = self._environment.situation()
-        if situation is None:
-            raise ValueError("a candidate: expected a substep to act for, got the end of the plan")
-        return self._paid(await self._policy.complete(situation, candidate.tool))
-
-    def _paid(self, decision: Decision) -> PlanAction:
-        self._usage += decision.usage
-        return decision.action
+async def _opinion(
+    run: Trajectory, reward: float, config: BranchConfig, judge: Judge | None
+) -> Opinion:
+    """The verifier's view of a run; a judge sees nothing that only the reference says."""
+    if judge is None:
+        return Opinion(reward == 1.0 if config.verifier == "oracle" else None)
+    hidden = [replace(step, extra={"substep": step.extra.get("substep")}) for step in run.steps]
+    return await judge(replace(run, steps=tuple(hidden), outcome=None, extra={}))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from ....errors import OptionError
+from ..config import benchmark_settings
 from .blocking import read_block_plan
 from .config import EpisodeConfig
 from .database import load_database
@@ -55,10 +55,7 @@ def holds_data(path: Path) -> bool:
 
 def open_data(path: Path, options: Mapping[str, str]) -> PlanBenchTasks:
     """The tasks of a data folder; raises OptionError for a bad setting, InputError for bad data."""
-    try:
-        config = EpisodeConfig(**options)  # type: ignore[arg-type] - pydantic reads texts
-    except OptionError as error:
-        raise OptionError(f"--with {str(error).removeprefix('--')}") from None
+    config = benchmark_settings(EpisodeConfig, options)
     database = load_database(path)
     plan = None if config.block_plan is None else read_block_plan(config.block_plan, database.data)
     return PlanBenchTasks(PlanBenchRules(database, config, plan))

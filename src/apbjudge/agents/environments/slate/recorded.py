@@ -11,9 +11,8 @@ from ....trajectories.slate import SlateCase, SlateTool, validate
 from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
 from ....trajectories.slate.equality import is_equivalent, is_same
 from ....trajectories.slate.evaluator import OutputTag
+from .config import Scope
 
-Scope = Literal["case", "library"]
-"""Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
 Layer = Literal["exact", "canonical", "judge", "default", ""]
 """Source of an output: the same JSON, by arguments that are equal however written, by free
 texts that a judge takes for the same, as the tool's default; empty for an error."""

@@ -74,6 +74,11 @@ class SlateEnvironment:
             raise ValueError("SlateEnvironment: expected reset(task) first")
         return self._case
 
+    @property
+    def plan(self) -> tuple[PlanLine, ...]:
+        """See ``PlanEnvironment``."""
+        return tuple(PlanLine(step.step, step.description) for step in self.case.plan)
+
     def reset(self, task: str) -> None:
         """Begins a case; raises RowError where there is none, or its plan calls no tool."""
         case = self._recorded.cases.get(task)
@@ -96,7 +101,7 @@ class SlateEnvironment:
         return Situation(
             task=case.case_id,
             query=case.query,
-            plan=tuple(PlanLine(step.step, step.description) for step in case.plan),
+            plan=self.plan,
             substep=case.substeps[position].step,
             history=self._state.steps,
             tools=self._tools,

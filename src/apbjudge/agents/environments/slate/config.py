@@ -1,0 +1,22 @@
+"""Settings of SLATE's simulator."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ....config import Config
+
+Scope = Literal["case", "library"]
+"""Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
+
+
+class SlateConfig(Config):
+    """Settings of the simulator."""
+
+    scope: Scope = Field(
+        default="case",
+        description="Whose recorded calls may answer: the case's own, or of all cases with a tool "
+        "of the same interface.",
+    )

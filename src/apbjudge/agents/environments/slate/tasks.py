@@ -1,0 +1,55 @@
+"""The cases of a file as the tasks of a benchmark: each is a plan that is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ....jsonl import read_lines
+from ....trajectories.slate import SlateCases, load_cases
+from ..branching.dialogue import PlanDialogue
+from ..branching.prompts import PROMPTS
+from ..config import benchmark_settings
+from .config import SlateConfig
+from .recorded import RecordedOutputs
+from .simulator import SlateEnvironment
+
+
+class SlateTasks:
+    """See ``plans.PlanBenchmark``."""
+
+    name, setting = "slate", ""
+
+    def __init__(self, cases: SlateCases, config: SlateConfig) -> None:
+        self._cases, self._is_library = cases, config.scope == "library"
+        self._recorded = RecordedOutputs(cases.by_id.values(), scope=config.scope)
+        content = f"{cases.digest} {config.scope} {PROMPTS}"
+        self.digest = sha256(content.encode()).hexdigest()
+        self.tasks: Sequence[str] = list(cases.by_id)
+
+    def environment(self) -> SlateEnvironment:
+        """A new environment; all share the recorded outputs."""
+        return SlateEnvironment(self._recorded)
+
+    def dialogue(self, task: str) -> PlanDialogue:
+        """A new episode."""
+        return PlanDialogue(self.environment(), task)
+
+    def content(self, task: str) -> tuple[Any, str]:
+        """The case, and the hash of all cases where those of others may answer too."""
+        case = self._cases.by_id[task].model_dump(mode="json")
+        return case, self._cases.digest if self._is_library else ""
+
+
+def holds_cases(path: Path) -> bool:
+    """True if a file holds cases: its first row has a plan and recorded outputs."""
+    first = next(read_lines(path, any_format=True), None) if path.is_file() else None
+    row = first.values if first is not None else None
+    return isinstance(row, dict) and {"plan", "outputs"} <= row.keys()
+
+
+def open_cases(path: Path, options: Mapping[str, str]) -> SlateTasks:
+    """The tasks of a file; raises OptionError for a bad setting, InputError for bad cases."""
+    return SlateTasks(load_cases(path), benchmark_settings(SlateConfig, options))
