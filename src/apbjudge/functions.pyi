@@ -471,6 +471,7 @@ def branch(
     cases: str | PathLike[str] | Sequence[Mapping[str, Any]],
     config: BranchRunConfig | None = None,
     *,
+    scope: Literal["case", "library"] = "case",
     method: Literal["egb", "self-consistency", "react"] = "egb",
     verifier: Literal["oracle", "judge", "none"] = "oracle",
     order: Literal["entropy", "random", "position"] = "entropy",
@@ -491,7 +492,6 @@ def branch(
     samples: int = 10,
     labels: Literal["digits", "letters"] | None = None,
     max_candidates: int = 100,
-    scope: Literal["case", "library"] = "case",
     trials: int = 1,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
@@ -525,6 +525,8 @@ def branch(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
+            the same interface.
         method: egb: the likeliest choice of each substep, then branches; self-consistency: the
             same without branches; react: one action a substep.
         verifier: What says that a run is right, so that the search ends: oracle (the
@@ -554,8 +556,6 @@ def branch(
         labels: Labels of the candidates for --samples 0; without it letters where there are
             enough, else two digits.
         max_candidates: Choices shown, doing without a tool among them.
-        scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
-            the same interface.
         trials: Runs of each case and model.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
