@@ -370,7 +370,7 @@ def test_a_bad_row_is_named_and_an_episode_counts_once(tmp_path: Path) -> None:
     bad = rows[3] | {"trial": -1}
     path = write(tmp_path / "executed.jsonl", [*rows[:3], bad])
     report = apbjudge.validate(path)
-    complaint = "field trial: expected a whole number of at least 0, got -1 (int)"
+    complaint = "field trial: expected greater than or equal to 0, got -1 (int)"
     assert report.problems == (f"{path}:4: {complaint}",)
     assert report.groups[0].n_episodes == 3
     with pytest.raises(InputError, match=r"first complaint: .*:1: field"):

@@ -358,7 +358,7 @@ def _executed(rows: Iterator[Row], mode: Mode, benchmark: str) -> Iterator[Row]:
             mode=mode,
             environment=benchmark,
             trial=run.trial or 0,
-            success=run.outcome.is_success,
+            is_correct=run.outcome.is_success,
             reward=run.outcome.reward or 0.0,
             null_reward=run.extra.get("null_reward"),
             termination=run.termination,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from ....errors import InputError, RowError
 from ....jsonl import read_lines
+from ....records.base import Record, row_error
 from ....records.judgement_reader import first_complaint
-from ....records.wire import Row
+from ....records.trajectories import Id
 
 RATER = "execution"
 """Rater of labels that come from the execution of plans."""
@@ -22,8 +25,15 @@ WITHOUT_PLAN = (DIRECT, "gold", "null")
 _ORDER = (DIRECT, PLAN_FIRST, REFINE)
 
 
-class EndedEpisode(NamedTuple):
-    """One episode that ended.
+_Reward = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class EndedEpisode(Record):
+    """One episode that ended; further fields of a row are ignored.
 
     Attributes:
         item_id: The executed plan; in mode ``direct`` a name of the episode.
@@ -32,29 +42,30 @@ class EndedEpisode(NamedTuple):
         mode: How: ``direct`` is without a plan.
         environment: Where.
         trial: Number of the trial, from 0.
-        success: Whether the task was solved.
+        success: Whether the task was solved; ``is_correct`` in rows.
         reward: From 0 to 1.
         null_reward: What doing nothing is worth in this task; None where nobody knows.
         termination: How the episode ended; empty where that is not stated.
         plan_sha256: Hash of the plan's text; empty where that is not stated.
     """
 
-    item_id: str
-    case_id: str
-    tested_model: str
-    mode: str
-    environment: str
-    trial: int
-    success: bool
-    reward: float
-    null_reward: float | None
-    termination: str
-    plan_sha256: str = ""
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    success: Annotated[bool, Field(strict=True, alias="is_correct")]
+    item_id: Id
+    case_id: Id
+    tested_model: Id
+    mode: Id
+    environment: Id
+    trial: Annotated[int, Field(strict=True, ge=0)] = 0
+    reward: _Reward
+    null_reward: _Reward | None = None
+    termination: Annotated[str, BeforeValidator(_text)] = ""
+    plan_sha256: Annotated[str, BeforeValidator(_text)] = ""
 
     def label(self, rater: str) -> dict[str, Any]:
         """A row of ``executed.jsonl``: the label that the execution gives the plan."""
-        fields = self._asdict()
-        return {"rater": rater, "is_correct": fields.pop("success"), **fields}
+        return {"rater": rater, **self.model_dump(by_alias=True)}
 
 
 def modes_in_order(modes: Iterable[str]) -> list[str]:
@@ -120,7 +131,8 @@ def read_executions(paths: Sequence[Path], problems: list[str]) -> list[EndedEpi
         wanted = "expected executions, one a line, as apbjudge execute writes them, got none"
         raise InputError(f"{names}: {wanted}{first_complaint(problems)}")
     return [
-        row._replace(null_reward=null_rewards.get((row.environment, row.case_id))) for row in rows
+        row.model_copy(update={"null_reward": null_rewards.get((row.environment, row.case_id))})
+        for row in rows
     ]
 
 
@@ -130,36 +142,7 @@ def _rows(file: Path, problems: list[str]) -> Iterator[tuple[str, EndedEpisode]]
         try:
             if isinstance(line.values, RowError):
                 raise line.values
-            yield place, _execution(line.values)
-        except RowError as error:
-            problems.append(f"{place}: {error}")
-
-
-def _execution(row: Mapping[str, Any]) -> EndedEpisode:
-    success = row.get("is_correct")
-    if not isinstance(success, bool):
-        raise RowError("is_correct", "true or false", success)
-    trial = row.get("trial", 0)
-    if type(trial) is not int or trial < 0:
-        raise RowError("trial", "a whole number of at least 0", trial)
-    null_reward, termination = row.get("null_reward"), row.get("termination")
-    names, digest = Row(row, 0), row.get("plan_sha256")
-    return EndedEpisode(
-        item_id=names.identifier("item_id"),
-        case_id=names.identifier("case_id"),
-        tested_model=names.identifier("tested_model"),
-        mode=names.identifier("mode"),
-        environment=names.identifier("environment"),
-        trial=trial,
-        success=success,
-        reward=_share("reward", row.get("reward")),
-        null_reward=None if null_reward is None else _share("null_reward", null_reward),
-        termination=termination if isinstance(termination, str) else "",
-        plan_sha256=digest if isinstance(digest, str) else "",
-    )
-
-
-def _share(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RowError(name, "a number from 0 to 1", value)
-    return float(value)
+            yield place, EndedEpisode.model_validate(line.values)
+        except (RowError, ValidationError) as error:
+            fault = row_error(error) if isinstance(error, ValidationError) else error
+            problems.append(f"{place}: {fault}")

@@ -168,7 +168,7 @@ def _labels(rows: Iterable[Row], benchmark: str) -> Iterator[Row]:
             mode="steps",
             environment=benchmark,
             trial=trials[task],
-            success=is_correct,
+            is_correct=is_correct,
             reward=float(is_correct),
             null_reward=0.0,
             termination=result,
