@@ -1248,6 +1248,8 @@ def execute(
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
+    guide: Literal["codes", "none"] = "codes",
+    critic: str | TestedModelSpec | None = None,
     options: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
     trials: int = 1,
@@ -1261,8 +1263,6 @@ def execute(
     cases: _Rows | None = None,
     prompts: str = "neutral@1",
     review: Literal["self", "critic", "static", "judge"] = "self",
-    guide: Literal["codes", "none"] = "codes",
-    critic: str | TestedModelSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1316,6 +1316,8 @@ def execute(
             all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
+        guide: Whether a model's review goes by the six error codes.
+        critic: The reviewing model, MODEL or MODEL@ADDRESS.
         options: A setting of the benchmark, such as block_plan=plan.json.
         tasks: Ids of the tasks to take; without it all.
         trials: Episodes per task and model; with several the temperature is 1.
@@ -1333,8 +1335,6 @@ def execute(
             those that a run of predict names.
         prompts: Prompt set of drafts and steps; as for predict.
         review: Who reviews drafts; as --mode of refine.
-        guide: Whether a model's review goes by the six error codes.
-        critic: The reviewing model, MODEL or MODEL@ADDRESS.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1938,13 +1938,13 @@ def refine(
     out: _Path | None = None,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
-    mode: Literal["self", "critic", "static", "judge"] = ...,
+    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     guide: Literal["codes", "none"] = "codes",
     critic: str | TestedModelSpec | None = None,
+    mode: Literal["self", "critic", "static", "judge"] = ...,
     rounds: int = 1,
     with_reference: bool = False,
     cases: _Rows | None = None,
-    model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     prompts: str | None = None,
     review_prompts: str = "ablate@1",
     data_root: _Path | None = None,
@@ -1990,17 +1990,17 @@ def refine(
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
-        mode: Who reviews: self, the tested model; critic, --critic; static, code alone, with
-            what the model could see; judge, --critic as a blind judge.
+        model: Tested models with their addresses, as for predict; without it as the run asked
+            them. A draft's model may be named without provider.
         guide: Whether a model's review goes by the six error codes.
         critic: The reviewing model, MODEL or MODEL@ADDRESS.
+        mode: Who reviews: self, the tested model; critic, --critic; static, code alone, with
+            what the model could see; judge, --critic as a blind judge.
         rounds: Reviews at most; they end when a review keeps the answer, or it comes back
             unchanged.
         with_reference: Show the judge the reference and the case's condition: an oracle, whose
             results never stand beside the others.
         cases: JSONL file of the cases; without it that of the run, or the drafts' own rows.
-        model: Tested models with their addresses, as for predict; without it as the run asked
-            them. A draft's model may be named without provider.
         prompts: Prompt set of the drafts; without it that of the run.
         review_prompts: ablate@1, whose texts with and without codes differ in the codes alone;
             apb@1, near to the paper, where they do not; or a TOML file.

@@ -103,8 +103,7 @@ class SimulateConfig(EpisodesConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
+        **TestedConfig.groups,
     }
 
     kind: str | None = Field(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ...config import Config, Option, RowsConfig
 from ...errors import OptionError
@@ -87,6 +87,10 @@ class TestedModelSpec(ModelSpec):
         }
 
 
+Mode = Literal["self", "critic", "static", "judge"]
+Guide = Literal["codes", "none"]
+
+
 class CasesConfig(RowsConfig):
     """Settings of reading cases and of showing them to tested models."""
 
@@ -134,23 +138,61 @@ NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PRO
 """Settings of judges that change no prompt."""
 
 
+def _specs(value: Any) -> list[TestedModelSpec]:
+    """One or several models, each a name, a TestedModelSpec or its fields."""
+    is_list = isinstance(value, list | tuple)
+    models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
+    if invalid := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
+        raise ValueError(f"expected a model's name or a TestedModelSpec, got {invalid[0]!r}")
+    models = [{"model": each} if isinstance(each, str) else each for each in models]
+    specs = [
+        each if isinstance(each, TestedModelSpec) else TestedModelSpec(**each) for each in models
+    ]
+    names = [spec.model for spec in specs]
+    if again := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"expected each model once, got {again} again")
+    return specs
+
+
+Models = Annotated[tuple[TestedModelSpec, ...], BeforeValidator(_specs), Option(metavar="MODEL")]
+"""Tested models, each by its name, as a TestedModelSpec or by its fields."""
+OneModel = Annotated[TestedModelSpec | None, Option(metavar="MODEL")]
+"""A further model, or none."""
+
+
 class TestedConfig(AsksModels, RunsConfig):
     """Settings of a run that asks tested models."""
 
     spec = TestedModelSpec
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "overwrite cache",
+    }
 
-    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Models = Field(
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
     )
 
-    @field_validator("model", mode="before")
+    @field_validator("model")
     @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        specs = _specs(value)
-        if not specs:
+    def _one_or_more(cls, specs: tuple[TestedModelSpec, ...]) -> tuple[TestedModelSpec, ...]:
+        if not specs and cls.model_fields["model"].is_required():
             raise ValueError("expected at least one, got none")
         return specs
+
+
+class ReviewConfig(TestedConfig):
+    """Settings of reviews of drafts."""
+
+    others = ("critic",)
+
+    guide: Guide = Field(
+        default="codes", description="Whether a model's review goes by the six error codes."
+    )
+    critic: OneModel = Field(
+        default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
+    )
 
 
 class PredictConfig(TestedConfig, CasesConfig):
@@ -158,7 +200,7 @@ class PredictConfig(TestedConfig, CasesConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
-        "Budget": "max_cost max_calls max_tokens max_seconds",
+        **TestedConfig.groups,
         "Run": "data_root overwrite cache batch full",
     }
 
@@ -226,30 +268,17 @@ def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
     )
 
 
-Mode = Literal["self", "critic", "static", "judge"]
-Guide = Literal["codes", "none"]
-
-
-class RefineConfig(AsksModels, RunsConfig):
+class RefineConfig(ReviewConfig):
     """Settings of reviewing drafts, which the tested models that made them rewrite."""
 
-    spec = TestedModelSpec
-    others = ("critic",)
-
     groups: ClassVar[Mapping[str, str]] = {
-        "Budget": "max_cost max_calls max_tokens max_seconds",
+        **TestedConfig.groups,
         "Run": "data_root overwrite cache",
     }
 
     mode: Mode = Field(
         description="Who reviews: self, the tested model; critic, --critic; static, code alone, "
         "with what the model could see; judge, --critic as a blind judge.",
-    )
-    guide: Guide = Field(
-        default="codes", description="Whether a model's review goes by the six error codes."
-    )
-    critic: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
-        default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
     )
     rounds: int = Field(
         default=1,
@@ -267,7 +296,7 @@ class RefineConfig(AsksModels, RunsConfig):
         default=None,
         description="JSONL file of the cases; without it that of the run, or the drafts' own rows.",
     )
-    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Models = Field(
         default=(),
         description="Tested models with their addresses, as for predict; without it as the run "
         "asked them. A draft's model may be named without provider.",
@@ -296,30 +325,9 @@ class RefineConfig(AsksModels, RunsConfig):
             raise ValueError(f"--with-reference: expected --mode judge, got {self.mode}")
         return self
 
-    @field_validator("model", mode="before")
-    @classmethod
-    def _each_named(cls, value: Any) -> Any:
-        return _specs(value)
-
     @property
     def method(self) -> str:
         """Name of the method in rows and tables, such as ``critic+``."""
         if self.mode in ("static", "judge"):
             return "oracle" if self.with_reference else self.mode
         return self.mode + ("+" if self.guide == "codes" else "-")
-
-
-def _specs(value: Any) -> list[TestedModelSpec]:
-    """One or several models, each a name, a TestedModelSpec or its fields."""
-    is_list = isinstance(value, list | tuple)
-    models: list[Any] = list(cast("Sequence[Any]", value)) if is_list else [value]
-    if invalid := [each for each in models if not isinstance(each, str | TestedModelSpec | dict)]:
-        raise ValueError(f"expected a model's name or a TestedModelSpec, got {invalid[0]!r}")
-    models = [{"model": each} if isinstance(each, str) else each for each in models]
-    specs = [
-        each if isinstance(each, TestedModelSpec) else TestedModelSpec(**each) for each in models
-    ]
-    names = [spec.model for spec in specs]
-    if again := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"expected each model once, got {again} again")
-    return specs

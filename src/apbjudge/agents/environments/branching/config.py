@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ....config import Config, Option
-from ...prediction.config import TestedConfig, TestedModelSpec
+from ...prediction.config import OneModel, TestedConfig
 from ..config import FirstTasks
 from ..slate.config import SlateConfig
 from .distributions import MOST_LABELS, LabelKind
@@ -68,11 +68,10 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
         "Agent": "first samples labels max_candidates scope trials",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
+        **TestedConfig.groups,
     }
 
-    judge: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
+    judge: OneModel = Field(
         default=None,
         description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Literal, NamedTuple
+from itertools import combinations, compress
+from typing import Literal
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from ....statistics.sample import IntervalSettings, Sample
 from ....statistics.sample_size import n_for_difference
 from ....statistics.scores import pearson
 from .executions import WITHOUT_PLAN, EndedEpisode, modes_in_order
-from .judged_plans import JudgedPart, PlanJudge, PlanVerdict
+from .judged_plans import PlanJudge, PlanVerdict
+from .validate_config import ValidateConfig
 
 Tasks = Literal["all", "doing nothing fails"]
 SUCCESS = good("success", "successful episodes")
@@ -192,17 +193,8 @@ class ModelOutcomes:
     n_unjudged: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnalysisSettings:
-    """See ``ValidateConfig``."""
-
-    level: float
-    detect: float
-    correlation: float
-
-
 def analyse(
-    executions: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
+    executions: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: ValidateConfig
 ) -> tuple[ModelOutcomes, ...]:
     """The metrics of each tested model in each environment, in the order in which they come."""
     groups: dict[tuple[str, str], list[EndedEpisode]] = {}
@@ -211,17 +203,8 @@ def analyse(
     return tuple(_outcomes(group, judges, settings) for group in groups.values())
 
 
-def parts_of(
-    judges: Sequence[PlanJudge], executions: Sequence[EndedEpisode]
-) -> Iterator[tuple[str, JudgedPart]]:
-    """The executed plans of each judge's runs, with the judge's name."""
-    for judge in judges:
-        for run in judge.runs:
-            yield judge.name, run.part(executions)
-
-
 def _outcomes(
-    group: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: AnalysisSettings
+    group: Sequence[EndedEpisode], judges: Sequence[PlanJudge], settings: ValidateConfig
 ) -> ModelOutcomes:
     modes = modes_in_order(execution.mode for execution in group)
     by_mode = {mode: [e for e in group if e.mode == mode] for mode in modes}
@@ -258,37 +241,36 @@ def _outcomes(
 def _null_agent(group: Sequence[EndedEpisode], level: float) -> ModeMetrics:
     rewards = {execution.case_id: execution.null_reward for execution in group}
     known = np.array([reward for reward in rewards.values() if reward is not None], dtype=float)
-    every = np.ones(len(known), dtype=bool)
-    success = SUCCESS.of(share(known == 1, every, Sample(), level=level))
-    metrics = by_name([success, REWARD.of(bounded(known, Sample(), level=level))])
+    metrics = _metrics(known == 1, known, Sample(), level)
     return ModeMetrics(mode="null agent", n_tasks=len(known), metrics=metrics)
 
 
-def _fails_idle(execution: EndedEpisode) -> bool:
-    return execution.null_reward is not None and execution.null_reward < 1
+def _metrics(success: Ids, reward: Array, sample: Sample, level: float) -> Metrics:
+    every = np.ones(len(success), dtype=bool)
+    rate = SUCCESS.of(share(success, every, sample, level=level))
+    return by_name([rate, REWARD.of(bounded(reward, sample, level=level))])
+
+
+def _fails_idle(rows: Sequence[EndedEpisode]) -> Ids:
+    """Whether doing nothing is known to fail in the task of each episode."""
+    fails = [row.null_reward is not None and row.null_reward < 1 for row in rows]
+    return np.array(fails, dtype=bool)
 
 
 def _mode_metrics(mode: str, rows: Sequence[EndedEpisode], level: float) -> ModeMetrics:
-    success, reward, sample = _columns(rows)
-    all_rows = np.ones(len(rows), dtype=bool)
-    harder = np.array([_fails_idle(row) for row in rows])
+    (success, reward, sample), harder = _columns(rows), _fails_idle(rows)
+    not_null = NOT_NULL.of(share(success & harder, harder, sample, level=level))
     return ModeMetrics(
         mode=mode,
         n_tasks=len({row.case_id for row in rows}),
-        metrics=by_name(
-            [
-                SUCCESS.of(share(success, all_rows, sample, level=level)),
-                REWARD.of(bounded(reward, sample, level=level)),
-                NOT_NULL.of(share(success & harder, harder, sample, level=level)),
-            ]
-        ),
+        metrics=_metrics(success, reward, sample, level) | by_name([not_null]),
         terminations=dict(Counter(row.termination for row in rows if row.termination)),
     )
 
 
 def _columns(rows: Sequence[EndedEpisode]) -> tuple[Ids, Array, Sample]:
     """Success, reward, and how episodes were sampled."""
-    success = np.array([row.success for row in rows], dtype=bool)
+    success = np.array([row.is_correct for row in rows], dtype=bool)
     reward = np.array([row.reward for row in rows], dtype=float)
     return success, reward, Sample(clusters=_numbers([row.case_id for row in rows]))
 
@@ -298,7 +280,7 @@ def _numbers(names: Sequence[str]) -> Ids:
 
 
 def _differences(
-    by_mode: dict[str, list[EndedEpisode]], settings: AnalysisSettings
+    by_mode: dict[str, list[EndedEpisode]], settings: ValidateConfig
 ) -> Iterator[ModeDifference]:
     """Each two modes, the later less the earlier."""
     differences = [
@@ -311,22 +293,20 @@ def _differences(
 
 
 def _difference(
-    first: Sequence[EndedEpisode], second: Sequence[EndedEpisode], settings: AnalysisSettings
+    first: Sequence[EndedEpisode], second: Sequence[EndedEpisode], settings: ValidateConfig
 ) -> ModeDifference:
     left, right = ({(row.case_id, row.trial): row for row in rows} for rows in (first, second))
     shared = [key for key in left if key in right]
     a, b = [left[key] for key in shared], [right[key] for key in shared]
     (a_success, a_reward, sample), (b_success, b_reward, _) = _columns(a), _columns(b)
-    harder = np.array([_fails_idle(row) for row in a], dtype=bool)
     all_rows = np.ones(len(a), dtype=bool)
-    both, neither = (a_success & b_success).sum(), (~a_success & ~b_success).sum()
-    only, lost = (a_success & ~b_success).sum(), (~a_success & b_success).sum()
+    only, lost = int((a_success & ~b_success).sum()), int((~a_success & b_success).sum())
     flips = Flips(
-        both=int(both),
-        first_only=int(only),
-        second_only=int(lost),
-        neither=int(neither),
-        test=mcnemar(int(only), int(lost)) if sample.is_plain else None,
+        both=int((a_success & b_success).sum()),
+        first_only=only,
+        second_only=lost,
+        neither=int((~a_success & ~b_success).sum()),
+        test=mcnemar(only, lost) if sample.is_plain else None,
     )
 
     def difference(kind: MetricKind, pair: Sequence[Ids], rows: Ids) -> Difference:
@@ -341,74 +321,69 @@ def _difference(
         n_unpaired=len(left) + len(right) - 2 * len(shared),
         success=difference(SUCCESS, (a_success, b_success), all_rows),
         reward=difference(REWARD, (a_reward, b_reward), all_rows),
-        success_not_null=difference(SUCCESS, (a_success, b_success), harder),
+        success_not_null=difference(SUCCESS, (a_success, b_success), _fails_idle(a)),
         flips=flips,
         needed=_tasks_needed(gains, sample, settings),
     )
 
 
-def _tasks_needed(gains: Array, sample: Sample, settings: AnalysisSettings) -> TasksNeeded:
+def _tasks_needed(gains: Array, sample: Sample, settings: ValidateConfig) -> TasksNeeded:
     """Number of tasks, from the differences of outcomes of the same tasks between two modes."""
-    if not len(gains):
-        return TasksNeeded(difference=settings.detect, n_tasks=None)
-    if sample.clusters is None:
+    unknown = TasksNeeded(difference=settings.detect, n_tasks=None)
+    if len(gains) and sample.clusters is None:
         return _needed(settings, discordant=int(np.count_nonzero(gains)) / len(gains))
     unit, _ = sample.units(len(gains))
     means = np.bincount(unit, weights=gains) / np.bincount(unit)
     if len(means) < 2:
-        return TasksNeeded(difference=settings.detect, n_tasks=None)
+        return unknown
     sd = float(np.std(means, ddof=1))
     if sd < 1e-9:  # but for rounding, all are the same
-        return TasksNeeded(difference=settings.detect, n_tasks=None, sd=0.0)
+        return replace(unknown, sd=0.0)
     n_tasks = n_for_difference(settings.detect, sd=sd, level=settings.level)
-    return TasksNeeded(difference=settings.detect, n_tasks=n_tasks, sd=sd)
+    return replace(unknown, n_tasks=n_tasks, sd=sd)
 
 
-def _needed(settings: AnalysisSettings, *, discordant: float) -> TasksNeeded:
+def _needed(settings: ValidateConfig, *, discordant: float) -> TasksNeeded:
     """A difference takes at least as many discordant tasks as it is large."""
-    difference = settings.detect
-    if discordant == 0:
-        return TasksNeeded(difference=difference, n_tasks=None, discordant=0.0)
-    discordant = max(discordant, difference)
-    n_tasks = n_for_difference(difference, discordant=discordant, level=settings.level)
+    difference, n_tasks = settings.detect, None
+    if discordant:
+        discordant = max(discordant, difference)
+        n_tasks = n_for_difference(difference, discordant=discordant, level=settings.level)
     return TasksNeeded(difference=difference, n_tasks=n_tasks, discordant=discordant)
 
 
 # Plans --------------------------------------------------------------------------------------------
 
 
-class _Judged(NamedTuple):
-    """An executed plan with its verdict."""
-
-    row: EndedEpisode
-    verdict: PlanVerdict
+_Judged = tuple[EndedEpisode, PlanVerdict]
+"""An executed plan with its verdict."""
 
 
 def _plans(
     judge: PlanJudge, executions: Sequence[EndedEpisode], level: float
 ) -> Iterator[PlanMetrics]:
-    judged = [
-        _Judged(e, verdict)
-        for e in executions
-        if (verdict := judge.verdict_of(e)) is not None and verdict.is_correct is not None
-    ]
-    modes = modes_in_order(each.row.mode for each in judged)
+    verdicts = ((execution, judge.verdict_of(execution)) for execution in executions)
+    judged = [(e, verdict) for e, verdict in verdicts if verdict and verdict.is_correct is not None]
+    modes = modes_in_order(execution.mode for execution, _ in judged)
     for mode in [*modes, *([ALL_MODES] if len(modes) > 1 else [])]:
-        own = [each for each in judged if mode in (each.row.mode, ALL_MODES)]
+        own = [(e, verdict) for e, verdict in judged if mode in (e.mode, ALL_MODES)]
         yield _plan_metrics(judge.name, mode, "all", own, level)
-        harder = [each for each in own if _fails_idle(each.row)]
-        if harder and len(harder) < len(own):
+        fails_idle = _fails_idle([execution for execution, _ in own])
+        if fails_idle.any() and not fails_idle.all():
+            harder = [own[at] for at in np.flatnonzero(fails_idle)]
             yield _plan_metrics(judge.name, mode, "doing nothing fails", harder, level)
 
 
 def _plan_metrics(
-    judge: str, mode: str, tasks: Tasks, rows: Sequence[_Judged], level: float
+    judge: str, mode: str, tasks: Tasks, judged: Sequence[_Judged], level: float
 ) -> PlanMetrics:
-    success, reward, sample = _columns([each.row for each in rows])
-    correct = np.array([each.verdict.is_correct for each in rows], dtype=bool)
-    grade = np.array([each.verdict.grade for each in rows], dtype=float)
-    n_by_rule = sum(each.verdict.by_rule for each in rows)
-    case = _numbers([each.row.case_id for each in rows])
+    rows, verdicts = [row for row, _ in judged], [verdict for _, verdict in judged]
+    success, reward, sample = _columns(rows)
+    correct = np.array([verdict.is_correct for verdict in verdicts], dtype=bool)
+    grade = np.array([verdict.grade for verdict in verdicts], dtype=float)
+    n_by_rule = sum(verdict.by_rule for verdict in verdicts)
+    case = _numbers([row.case_id for row in rows])
+    names = [row.item_id if mode else f"{row.mode}: {row.item_id}" for row in rows]
     all_rows = np.ones(len(rows), dtype=bool)
     contrast = part_difference(success.astype(float), correct, ~correct, sample, level=level)
     graded = ~np.isnan(grade)
@@ -431,9 +406,18 @@ def _plan_metrics(
         "difference": contrast.estimate,
         "bootstrap": success_difference_bootstrap(success, correct, case, level=level),
         "within": _within(correct[mixed], success[mixed], case[mixed], level),
-        "auc": _auc(scores, success[scored], case[scored], level),
-        "auc_within": _auc_within(scores, success[scored], case[scored], level),
-        "r": _r(scores, reward[scored], sample.take(scored), level),
+        "auc": _noted(
+            auroc(scores, success[scored], clusters=case[scored], level=level),
+            "needs successes and failures",
+        ),
+        "auc_within": _noted(
+            auroc_within(scores, success[scored], case[scored], level=level),
+            "no task has plans of both outcomes",
+        ),
+        "r": _noted(
+            pearson(scores, reward[scored], sample.take(scored), IntervalSettings(level=level)),
+            "needs scores that differ and rewards that differ" if len(scores) > 1 else "",
+        ),
         "failures_correct": rate(correct, ~success),
         "successes_wrong": rate(~correct, success),
         **{name: rate(here, all_rows) for name, here in cells.items()},
@@ -453,14 +437,9 @@ def _plan_metrics(
             kind.of(estimates[kind.name]) for kind in (*PLAN_METRICS, BOOTSTRAP, *PLAN_CELLS)
         ),
         cells={name: int(here.sum()) for name, here in cells.items()},
-        correct_failure_ids=_ids(rows, cells["correct_failure"], mode),
-        wrong_success_ids=_ids(rows, cells["wrong_success"], mode),
+        correct_failure_ids=tuple(compress(names, cells["correct_failure"])),
+        wrong_success_ids=tuple(compress(names, cells["wrong_success"])),
     )
-
-
-def _ids(rows: Sequence[_Judged], here: Ids, mode: str) -> tuple[str, ...]:
-    of = (rows[at].row for at in np.flatnonzero(here).tolist())
-    return tuple(row.item_id if mode else f"{row.mode}: {row.item_id}" for row in of)
 
 
 def success_difference_bootstrap(
@@ -509,23 +488,6 @@ def _within(correct: Ids, success: Ids, case: Ids, level: float) -> Estimate:
     return replace(estimate, low=max(-1.0, low), high=min(1.0, high))
 
 
-def _auc(scores: Array, success: Ids, case: Ids, level: float) -> Estimate:
-    estimate = auroc(scores, success, clusters=case, level=level)
-    return estimate if estimate.value is not None else replace(estimate, note=_ONE_OUTCOME)
-
-
-def _auc_within(scores: Array, success: Ids, case: Ids, level: float) -> Estimate:
-    estimate = auroc_within(scores, success, case, level=level)
-    if estimate.value is not None:
-        return estimate
-    return replace(estimate, note="no task has plans of both outcomes")
-
-
-def _r(scores: Array, reward: Array, sample: Sample, level: float) -> Estimate:
-    estimate = pearson(scores, reward, sample, IntervalSettings(level=level))
-    if len(scores) > 1 and estimate.value is None:
-        return replace(estimate, note="needs scores that differ and rewards that differ")
-    return estimate
-
-
-_ONE_OUTCOME = "needs successes and failures"
+def _noted(estimate: Estimate, note: str) -> Estimate:
+    """The estimate, with the reason, where there is one, why it has no value."""
+    return replace(estimate, note=note) if note and estimate.value is None else estimate

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from ....config import Option
-from ...prediction.config import Guide, TestedModelSpec
 from ...prediction.config import Mode as Review
+from ...prediction.config import Models, OneModel, ReviewConfig, TestedConfig
 from ..config import EpisodesConfig
 from .sandbox import Isolation
 
@@ -22,7 +21,7 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 """Modes in which no model acts."""
 
 
-class ExecuteConfig(EpisodesConfig, Isolation):
+class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation):
     """Settings of carrying out tasks: the models, and the limits of each episode."""
 
     others = ("critic", "user_model")
@@ -30,11 +29,10 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         "Plans": "plans cases prompts review guide critic",
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost",
         "Isolation": "sandbox python call_seconds cpu_seconds memory_mb",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
+        **TestedConfig.groups,
     }
 
-    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
+    model: Models = Field(
         default=(),
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
@@ -46,7 +44,7 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         "acts; steps: step-wise predictions (--plans), each at the state of the messages before "
         "it; gold: the benchmark's own solution; null: nothing is done.",
     )
-    user_model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
+    user_model: OneModel = Field(
         default=None,
         description="Plays the user where the benchmark has one, MODEL or MODEL@ADDRESS.",
     )
@@ -64,20 +62,9 @@ class ExecuteConfig(EpisodesConfig, Isolation):
         default="neutral@1", description="Prompt set of drafts and steps; as for predict."
     )
     review: Review = Field(default="self", description="Who reviews drafts; as --mode of refine.")
-    guide: Guide = Field(
-        default="codes", description="Whether a model's review goes by the six error codes."
-    )
-    critic: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
-        default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
-    )
     max_turns: int | None = Field(
         default=60, ge=1, description="Replies in an episode at most, those of the user included."
     )
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return super()._one_or_more(value) if value else ()
 
     @field_validator("mode", mode="before")
     @classmethod

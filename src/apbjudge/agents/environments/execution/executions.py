@@ -36,13 +36,13 @@ class EndedEpisode(Record):
     """One episode that ended; further fields of a row are ignored.
 
     Attributes:
+        is_correct: Whether the task was solved.
         item_id: The executed plan; in mode ``direct`` a name of the episode.
         case_id: The task.
         tested_model: Who planned and acted.
         mode: How: ``direct`` is without a plan.
         environment: Where.
         trial: Number of the trial, from 0.
-        success: Whether the task was solved; ``is_correct`` in rows.
         reward: From 0 to 1.
         null_reward: What doing nothing is worth in this task; None where nobody knows.
         termination: How the episode ended; empty where that is not stated.
@@ -51,7 +51,7 @@ class EndedEpisode(Record):
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
-    success: Annotated[bool, Field(strict=True, alias="is_correct")]
+    is_correct: Annotated[bool, Field(strict=True)]
     item_id: Id
     case_id: Id
     tested_model: Id
@@ -65,7 +65,7 @@ class EndedEpisode(Record):
 
     def label(self, rater: str) -> dict[str, Any]:
         """A row of ``executed.jsonl``: the label that the execution gives the plan."""
-        return {"rater": rater, **self.model_dump(by_alias=True)}
+        return {"rater": rater, **self.model_dump()}
 
 
 def modes_in_order(modes: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from ....document.display import Shown
 from ....document.model import Document
 from ....options import takes
-from .analysis import AnalysisSettings, ModelOutcomes, analyse, parts_of
+from .analysis import ModelOutcomes, analyse
 from .executions import read_executions
 from .judged_plans import JudgedPart, read_judges
 from .validate_config import ValidateConfig
@@ -62,13 +62,10 @@ def validate(config: ValidateConfig) -> ValidationReport:
     problems: list[str] = []
     executions = read_executions(config.executed, problems)
     judges = read_judges(config.judged, executions, problems)
-    settings = AnalysisSettings(
-        level=config.level, detect=config.detect, correlation=config.correlation
-    )
     return ValidationReport(
         sources=tuple(map(str, config.executed)),
         level=config.level,
-        groups=analyse(executions, judges, settings),
-        judged=tuple(parts_of(judges, executions)),
+        groups=analyse(executions, judges, config),
+        judged=tuple((judge.name, run.part(executions)) for judge in judges for run in judge.runs),
         problems=tuple(problems),
     )

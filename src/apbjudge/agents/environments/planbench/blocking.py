@@ -21,14 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from ....document.display import Shown
-from ....errors import InputError, RowError
 from ....jsonl import write_atomically
 from ....options import takes
-from ....records.base import row_error
-from ....trajectories.planbench.data import BLOCKER_TYPES, PlanBenchData, load_data
+from ....trajectories.planbench.data import BLOCKER_TYPES, DataFolder, PlanBenchData, load_data
 from .config import BlockPlanConfig
 
 FORMAT = "apbjudge-block-plan@1"
@@ -257,26 +254,23 @@ def read_block_plan(file: Path, data: PlanBenchData) -> BlockPlan:
         InputError: If it can't be read, or names a task, a tool or a kind of blocker that the data
             does not have; it names the file and the field.
     """
-    try:
-        content = TypeAdapter(_PlanFile).validate_python(orjson.loads(file.read_bytes()))
-    except OSError as error:
-        raise InputError(f"{file}: can't be read: {error.strerror}") from None
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"{file}: expected JSON: {error}") from None
-    except ValidationError as error:
-        raise InputError(f"{file}: {row_error(error)}") from None
+    files = DataFolder(file.parent)
+    content = files.read(file.name, _PlanFile)
+    for name, expected, got in _faults(content, data):
+        raise files.inconsistent(file.name, name, expected, got)
+    return BlockPlan(content.setting, content.tasks, content.config)
+
+
+def _faults(content: _PlanFile, data: PlanBenchData) -> Iterator[tuple[str, str, str | None]]:
+    """Field, what would be right, and what is there."""
     known = {(tool.baseline_tool_name, tool.noise_type) for tool in data.blockers.values()}
     for task_id, task in content.tasks.items():
         if task_id not in data.tasks:
-            fault = RowError(f"tasks.{task_id}", "a task of the data", task_id)
-            raise InputError(f"{file}: {fault}")
+            yield f"tasks.{task_id}", "a task of the data", task_id
         for tool, kinds in task.blocked.items():
             for kind in kinds:
                 if (tool, kind) not in known:
                     place = f"tasks.{task_id}.blocked.{tool}"
-                    fault = RowError(place, "a kind of blocker that the data has", kind)
-                    raise InputError(f"{file}: {fault}")
+                    yield place, "a kind of blocker that the data has", kind
     for task_id in data.paths.keys() - content.tasks.keys():
-        fault = RowError("tasks", f"all tasks of the data, also {task_id}", None)
-        raise InputError(f"{file}: {fault}")
-    return BlockPlan(content.setting, content.tasks, content.config)
+        yield "tasks", f"all tasks of the data, also {task_id}", None
