@@ -15,8 +15,6 @@ from .stopping import stoppable
 
 if TYPE_CHECKING:
     from ..agents.prediction.asking import AskingSession
-    from ..llm.limits import RunsConfig
-    from ..llm.resources import Resources
     from ..runs.loop import Events
     from ..runs.results import FailureCounts
 
@@ -55,13 +53,6 @@ def asking_command(
     typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in files if (out / name).exists())}")
     then(run)
     return failed_code(run.counts.values(), f"{lacking}, see {path_text(out / FAILURES)}")
-
-
-def resources_of(config: RunsConfig, events: Events) -> Resources:
-    """Resources for asking the models of a command."""
-    from ..llm.resources import shared_resources
-
-    return shared_resources(client=None, limits=config, cache=config.cache, warn=events.note)
 
 
 def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:

@@ -12,7 +12,7 @@ from ..agents.environments.execution.config import ExecuteConfig
 from ..agents.prediction.config import TestedModelSpec
 from ..config import Config, Option
 from ..errors import path_text
-from .asking import FAILURES, failed_code, resources_of
+from .asking import FAILURES, failed_code
 from .options import Values, command
 from .stopping import Stopping, stoppable
 
@@ -36,13 +36,14 @@ def execute(values: Values) -> int:
     from ..agents.environments.benchmarks import open_hosted
     from ..agents.environments.execution.execute import execute_in, execution_folder
     from ..agents.environments.results_text import execution_text
+    from ..agents.prediction.asking import resources_of
     from .progress import Reporter
 
     name = BenchmarkArgument.of(values).benchmark
     config = ExecuteConfig.of(values)
     reporter = Reporter(sys.stderr)
     events = reporter.events()
-    resources = resources_of(config, events)
+    resources = resources_of(config, None, events)
     out = config.out or execution_folder(name, config)
     with (
         stoppable(values, out),

@@ -14,7 +14,7 @@ from pydantic import Field
 from ..agents.prediction.config import PredictConfig, TestedModelSpec
 from ..config import Config, Option
 from ..errors import visible
-from .asking import asking_command, resources_of
+from .asking import asking_command
 from .options import Values, command, print_next
 from .stopping import Stopping
 
@@ -53,13 +53,14 @@ def predict(values: Values) -> int:
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.
     """
+    from ..agents.prediction.asking import resources_of
     from ..agents.prediction.predict import predict_in
     from ..agents.prediction.session import session_of
 
     cases, config = CasesArgument.of(values).cases, PredictOptions.of(values)
 
     def session(events: Events) -> AskingSession[PredictionRun]:
-        return session_of(cases, config, resources_of(config, events), events)
+        return session_of(cases, config, resources_of(config, None, events), events)
 
     if config.dry_run:
         return _dry_run(session, config)

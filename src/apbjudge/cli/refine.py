@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..agents.prediction.config import RefineConfig, TestedModelSpec
 from ..config import Config, Option
-from .asking import asking_command, resources_of
+from .asking import asking_command
 from .options import Values, command
 from .predict import print_grade
 from .stopping import Stopping
@@ -33,13 +33,13 @@ def refine(values: Values) -> int:
     Exit code 0: done; 1: done, but some drafts have no final answer (failures.jsonl; the same
     command tries them again); 2: unusable input or options.
     """
-    from ..agents.prediction.asking import carry_out_alone
+    from ..agents.prediction.asking import carry_out_alone, resources_of
     from ..agents.prediction.refine import refine_session
 
     drafts, config = DraftsArgument.of(values).drafts, RefineConfig.of(values)
     return asking_command(
         values,
-        lambda events: refine_session(drafts, config, resources_of(config, events), events),
+        lambda events: refine_session(drafts, config, resources_of(config, None, events), events),
         carry_out=carry_out_alone,
         lacking="a prediction",
         then=print_grade,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -75,6 +75,11 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     def specs(self) -> tuple[TestedModelSpec, ...]:
         """The models as they are asked; raises OptionError where trials would be equal."""
         return self.model if self.trials == 1 else sampling(self.model, "--trials")
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits of an episode that differ from their defaults."""
+        return self.changed(("max_turns", "max_episode_tokens", "max_episode_cost"))
 
     def taken(self, tasks: Sequence[str]) -> list[str]:
         """Those of some tasks that are taken; raises OptionError where there is no such task."""

@@ -24,6 +24,8 @@ from ...records.trajectories import (
 from .base import Environment, Score, returned
 
 ANSWERED = "answered"
+MOST_RESULT_CHARS = 20_000
+"""Characters of an observation that are shown."""
 TOO_MANY_TURNS = "exceeded_max_steps"
 TOO_MANY_ERRORS = "exceeded_max_call_errors"
 
@@ -101,7 +103,6 @@ class ToolDialogue(Chat):
         benchmark: Name of the benchmark, for the trajectory.
         max_turns: Replies at most.
         max_errors: Replies in a row whose calls all can't be read that end the episode.
-        max_result_chars: Characters of an observation that are shown at most.
         failing: Names of tools that are offered and fail whenever they are called; the environment
             is not asked.
         blocked: Names of tools that are not offered.
@@ -119,7 +120,6 @@ class ToolDialogue(Chat):
         benchmark: str,
         max_turns: int = 100,
         max_errors: int = 3,
-        max_result_chars: int = 20_000,
         failing: Sequence[str] = (),
         blocked: Sequence[str] = (),
     ) -> None:
@@ -127,7 +127,7 @@ class ToolDialogue(Chat):
         self._benchmark = benchmark
         self._messages: list[dict[str, Any]] = [dict(message) for message in opening]
         self._turns = self._errors = 0
-        self._limits = max_turns, max_errors, max_result_chars
+        self._limits = max_turns, max_errors
         self._failing, self._blocked = frozenset(failing), frozenset[str]()
         known = [_name(tool) for tool in self._tools()]
         for name in (*failing, *blocked):
@@ -155,7 +155,7 @@ class ToolDialogue(Chat):
 
     def answer(self, reply: Completion) -> None:
         """Carries out the calls of a reply, or takes it as the answer."""
-        max_turns, max_errors, most = self._limits
+        max_turns, max_errors = self._limits
         self._turns += 1
         if not reply.tool_calls:
             text = reply.text or reply.refusal or ""
@@ -165,7 +165,7 @@ class ToolDialogue(Chat):
             return
         calls = read_calls(reply.tool_calls, self._turns)
         results = self.carry_out(calls, text=reply.text)
-        self._messages += messages_of(reply, calls, results, most)
+        self._messages += messages_of(reply, calls, results, MOST_RESULT_CHARS)
         self._errors = self._errors + 1 if all(call.parse_error for call in calls) else 0
         if self._errors >= max_errors:
             self._ended = TOO_MANY_ERRORS

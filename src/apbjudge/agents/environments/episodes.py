@@ -32,8 +32,7 @@ from ...llm.budget import tokens_of
 from ...records import Usage
 from ...records.trajectories import Outcome, Trajectory, trajectory_of, trajectory_row
 from ...runs.loop import Job
-from ...runs.rows import BadRow
-from ..prediction.worker import Account, AskedModel, asking_records, failure, unusable
+from ..prediction.worker import Account, AskedModel, AskingWorker, asking_records, failure
 from .base import Benchmark, Dialogue, Score, returned
 from .config import EpisodesConfig
 from .runner import Episode, Row
@@ -136,14 +135,12 @@ def _work_off(queue: _Queue) -> None:
         del task, result, work  # which hold the thread's owner, whose end is the thread's
 
 
-class EpisodeWorker:
+class EpisodeWorker(AskingWorker):
     """Plays an episode to its end.
 
     A dialogue is pure and replies are kept as they come, so an episode that was interrupted is
     played again from its beginning with the replies that it had, and pays for new ones only.
     """
-
-    waits = True
 
     def __init__(
         self, benchmark: Benchmark, asked_models: Sequence[AskedModel], config: EpisodesConfig
@@ -170,10 +167,6 @@ class EpisodeWorker:
             opening = [*step[1].messages, *step[1].tools]
         fields["fingerprint"] = asked_model.fingerprint(opening, row.trial, self._benchmark.digest)
         return Job(fields, lambda: self._play(fields, thread, steps, step, account))
-
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a task that can't be played."""
-        return unusable(row, detail)
 
     def _dialogue(self, row: Episode) -> Dialogue:
         return self._benchmark.dialogue(row.task)

@@ -7,28 +7,28 @@ from typing import Any
 
 from ...document.model import Cell
 from ...document.numbers import DASH, count
-from ..prediction.results_text import SPENT, counts_text, failed_lines, spent
+from ..prediction.results_text import SPENT, counts_text, failed_lines, models_text, spent
 from .branching.run import BranchCounts
 from .execution.execute import ExecutionRun
 from .execution.step_states import STEP_RESULTS, StepRun
 from .simulate import EpisodeCounts
 
+_UNKNOWN = "(unknown tasks)"
+
 
 def simulation_text(counts: Mapping[str, EpisodeCounts]) -> str:
     """The counts of a run of ``simulate``, a line for each tested model."""
-    rows: list[list[Cell]] = []
-    for name, each in counts.items():
+
+    def cells(each: EpisodeCounts) -> list[Cell | int]:
         successes = DASH if each.successes is None else f"{each.successes}/{each.played}"
-        numbers = (each.turns, sum(each.failed.values()))
-        cells = [count(each.played), successes, *map(count, numbers), *spent(each)]
-        rows.append([name or "(unknown tasks)", *cells])
+        return [each.played, successes, each.turns]
+
     notes = [
-        f"ended, {name or '(unknown tasks)'}: {word} {n}"
+        f"ended, {name or _UNKNOWN}: {word} {n}"
         for name, each in counts.items()
         for word, n in each.endings.items()
     ]
-    notes += failed_lines(counts)
-    return counts_text(f"tested model,episodes,success,turns,failed,{SPENT}", rows, notes)
+    return models_text("episodes,success,turns", counts, cells, notes, _UNKNOWN)
 
 
 def steps_text(run: ExecutionRun, steps: StepRun) -> str:
@@ -75,7 +75,7 @@ def execution_text(run: ExecutionRun) -> str:
             rows.append(
                 [
                     mode,
-                    name or "(unknown tasks)",
+                    name or _UNKNOWN,
                     count(each.played),
                     f"{right}/{len(episodes)}" if episodes else DASH,
                     f"{sum(idle)}/{len(idle)}" if idle else DASH,
@@ -84,7 +84,7 @@ def execution_text(run: ExecutionRun) -> str:
                 ]
             )
             notes += (
-                f"ended, {mode}, {name or '(unknown tasks)'}: {word or '(unsaid)'} {n}"
+                f"ended, {mode}, {name or _UNKNOWN}: {word or '(unsaid)'} {n}"
                 for word, n in each.endings.items()
             )
         notes += failed_lines(simulation.counts, f"failed, {mode}, ")
@@ -94,10 +94,10 @@ def execution_text(run: ExecutionRun) -> str:
 
 def branching_text(counts: Mapping[str, BranchCounts]) -> str:
     """The counts of a run of ``branch``, a line for each tested model."""
-    rows: list[list[Cell]] = []
-    for name, each in counts.items():
+
+    def cells(each: BranchCounts) -> list[Cell | int]:
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
-        numbers = (each.branches, each.accepted_wrong, sum(each.failed.values()), each.calls)
-        rows.append([name or "(unknown cases)", *right, *map(count, numbers), *spent(each)])
-    heads = f"first pass right,result right,branches,wrong accepted,failed,calls,{SPENT}"
-    return counts_text(f"tested model,{heads}", rows, failed_lines(counts))
+        return [*right, each.branches, each.accepted_wrong, each.calls]
+
+    heads = "first pass right,result right,branches,wrong accepted,calls"
+    return models_text(heads, counts, cells, unknown="(unknown cases)")

@@ -11,12 +11,11 @@ from pathlib import Path
 from ...document.display import Shown
 from ...errors import PluginError, guarded, shorten
 from ...llm import Client
-from ...llm.resources import shared_resources
 from ...options import takes
 from ...records.trajectories import trajectory_of
 from ...runs.loop import QUIET, Events
 from ...runs.results import CallCounts, ModelRun, Tally
-from ..prediction.asking import AskingSession, carry_out_alone, folder_named
+from ..prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from .base import Benchmark, task_ids
 from .benchmarks import open_benchmark
 from .config import SimulateConfig
@@ -117,7 +116,7 @@ def simulation_session(
         "command": "simulate",
         "benchmark": texts,
         "models": {spec.model: spec.asked for spec in specs},
-        "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
+        "limits": config.limits,
     }
     return AskingSession(
         folder=config.out or folder_named(path, specs, identity),
@@ -125,9 +124,7 @@ def simulation_session(
         kind=TRAJECTORY_RECORDS,
         source=EpisodeSource.of(config.taken(tasks), [spec.model for spec in specs], config.trials),
         specs=specs,
-        resources=shared_resources(
-            client=client, limits=config, cache=config.cache, warn=events.note
-        ),
+        resources=resources_of(config, client, events),
         known_by=identity,
         worker=lambda asked_models: EpisodeWorker(place, asked_models, config),
         about={"input": path, "trials": config.trials, "options": list(config.options)},

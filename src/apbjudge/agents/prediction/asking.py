@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ...llm import Client
+from ...llm.limits import RunsConfig
 from ...llm.litellm_client import dropped_settings
-from ...llm.resources import Resources, can_see, make_engine, transport_of
+from ...llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
 from ...runs.batching import PendingRowsError
 from ...runs.folder import RecordLog
 from ...runs.loop import Events, LoopRun, Progress, Worker
@@ -117,6 +119,11 @@ class AskingSession(Session[Row, R], Generic[R]):
         rows = (of for row in records if row.get("reason") is None for of in self.rows_of(row))
         failures = tuple(row for row in records if row.get("reason") is not None)
         return self.run(None, counts, manifest, progress, tuple(rows), failures)
+
+
+def resources_of(config: RunsConfig, client: Client | None, events: Events) -> Resources:
+    """Resources for asking the models of a configuration."""
+    return shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
 
 
 def carry_out_alone(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from os import PathLike
 
 from ...llm import Client
-from ...llm.resources import shared_resources
 from ...options import takes
 from ...runs.loop import QUIET, Events
-from .asking import AskingSession, carry_out_alone
+from .asking import AskingSession, carry_out_alone, resources_of
 from .batching import predict_batched
 from .config import PredictConfig
 from .session import PredictionRun, session_of
@@ -42,7 +41,7 @@ def predict(
             another run.
         InputError: If the file of cases as a whole is unusable.
     """
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    resources = resources_of(config, client, events)
     return predict_in(session_of(cases, config, resources, events), batch=config.batch)
 
 

@@ -21,7 +21,7 @@ from ...judge.llm_judge import LLMJudge
 from ...judge.source import data_roots
 from ...llm import Client
 from ...llm.model_spec import ModelSpec
-from ...llm.resources import Resources, shared_resources
+from ...llm.resources import Resources
 from ...memory import Rows, path_of
 from ...options import takes
 from ...records import Item
@@ -29,7 +29,7 @@ from ...records.own_runs import is_own, named_path
 from ...records.responses import read_response
 from ...records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ...runs.loop import QUIET, Events, Job
-from .asking import AskingSession, carry_out_alone, folder_named
+from .asking import AskingSession, carry_out_alone, folder_named, resources_of
 from .config import RefineConfig, TestedModelSpec
 from .prompt_sets import PromptSet, load_prompt_set
 from .prompts import VIEW_NAMES, CasePromptMaker, logged
@@ -261,7 +261,7 @@ def refine(
             another run.
         InputError: If the file of drafts or of cases as a whole is unusable.
     """
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    resources = resources_of(config, client, events)
     return carry_out_alone(refine_session(drafts, config, resources, events))
 
 

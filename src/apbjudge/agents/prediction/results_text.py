@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ...document.model import Cell, Document, Notes, Table
 from ...document.numbers import DASH, count
@@ -15,6 +15,7 @@ from ...runs.results import CallCounts, FailureCounts
 if TYPE_CHECKING:
     from .session import PredictionCounts
 
+C = TypeVar("C", bound=CallCounts)
 SPENT = "tokens in,out,USD"
 
 
@@ -34,16 +35,46 @@ def counts_text(
     return render_text(Document(parts), width=WIDTH)
 
 
+def models_text(
+    heads: str,
+    counts: Mapping[str, C],
+    cells: Callable[[C], Sequence[Cell | int]],
+    notes: Iterable[str] = (),
+    unknown: str = "(unreadable rows)",
+) -> str:
+    """The counts of a run, a line for each tested model, with what failed and what was spent.
+
+    Args:
+        heads: Titles of the columns, besides those of every such table.
+        counts: By tested model.
+        cells: The cells below these titles; whole numbers are written as counts.
+        notes: Lines below the table, after those of failures.
+        unknown: What stands for rows without a tested model.
+    """
+    rows = [
+        [
+            name or unknown,
+            *(count(cell) if isinstance(cell, int) else cell for cell in cells(each)),
+            count(sum(each.failed.values())),
+            *spent(each),
+        ]
+        for name, each in counts.items()
+    ]
+    titles = f"tested model,{heads},failed,{SPENT}"
+    return counts_text(titles, rows, [*failed_lines(counts), *notes])
+
+
 def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
-    """The counts of a run of ``predict``, a line for each tested model."""
-    rows: list[list[Cell]] = []
-    for name, each in counts.items():
+    """The counts of a run of ``predict`` or ``refine``, a line for each tested model."""
+    is_refined = any(each.unchanged for each in counts.values())
+
+    def cells(each: PredictionCounts) -> list[Cell | int]:
         share = f" ({each.truncated / each.predicted:.1%})" if each.truncated else ""
-        numbers = (each.refused, each.empty, sum(each.failed.values()))
-        cells = [count(each.predicted), count(each.unreadable), f"{count(each.truncated)}{share}"]
-        rows.append([name or "(unreadable rows)", *cells, *map(count, numbers), *spent(each)])
-    heads = f"tested model,predicted,unreadable,truncated,refused,empty,failed,{SPENT}"
-    notes = [*failed_lines(counts)]
+        truncated = f"{count(each.truncated)}{share}"
+        unchanged = [each.unchanged] if is_refined else []
+        return [each.predicted, *unchanged, each.unreadable, truncated, each.refused, each.empty]
+
+    notes: list[str] = []
     if thoughts := sum(each.only_thinking for each in counts.values()):
         notes.append(
             f"{thoughts} replies are empty but for the model's thinking, which is kept in "
@@ -51,11 +82,8 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
         )
     if reused := sum(each.reused for each in counts.values()):
         notes.append(f"{reused} replies of earlier runs used again, at no cost")
-    if any(each.unchanged for each in counts.values()):
-        heads = f"{heads},unchanged"
-        for row, each in zip(rows, counts.values(), strict=True):
-            row.append(count(each.unchanged))
-    return counts_text(heads, rows, notes)
+    heads = "predicted,unchanged" if is_refined else "predicted"
+    return models_text(f"{heads},unreadable,truncated,refused,empty", counts, cells, notes)
 
 
 def failed_lines(counts: Mapping[str, FailureCounts], of: str = "failed, ") -> Iterator[str]:

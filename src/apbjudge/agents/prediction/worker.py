@@ -176,7 +176,7 @@ class AskedModel:
 
 
 class AskingWorker:
-    """Work that asks models."""
+    """Work of the commands that ask tested models, or carry out what they said."""
 
     waits = True
 

@@ -51,9 +51,8 @@ class ModelPolicy:
     Args:
         client: What answers; not closed here.
         spec: The model and its sampling settings, by which ``act`` asks.
-        m: Samples at each substep, of whole calls at ``temperature``; 0 for the probabilities of
+        m: Samples at each substep, of whole calls at temperature 1; 0 for the probabilities of
             labels instead, which asks once and again for the arguments of each call.
-        temperature: Of samples.
         kind: Labels of candidates; None for letters where there are enough, which most vocabularies
             have as single tokens, and else digits.
         structured: Whether the endpoint is asked to keep calls to a schema, which small models
@@ -76,7 +75,6 @@ class ModelPolicy:
         spec: ModelSpec,
         *,
         m: int = 10,
-        temperature: float = 1.0,
         kind: LabelKind | None = None,
         structured: bool = False,
         max_candidates: int = 100,
@@ -89,7 +87,6 @@ class ModelPolicy:
         if not m:
             labels(max_candidates, kind or "digits")
         self._client, self._spec, self._m = client, spec, m
-        self._temperature = temperature
         self._kind: LabelKind | None = kind
         self._reply = ActionReply if structured else None
         self._max_tools = max_candidates - 1
@@ -101,7 +98,7 @@ class ModelPolicy:
         if not self._m:
             return await self._by_labels(situation)
         messages = self._messages(situation, "act")
-        settings = [self._sampling(i) | {"temperature": self._temperature} for i in range(self._m)]
+        settings = [self._sampling(i) | {"temperature": 1.0} for i in range(self._m)]
         replies = await asyncio.gather(
             *(self._ask(messages, situation, each, sample=i) for i, each in enumerate(settings))
         )

@@ -15,7 +15,6 @@ from ....errors import RowError
 from ....jsonl import replacing
 from ....llm import Client
 from ....llm.base import Completion, Request
-from ....llm.resources import shared_resources
 from ....memory import Rows, path_of
 from ....options import takes
 from ....records.loose_json import as_list
@@ -23,19 +22,23 @@ from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
-from ...prediction.asking import AskingSession, carry_out_alone, folder_named
+from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
 from ..benchmarks import open_benchmark
 from ..plans import PlanBenchmark
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
-from .config import BranchRunConfig
+from .config import BranchConfig, BranchRunConfig
 from .model_policy import ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
 from .search import branch_case
 
 TRAJECTORIES = "trajectories.jsonl"
 BRANCHED = "branched.jsonl"
+
+
+_OF_AGENT = ("samples", "labels", "max_candidates", "scope")
+"""Settings besides those of the search that tell one run from another."""
 
 
 def _check(row: Row) -> None:
@@ -223,16 +226,13 @@ def branch_session(
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     options = {"scope": config.scope}
     benchmark = cast("PlanBenchmark", open_benchmark(path, SlateTasks.name, options))
-    own = ("method", "verifier", "order", "max_branches", "max_branches_per_step")
-    more = ("max_trajectories", "branch_seed", "samples", "labels", "max_candidates", "scope")
     identity = {
         "command": "branch",
         "models": {spec.model: spec.asked for spec in config.model},
         "judge": None if config.judge is None else config.judge.asked,
         "prompts": PROMPTS,
-        "search": config.changed((*own, *more)),
+        "search": config.changed((*BranchConfig.model_fields, *_OF_AGENT)),
     }
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
     models = config.model
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
@@ -248,7 +248,7 @@ def branch_session(
         ),
         specs=models,
         helpers={} if config.judge is None else {"--judge": config.judge},
-        resources=resources,
+        resources=resources_of(config, client, events),
         known_by=identity,
         worker=worker,
         about={

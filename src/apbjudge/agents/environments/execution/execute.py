@@ -14,7 +14,7 @@ from ....document.display import Shown
 from ....errors import InputError, OptionError
 from ....jsonl import write_atomically, write_rows
 from ....llm import Client
-from ....llm.resources import Resources, shared_resources
+from ....llm.resources import Resources
 from ....options import takes
 from ....records.run_folder import CASES
 from ....records.trajectories import trajectory_of
@@ -22,7 +22,7 @@ from ....runs.folder import RecordLog, temporary_folder
 from ....runs.loop import QUIET, Events
 from ....runs.results import FailureCounts
 from ....runs.session import carry_out, default_folder, folder_of
-from ...prediction.asking import AskingSession, carry_out_alone
+from ...prediction.asking import AskingSession, carry_out_alone, resources_of
 from ...prediction.config import PredictConfig, RefineConfig, TestedModelSpec
 from ...prediction.predict import predict_in
 from ...prediction.prompts import CasePromptMaker
@@ -130,7 +130,7 @@ def execute(
             installed, or ``out`` holds another run.
         InputError: If the benchmark or the file of plans can't be read.
     """
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    resources = resources_of(config, client, events)
     with (
         open_hosted(benchmark, config.named_options, config, events.note) as opened,
         folder_of(config.out) as folder,
@@ -302,7 +302,7 @@ class _Stage:
                 "models": {spec.model: spec.asked for spec in specs},
                 "user": None if user is None else user.asked,
                 "plans": None if config.plans is None else os.fspath(config.plans),
-                "limits": config.changed(("max_turns", "max_episode_tokens", "max_episode_cost")),
+                "limits": config.limits,
             },
             worker=worker,
             about={

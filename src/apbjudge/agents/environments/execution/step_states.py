@@ -32,10 +32,9 @@ from ....records.run_folder import cases_of, predictions_of
 from ....runs.folder import RecordLog
 from ....runs.loop import Events, Job
 from ....runs.results import FailureCounts, ModelRun, Tally
-from ....runs.rows import BadRow
 from ....runs.session import carry_out
 from ...prediction.asking import AskingSession
-from ...prediction.worker import Account, asking_records, unusable
+from ...prediction.worker import Account, AskingWorker, asking_records
 from ..episodes import contained
 from ..runner import Row
 from .benchmark import HostedBenchmark, HostedEnvironment
@@ -178,14 +177,12 @@ def _labels(rows: Iterable[Row], benchmark: str) -> Iterator[Row]:
         trials[task] += 1
 
 
-class StepWorker:
+class StepWorker(AskingWorker):
     """Carries out a prediction and its reference; no model is asked.
 
     Args:
         benchmark: Where the tasks are that the cases are about.
     """
-
-    waits = True
 
     def __init__(self, benchmark: HostedBenchmark) -> None:
         self._benchmark = benchmark
@@ -209,10 +206,6 @@ class StepWorker:
             fields,
             lambda: contained(self._benchmark.name, fields, lambda: self._play(item, fields)),
         )
-
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a row that can't be used."""
-        return unusable(row, detail)
 
     def _task(self, item: Item) -> str:
         """The task that the case was made of: its case id, or what ``build`` made it of."""

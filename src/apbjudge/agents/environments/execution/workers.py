@@ -12,9 +12,8 @@ import orjson
 from ....errors import PluginError, shorten
 from ....records.trajectories import ToolCall
 from ....runs.loop import Job
-from ....runs.rows import BadRow
 from ...prediction.prompts import CasePromptMaker
-from ...prediction.worker import Account, AskedModel, unusable
+from ...prediction.worker import Account, AskedModel, AskingWorker
 from ..base import Dialogue
 from ..episodes import EpisodeWorker, contained, episode_row
 from ..runner import Episode, Row
@@ -94,10 +93,8 @@ class ActingWorker(EpisodeWorker):
         return self._user if speaks and self._user is not None else super()._asked(row, dialogue)
 
 
-class UnaskedWorker:
+class UnaskedWorker(AskingWorker):
     """No model acts: a bound plan, the benchmark's own solution, or nothing is carried out."""
-
-    waits = True
 
     def __init__(self, tasks: ModeTasks) -> None:
         self._tasks = tasks
@@ -114,10 +111,6 @@ class UnaskedWorker:
         }
         name = self._tasks.name
         return Job(fields, lambda: contained(name, fields, lambda: self._play(row, fields, plan)))
-
-    def reject(self, row: BadRow, detail: str) -> Row:
-        """The failure of a task that can't be played."""
-        return unusable(row, detail)
 
     def _play(self, row: Episode, fields: Row, plan: Plan | None) -> Row:
         broken, ended = "", AGENT_STOPPED
