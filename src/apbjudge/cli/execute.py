@@ -21,8 +21,8 @@ class BenchmarkArgument(Config):
     """Input of ``execute``."""
 
     benchmark: Annotated[str, Option(is_argument=True, metavar="BENCHMARK")] = Field(
-        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, an installed "
-        "package's benchmark, or the program of one's own (.py)."
+        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, slate, an "
+        "installed package's benchmark, or the program of one's own (.py)."
     )
 
 

@@ -64,9 +64,8 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     agent = Agent()
     branched = run(ScriptedClient(agent), out=tmp_path / "run")
     (counts,) = branched.counts.values()
-    assert counts.cases == len(BY_QUERY)
-    assert counts.first_successes == 0
-    assert counts.successes == counts.cases
+    right = (counts.first_successes, counts.successes)
+    assert (counts.cases, *right) == (len(BY_QUERY), 0, len(BY_QUERY))
     assert counts.branches == counts.cases  # the uncertain substep is the first to be tried
     assert counts.calls == agent.asked.total()
     assert counts.cost_usd == pytest.approx(0.01 * counts.calls)
@@ -88,6 +87,12 @@ def test_the_same_cases_are_a_benchmark_whose_episodes_are_runs_of_react() -> No
     assert agents[0].asked == agents[1].asked
     steps = [sorted((row["case_id"], str(row["steps"])) for row in of) for of in (played, branched)]
     assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize(("mode", "right"), [("gold", True), ("null", False)])
+def test_without_their_plan_they_are_executed_in_the_sandbox(mode: str, right: bool) -> None:
+    executed = apbjudge.execute("slate", options=(f"cases={CASES}",), mode=mode).executed
+    assert [row["is_correct"] for row in executed] == [right] * len(BY_QUERY)
 
 
 def test_a_judge_verifies_in_place_of_the_reference() -> None:

@@ -59,7 +59,11 @@ BENCHMARK_KINDS: tuple[BenchmarkKind, ...] = (
         settings=_settings(EpisodeConfig),
     ),
     BenchmarkKind(
-        name=SlateTasks.name, holds=holds_cases, open=open_cases, settings=_settings(SlateConfig)
+        name=SlateTasks.name,
+        holds=holds_cases,
+        open=open_cases,
+        settings=_settings(SlateConfig),
+        adapter=HOSTED / "slate.py",
     ),
     *(
         BenchmarkKind(name=f"tau2-{each}", adapter=HOSTED / "tau2.py", fixed={"domain": each})
@@ -68,7 +72,7 @@ BENCHMARK_KINDS: tuple[BenchmarkKind, ...] = (
     BenchmarkKind(name="bfcl", adapter=HOSTED / "bfcl.py"),
     BenchmarkKind(name="toolsandbox", adapter=HOSTED / "toolsandbox.py"),
 )
-"""The shipped ones: PlanBench-XL and SLATE in this process, the others in a sandbox."""
+"""The shipped ones: PlanBench-XL and SLATE in this process; SLATE and the others in a sandbox."""
 
 
 def open_benchmark(

@@ -100,10 +100,8 @@ def test_trials_of_a_task_are_one_cluster(tmp_path: Path) -> None:
     ]
     group = group_of(tmp_path, rows)
     assert (group.n_tasks, group.n_episodes) == (30, 300)
-    assert (
-        group.modes[0].metrics["success"].n_items,
-        group.modes[0].metrics["success"].n_clusters,
-    ) == (150, 30)
+    success = group.modes[0].metrics["success"]
+    assert (success.n_items, success.n_clusters) == (150, 30)
     (many,) = group.differences
     assert many.flips.test is None
     (once,) = group_of(tmp_path, [row for row in rows if row["trial"] == 0]).differences
@@ -351,12 +349,8 @@ def test_code_alone_proves_faults_and_no_correctness(tmp_path: Path) -> None:
     (figures,) = report.groups[0].plans
     assert figures.by_rule
     assert [figures.cells["correct_success"], figures.cells["wrong_success"]] == [1, 1]
-    assert figures.metrics["correct_failure"].bound == "upper"
-    assert figures.metrics["wrong_failure"].bound == "lower"
-    assert (
-        figures.metrics["failures_correct"].bound,
-        figures.metrics["successes_wrong"].bound,
-    ) == ("upper", "lower")
+    names = ("correct_failure", "failures_correct", "wrong_failure", "successes_wrong")
+    assert [figures.metrics[name].bound for name in names] == ["upper"] * 2 + ["lower"] * 2
     text = validation_text(report)
     assert "success if no provable fault" in text
     assert "judged correct" not in text
