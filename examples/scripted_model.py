@@ -13,10 +13,11 @@ label of that answer says. Asked for a final answer after a review, it takes ove
 the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
 for a substep of a plan in ``trajectories/slate_cases.jsonl``, it does what the reference does, but
 is torn at the first call: three of five replies do without a tool there. In
-``trajectories/library/data`` and ``own_benchmarks/museum`` it searches for each tool of a known
-path, calls it, and answers. In ``own_benchmarks/storeroom.py`` it plans and acts as the solution
-says, or as its plan does; ``cress-small`` forgets the last call of every second task, and
-``birch-medium`` of one. The address is the first line on stdout; port 0 takes a free one.
+``trajectories/library/data`` and ``own_benchmarks/museum``, and in what ``apbjudge planbench
+generate`` makes by default, it searches for each tool of a known path, calls it, and answers. In
+``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as its plan does;
+``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The address
+is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from own_benchmarks import storeroom
 from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
 
-from apbjudge import Item, Row
+from apbjudge import Item, Row, planbench_generate
 from apbjudge.agents.prediction.config import TestedModelSpec
 from apbjudge.agents.prediction.prompts import CasePromptMaker
 
@@ -99,10 +101,17 @@ class Examples:
             self._folder / "trajectories" / "library" / "data",
             self._folder / "own_benchmarks" / "museum",
         ]
-        return [
-            {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
-            for folder in folders
-        ]
+        return [_world(folder) for folder in folders]
+
+    @cached_property
+    def _generated(self) -> list[dict[str, Any]]:
+        """The benchmarks that ``apbjudge planbench generate`` makes without further options."""
+        worlds: list[dict[str, Any]] = []
+        for domain in ("clinic", "freight"):
+            with TemporaryDirectory() as folder:
+                planbench_generate(domain=domain, out=folder)
+                worlds.append(_world(Path(folder)))
+        return worlds
 
     def _search(self, messages: list[dict[str, Any]]) -> str:
         """The next action on the way to an answer: a search, a call, the answer."""
@@ -110,7 +119,8 @@ class Examples:
         world, query = next(
             (
                 (world, query)
-                for world in self._worlds
+                for worlds in (lambda: self._worlds, lambda: self._generated)
+                for world in worlds()
                 for query in world["queries"]
                 if query["query_text"] == asked
             ),
@@ -181,6 +191,10 @@ class Examples:
             raise UnknownRequestError("this prompt is about no example")
         label = max(known, key=lambda each: len(each.item.response)).label
         return f"{label['note']}\n\nVERDICT: {'KEEP' if label['is_correct'] else 'CHANGE'}"
+
+
+def _world(folder: Path) -> dict[str, Any]:
+    return {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
 
 
 def _keep(messages: list[dict[str, Any]], model: str) -> str:

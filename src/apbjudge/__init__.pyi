@@ -59,6 +59,8 @@ from .functions import label as label
 from .functions import load_rubric as load_rubric
 from .functions import plan_labels as plan_labels
 from .functions import planbench_block_plan as planbench_block_plan
+from .functions import planbench_check as planbench_check
+from .functions import planbench_generate as planbench_generate
 from .functions import planbench_paths as planbench_paths
 from .functions import predict as predict
 from .functions import prompt as prompt

@@ -17,6 +17,8 @@ _BY_MODULE: Mapping[str, str] = {
     "agents.environments.execution.execute": "execute",
     "agents.environments.execution.validate": "validate",
     "agents.environments.planbench.blocking": "planbench_block_plan",
+    "agents.environments.planbench.generation.checks": "planbench_check",
+    "agents.environments.planbench.generation.generate": "planbench_generate",
     "agents.environments.planbench.paths": "planbench_paths",
     "agents.environments.simulate": "simulate",
     "agents.prediction.batching": "batch_export",

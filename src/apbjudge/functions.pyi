@@ -21,7 +21,14 @@ from .agents.environments.execution.execute import ExecutionRun
 from .agents.environments.execution.validate import ValidationReport
 from .agents.environments.execution.validate_config import ValidateConfig
 from .agents.environments.planbench.blocking import BlockPlan
-from .agents.environments.planbench.config import BlockPlanConfig, PathsConfig
+from .agents.environments.planbench.config import (
+    BlockPlanConfig,
+    DataCheckConfig,
+    GenerateConfig,
+    PathsConfig,
+)
+from .agents.environments.planbench.generation.checks import DataCheck
+from .agents.environments.planbench.generation.generate import GeneratedBenchmark
 from .agents.environments.planbench.paths import PathReport
 from .agents.environments.simulate import Simulation
 from .agents.prediction.config import PredictConfig, PromptConfig, RefineConfig, TestedModelSpec
@@ -1727,6 +1734,55 @@ def planbench_block_plan(
     Raises:
         InputError: If the data is unusable.
         OptionError: If a setting is.
+    """
+
+def planbench_check(
+    data: _Rows = ..., config: DataCheckConfig | None = None, *, shortest: int = 5
+) -> DataCheck:
+    """Holds a benchmark's data against the rules of the paper (arXiv:2606.22388, app. B).
+
+    Args:
+        config: The settings; options count more.
+        data: Folder of the benchmark's data (queries.json, …).
+        shortest: Tools that the shortest path of a task has at least.
+
+    Raises:
+        InputError: If the data is unusable.
+    """
+
+def planbench_generate(
+    config: GenerateConfig | None = None,
+    *,
+    out: _Path = ...,
+    domain: str = "freight",
+    database: _Rows | None = None,
+    seed: int = 0,
+    tools: int = 120,
+    records: int = 100,
+    tasks: int = 60,
+    shortest: int = 5,
+    overwrite: bool = False,
+) -> GeneratedBenchmark:
+    """Generates a benchmark of typed tools, tasks and records.
+
+    The same settings and version give the same bytes.
+
+    Args:
+        config: The settings; options count more.
+        out: Folder for the benchmark's files.
+        domain: Domain: clinic, freight, or a TOML file with datatypes, their values, and what
+            leads to what.
+        database: File with records, as database.json has them; by default they are drawn.
+        seed: Seed of all that is drawn.
+        tools: Executable tools; each gets 5 noisy ones and 3 blockers.
+        records: Records of the database.
+        tasks: Tasks, each with one query.
+        shortest: Tools that the shortest path of a task has at least.
+        overwrite: Replace a generated benchmark in --out.
+
+    Raises:
+        OptionError: If a setting is unusable, or the folder holds something else.
+        InputError: If the domain does not allow as many tools or tasks, or a file is unusable.
     """
 
 def planbench_paths(

@@ -134,6 +134,26 @@ def test_proven_faults_allow_a_grade_at_most_and_are_named_and_suspicions_change
     assert enforce(right, PLAN, protocol, rubric, [suspected]) == (right, ())
 
 
+@pytest.mark.parametrize(
+    ("ref", "grade"),
+    [
+        ("apb-extraneous-holistic@1", 0.8),
+        ("apb-extraneous-holistic@2", 0.0),
+        ("apb-extraneous-step-wise@1", 0.8),
+        ("apb-extraneous-step-wise@2", 0.0),
+        ("apb-extraneous-step-strict@1", 0.8),
+    ],
+)
+def test_the_second_version_grades_a_distractor_call_0(ref: str, grade: float) -> None:
+    """As figures F50 and F51 of the paper do; E5 of another kind keeps its grade."""
+    rubric, protocol = load_rubric(ref), PROTOCOLS["tool-extraneous"]
+    call = Finding(code="E5", certainty="proven", where="w", message="m", rule="distractor")
+    flagged = ruling(frozenset({"E5"}), 0.8, is_correct=False)
+    assert enforce(flagged, PLAN, protocol, rubric, [call])[0].grade == grade
+    other = call.model_copy(update={"rule": "wrong-type"})
+    assert enforce(flagged, PLAN, protocol, rubric, [other])[0].grade == 0.8
+
+
 def test_pass_or_fail_has_nothing_to_contradict_and_yields_to_facts() -> None:
     rubric, verdict = load_rubric("apb-unsolvable@1"), ParsedVerdict(is_correct=True)
     fact = Finding(code=None, certainty="proven", where="w", message="m", rule="carried-on")

@@ -56,6 +56,9 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "planbench paths": "Enumerates the smallest sets of tools that solve tasks of "
         "PlanBench-XL.",
         "planbench block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
+        "planbench generate": "Generates tools, records, tasks and queries in the layout of "
+        "PlanBench-XL.",
+        "planbench check": "Holds data of PlanBench-XL against the rules by which it is made.",
         "shards split": "Prints the commands that grade rows in parts, and the one that merges "
         "them.",
         "shards merge": "Puts the runs of all shards, or of all codes of a rubric, together into "
@@ -84,7 +87,7 @@ COMMANDS = {
 }
 """Every command with the first sentence of its help."""
 GROUPS: Mapping[str, str] = {
-    "planbench": "Enumerates minimal paths, and plans blocked tools, of PlanBench-XL.",
+    "planbench": "Generates benchmarks like PlanBench-XL; checks data, paths, blocked tools.",
     "shards": "Splits a run into parts, and puts the parts together.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",

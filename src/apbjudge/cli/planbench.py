@@ -1,10 +1,15 @@
-"""``apbjudge planbench``: the paths of PlanBench-XL's tasks, and which tools are blocked."""
+"""``apbjudge planbench``: paths and blocked tools of its tasks; generated benchmarks, checks."""
 
 from __future__ import annotations
 
 import typer
 
-from ..agents.environments.planbench.config import BlockPlanConfig, PathsConfig
+from ..agents.environments.planbench.config import (
+    BlockPlanConfig,
+    DataCheckConfig,
+    GenerateConfig,
+    PathsConfig,
+)
 from ..errors import path_text
 from .options import Output, Values, command, json_text
 
@@ -42,4 +47,31 @@ def block_plan(values: Values) -> int:
         typer.echo(block_plan_text(plan), nl=False)
     if config.out is not None:
         typer.echo(f"written: {path_text(config.out)}", err=True)
+    return 0
+
+
+@command(GenerateConfig, Output)
+def generate(values: Values) -> int:
+    """Generates tools, records, tasks and queries in the layout of PlanBench-XL.
+
+    Exit code 0: done; 2: unusable input or options.
+    """
+    from ..agents.environments.planbench.generation.generate import FILES, planbench_generate
+
+    result = planbench_generate(config := GenerateConfig.of(values))
+    typer.echo(json_text(result.to_json()) if Output.of(values).format == "json" else result.text)
+    typer.echo(f"{path_text(config.out)}/: {' '.join(FILES)}", err=True)
+    return 0
+
+
+@command(DataCheckConfig, Output)
+def check(values: Values) -> int:
+    """Holds data of PlanBench-XL against the rules by which it is made.
+
+    Exit code 0: done; 2: unusable input or options.
+    """
+    from ..agents.environments.planbench.generation.checks import planbench_check
+
+    result = planbench_check(DataCheckConfig.of(values))
+    typer.echo(json_text(result.to_json()) if Output.of(values).format == "json" else result.text)
     return 0

@@ -94,6 +94,44 @@ class BlockPlanConfig(DataConfig):
         return self
 
 
+class DataCheckConfig(DataConfig):
+    """Data to check."""
+
+    shortest: int = Field(
+        default=5, ge=1, description="Tools that the shortest path of a task has at least."
+    )
+
+
+class GenerateConfig(Config):
+    """A benchmark to generate."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Size": "tools records tasks shortest longest"}
+
+    out: Path = Field(description="Folder for the benchmark's files.")
+    domain: str = Field(
+        default="freight",
+        description="Domain: clinic, freight, or a TOML file with datatypes, their values, and "
+        "what leads to what.",
+    )
+    database: Path | None = Field(
+        default=None,
+        description="File with records, as database.json has them; by default they are drawn.",
+    )
+    seed: int = Field(default=0, description="Seed of all that is drawn.")
+    tools: int = Field(
+        default=120, ge=10, description="Executable tools; each gets 5 noisy ones and 3 blockers."
+    )
+    records: int = Field(default=100, ge=2, description="Records of the database.")
+    tasks: int = Field(default=60, ge=1, description="Tasks, each with one query.")
+    shortest: int = Field(
+        default=5, ge=1, description="Tools that the shortest path of a task has at least."
+    )
+    longest: int = Field(
+        default=9, ge=1, description="Tools that the shortest path of a task has at most."
+    )
+    overwrite: bool = Field(default=False, description="Replace a generated benchmark in --out.")
+
+
 class EpisodeConfig(Config):
     """Settings of an episode."""
 

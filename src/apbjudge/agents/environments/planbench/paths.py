@@ -286,8 +286,11 @@ def planbench_paths(config: PathsConfig) -> PathReport:
 def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[PlanbenchTool]:
     """The tools that paths of a scope are made of, in the order of the data."""
     tools = data.baseline.values()
-    if scope == "exhaustive":
-        return [*tools]
+    return [*tools] if scope == "exhaustive" else catalogue_tools(tools)
+
+
+def catalogue_tools(tools: Iterable[PlanbenchTool]) -> list[PlanbenchTool]:
+    """The tools of catalogued paths: one or two inputs, so that a search by inputs gets them."""
     return [t for t in tools if len(t.input_datatypes) <= 2 and not t.tool_sequence]
 
 

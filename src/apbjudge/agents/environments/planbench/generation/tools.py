@@ -1,0 +1,357 @@
+"""The tools of a generated benchmark: candidates, what is refused of them, and what misleads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+from random import Random
+from typing import Any
+
+from .....errors import InputError
+from .....trajectories.planbench.data import BLOCKER_TYPES, NOISE_TYPES
+from .domain import DatatypeSpec, Domain, ValueSource, snake
+
+Records = Mapping[str, Mapping[str, Any]]
+LONGEST_NAME = 64
+"""Characters of a tool's name at most: more is refused by providers."""
+MAX_INPUTS = 5
+_INPUT_SHARES = {1: 70, 2: 18, 3: 6, 4: 3, 5: 3}
+"""Shares of tools by number of inputs that are drawn, in percent."""
+_COMPOSITE_SHARE = 0.2
+_COMPOSITE_INPUTS = (3, MAX_INPUTS)
+_COMPOSITE_TOOLS = (2, 8)
+_DRAWS_PER_TOOL = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a tool takes and returns, as datatypes; ``parts`` are those that a composite joins."""
+
+    inputs: tuple[str, ...]
+    output: str
+    parts: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Funnel:
+    """Candidates of a stage, and why some were refused.
+
+    Attributes:
+        drawn: Candidates.
+        accepted: Those that passed.
+        rejected: The others by reason.
+        examples: A candidate for each reason.
+    """
+
+    drawn: int = 0
+    accepted: int = 0
+    rejected: Counter[str] = field(default_factory=Counter[str])
+    examples: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, candidate: object, reason: str) -> bool:
+        """Counts a candidate; True if there is no reason to refuse it."""
+        self.drawn += 1
+        if reason:
+            self.rejected[reason] += 1
+            self.examples.setdefault(reason, str(candidate))
+        else:
+            self.accepted += 1
+        return not reason
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "drawn": self.drawn,
+            "accepted": self.accepted,
+            "rejected": dict(sorted(self.rejected.items())),
+            "examples": dict(sorted(self.examples.items())),
+        }
+
+
+def draw_records(domain: Domain, n: int, values: ValueSource) -> dict[str, dict[str, Any]]:
+    """Records with a value for every datatype, each value once in all of them."""
+    width = len(str(n))
+    return {
+        f"record_{i:0{width}}": {
+            name: values.draw(datatype) for name, datatype in domain.datatypes.items()
+        }
+        for i in range(1, n + 1)
+    }
+
+
+# Signatures ---------------------------------------------------------------------------------------
+
+
+def draw_signatures(
+    domain: Domain, records: Records, n: int, rng: Random, funnel: Funnel
+) -> list[Signature]:
+    """Signatures of executable tools: simple ones, then composites of them.
+
+    A datatype with few producers is drawn as output before one with many.
+
+    Raises:
+        InputError: If the domain does not allow as many.
+    """
+    chosen: list[Signature] = []
+    produced: Counter[str] = Counter()
+    n_composites = round(n * _COMPOSITE_SHARE)
+
+    def add(draw: Callable[[], Signature | None], until: int, kind: str) -> None:
+        for _ in range(_DRAWS_PER_TOOL * n):
+            if len(chosen) == until:
+                return
+            signature = draw()
+            if signature is not None and funnel.take(
+                _shown(signature), _fault(signature, chosen, records)
+            ):
+                chosen.append(signature)
+                produced[signature.output] += 1
+        raise InputError(
+            f"domain {domain.name}: only {len(chosen)} of {until} {kind} tools could be drawn; "
+            f"refused were {_reasons(funnel)}"
+        )
+
+    def simple() -> Signature | None:
+        fewest = min(produced[name] for name in domain.datatypes)
+        least = [name for name in domain.datatypes if produced[name] <= fewest + 1]
+        return _simple(domain, rng.choice(least), rng)
+
+    add(simple, n - n_composites, "simple")
+    n_simple = len(chosen)
+    add(lambda: _composite(chosen[:n_simple], rng), n, "composite")
+    return chosen
+
+
+def _simple(domain: Domain, output: str, rng: Random) -> Signature | None:
+    """A tool for an output, from datatypes that lead to it; None where there are not enough."""
+    category = domain.category_of[output]
+    related = [name for name in domain.sources[category.name] if name != output]
+    n = rng.choices([*_INPUT_SHARES], [*_INPUT_SHARES.values()])[0]
+    first: list[str] = []
+    if n > 1 and category.joins:
+        for joined in rng.choice(category.joins):
+            names = [d for d, of in domain.category_of.items() if of.name == joined]
+            first.append(rng.choice(names))
+        related = [
+            d for d, of in domain.category_of.items() if of.name in _categories(first, domain)
+        ]
+    rest = [name for name in related if name not in first]
+    if n > len(first) + len(rest):
+        return None
+    inputs = {*first, *rng.sample(rest, n - len(first))}
+    return Signature(tuple(name for name in domain.datatypes if name in inputs), output)
+
+
+def _categories(names: Iterable[str], domain: Domain) -> set[str]:
+    return {domain.category_of[name].name for name in names}
+
+
+def _composite(simple: Sequence[Signature], rng: Random) -> Signature | None:
+    """A tool with several inputs together with producers of some of them."""
+    last = rng.randrange(len(simple))
+    if len(simple[last].inputs) < 2:
+        return None
+    parts, leaves = [last], set(simple[last].inputs)
+    n_tools = rng.randint(*_COMPOSITE_TOOLS)
+    inner = {simple[last].output}
+    while len(parts) < n_tools:
+        steps = [
+            (i, of)
+            for i, of in enumerate(simple)
+            if of.output in leaves and not inner & {*of.inputs}
+        ]
+        if not steps:
+            break
+        i, of = rng.choice(steps)
+        parts.append(i)
+        inner.add(of.output)
+        leaves = (leaves - {of.output}) | {*of.inputs}
+    low, high = _COMPOSITE_INPUTS
+    if not low <= len(leaves) <= high or len(parts) < _COMPOSITE_TOOLS[0]:
+        return None
+    return Signature(tuple(sorted(leaves)), simple[last].output, tuple(reversed(parts)))
+
+
+def _fault(signature: Signature, others: Iterable[Signature], records: Records) -> str:
+    """The rule of the paper that a candidate breaks (arXiv:2606.22388, app. B.2); empty if none."""
+    inputs = {*signature.inputs}
+    if signature.output in inputs:
+        return "its output is one of its inputs"
+    for other in others:
+        if other.output == signature.output:
+            if inputs == {*other.inputs}:
+                return "another tool has its signature"
+            if inputs < {*other.inputs} or inputs > {*other.inputs}:
+                return "its inputs and those of a tool with its output are nested"
+    return records_fault(signature.inputs, signature.output, records.values())
+
+
+def records_fault(inputs: Sequence[str], output: str, records: Iterable[Mapping[str, Any]]) -> str:
+    """Why records do not allow a look-up: several results, or one that is known before."""
+    results: dict[tuple[str, ...], str] = {}
+    for record in records:
+        key = tuple(str(record[name]) for name in inputs)
+        if str(record[output]) in key:
+            return "in a record its output equals an input"
+        if results.setdefault(key, str(record[output])) != str(record[output]):
+            return "records with equal inputs have different outputs"
+    return ""
+
+
+def _shown(of: Signature) -> str:
+    return f"{', '.join(of.inputs)} → {of.output}"
+
+
+def _reasons(funnel: Funnel) -> str:
+    return ", ".join(f"{n:,}: {reason}" for reason, n in funnel.rejected.most_common()) or "none"
+
+
+# Tools --------------------------------------------------------------------------------------------
+
+
+class ToolWriter:
+    """Gives signatures names, texts and, where they mislead, a fixed result.
+
+    All tools of a family (an executable tool with what misleads about it) have a suffix, and every
+    suffix occurs as often in each kind, so that no name gives away that a tool misleads.
+    """
+
+    def __init__(
+        self, domain: Domain, words: Mapping[str, Any], values: ValueSource, rng: Random
+    ) -> None:
+        self._domain, self._words, self._values, self._rng = domain, words, values, rng
+        self._names: set[str] = set()
+
+    def family(
+        self, number: int, signature: Signature, taken: set[tuple[frozenset[str], str]]
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+        """An executable tool, its noisy siblings and its blockers.
+
+        Args:
+            number: Of the family.
+            signature: Of the executable tool.
+            taken: Signatures of executable tools, which no misleading blocker may have.
+        """
+        suffixes = self._words["suffixes"]
+        turned = cycle([*suffixes[number % len(suffixes) :], *suffixes[: number % len(suffixes)]])
+        tool = self._tool(signature, next(turned))
+        texts = {tool["description"]}
+        noisy: list[dict[str, Any]] = []
+        for kind in NOISE_TYPES:
+            other = self._tool(signature, next(turned), self._words["noise"][kind])
+            noisy.append(
+                {
+                    **other,
+                    "tool_type": "noisy_misleading",
+                    "noise_type": kind,
+                    "return_value": self._noise(kind, signature.output),
+                    "baseline_tool_name": tool["name"],
+                }
+            )
+        blockers: list[dict[str, Any]] = []
+        for kind, word in BLOCKER_TYPES.items():
+            shown = self._misleading(signature, taken) if word == "misleading" else signature
+            other = self._tool(shown, next(turned), differs_from=texts)
+            blockers.append(
+                {
+                    **other,
+                    "noise_type": kind,
+                    "return_value": self._blocked(word, kind, shown.output),
+                    "baseline_tool_name": tool["name"],
+                }
+            )
+        return tool, noisy, blockers
+
+    def _tool(
+        self,
+        of: Signature,
+        suffix: str,
+        remarks: Sequence[str] = (),
+        differs_from: Iterable[str] = (),
+    ) -> dict[str, Any]:
+        while True:
+            output = self._rng.choice(self._domain.datatypes[of.output].aliases)
+            inputs = {name: self._rng.choice(self._aliases(name)) for name in of.inputs}
+            name = tool_name(output, [*inputs.values()], suffix)
+            about = self._domain.datatypes[of.output].about
+            text = self._rng.choice(self._words["descriptions"]).format(
+                inputs=listed([*inputs.values()]), output=output, about=about
+            )
+            if name not in self._names and text not in differs_from:
+                break
+        self._names.add(name)
+        if remarks:
+            text = f"{text} {self._rng.choice(remarks)}"
+        arguments = {snake(alias): datatype for datatype, alias in inputs.items()}
+        types = {"number": "number", "string": "string", "timestamp": "string"}
+        properties = {
+            argument: {
+                "type": types[self._domain.datatypes[datatype].value_type],
+                "description": f"{self._domain.datatypes[datatype].about}.".capitalize(),
+            }
+            for argument, datatype in arguments.items()
+        }
+        return {
+            "type": "function",
+            "name": name,
+            "description": text,
+            "parameters": {
+                "type": "object",
+                "properties": properties,
+                "required": [*properties],
+                "additionalProperties": False,
+            },
+            "strict": True,
+            "input_datatypes": [*of.inputs],
+            "output_datatype": of.output,
+            "surface_argument_to_datatype": arguments,
+        }
+
+    def _aliases(self, name: str) -> Sequence[str]:
+        return self._domain.datatypes[name].aliases
+
+    def _noise(self, kind: str, output: str) -> Any:
+        """A fixed error, or a value in no record; a miswired tool's is of another datatype."""
+        if kind in self._words["errors"]:
+            return self._words["errors"][kind]
+        datatype = self._domain.datatypes[output]
+        if kind == "miswired_or_unreliable":
+            others = [d for d in self._domain.datatypes.values() if d is not datatype]
+            datatype = self._rng.choice(others)
+        return self._values.draw(datatype)
+
+    def _blocked(self, word: str, kind: str, output: str) -> Any:
+        datatype: DatatypeSpec = self._domain.datatypes[output]
+        if word == "explicit":
+            return self._words["errors"][kind]
+        if word == "implicit":
+            return self._rng.choice(self._words["impossible"][datatype.value_type])
+        return self._values.draw(datatype)
+
+    def _misleading(self, of: Signature, taken: set[tuple[frozenset[str], str]]) -> Signature:
+        inputs = frozenset(of.inputs)
+        outputs = [
+            name
+            for name in self._domain.datatypes
+            if name not in inputs and name != of.output and (inputs, name) not in taken
+        ]
+        return Signature(of.inputs, self._rng.choice(outputs))
+
+
+def tool_name(output: str, inputs: Sequence[str], suffix: str) -> str:
+    """A name of at most ``LONGEST_NAME`` characters; long ones say their inputs in a word each."""
+    for short in (inputs, [alias.split()[0] for alias in inputs], inputs[:0]):
+        middle = (
+            f"_from_{'_and_'.join(map(snake, short))}" if short else f"_by_{len(inputs)}_inputs"
+        )
+        name = f"get_{snake(output)}{middle}_{suffix}"
+        if len(name) <= LONGEST_NAME:
+            break
+    return name[:LONGEST_NAME]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as part of a sentence."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
