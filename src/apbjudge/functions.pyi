@@ -1761,6 +1761,7 @@ def planbench_generate(
     records: int = 100,
     tasks: int = 60,
     shortest: int = 5,
+    longest: int = 9,
     overwrite: bool = False,
 ) -> GeneratedBenchmark:
     """Generates a benchmark of typed tools, tasks and records.
@@ -1778,6 +1779,7 @@ def planbench_generate(
         records: Records of the database.
         tasks: Tasks, each with one query.
         shortest: Tools that the shortest path of a task has at least.
+        longest: Tools that the shortest path of a task has at most.
         overwrite: Replace a generated benchmark in --out.
 
     Raises:
