@@ -17,7 +17,6 @@ from ...runs.loop import QUIET
 from .asking import AskingSession
 from .config import PredictConfig, TestedModelSpec
 from .session import PredictionRun, session_of
-from .source import Cases
 
 
 def predict_batched(
@@ -50,19 +49,10 @@ def export(rows: Rows, options: Mapping[str, Any]) -> Export:
     if options.get("out") is None:
         raise OptionError("--out: expected a path, got nothing")
     out = Path(options["out"])
-    if options.get("model"):
-        return export_predictions(rows, out, PredictConfig.of(options, out=None))
-    return export_requests(rows, out, GradeConfig.of(options, escalate=None))
-
-
-def export_predictions(cases: Cases, out: Path, config: PredictConfig) -> Export:
-    """Writes a batch file of every request that the reply cache has no reply to.
-
-    Export, have the file answered, import; the same ``predict`` then has every reply in its cache.
-    The model must have the settings and the address that it will get from ``predict``; see
-    ``judge.batching.export_requests``.
-    """
-    session = session_of(cases, config, Resources(), QUIET)
+    if not options.get("model"):
+        return export_requests(rows, out, GradeConfig.of(options, escalate=None))
+    config = PredictConfig.of(options, out=None)
+    session = session_of(rows, config, Resources(), QUIET)
     spec = _only_model(session, "batch export")
     return write_requests(out, session, spec, cache=config.cache, overwrite=config.overwrite)
 
