@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge.errors import AccessError
+from apbjudge.errors import OptionError
 from tests.llm.faults import TOO_LONG
 from tests.support.judging import MODEL, RIGHT, Bench, plan_row, read_rows, write_rows
 from tests.support.server import Answer, Body, Hang, Status
@@ -62,7 +62,7 @@ def test_where_nobody_listens_the_run_ends_after_two_short_waits(
     nobody: str, tmp_path: Path, transport: str
 ) -> None:
     bench = Bench(nobody, tmp_path)
-    with pytest.raises(AccessError, match=f"nobody answers at {nobody}: start the server"):
+    with pytest.raises(OptionError, match=f"nobody answers at {nobody}: start the server"):
         bench.judge(map(plan_row, NAMES), transport=transport)
     assert read_rows(tmp_path / "run") == []
     assert max(bench.waits) <= 2.0

@@ -16,7 +16,7 @@ import pytest
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge import ItemSource, JudgeSpec
-from apbjudge.judge.batching import export_requests, run_batched
+from apbjudge.judge.batching import export_requests
 from apbjudge.judge.grade import grade
 from apbjudge.judge.session import Run, RunConfig
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
@@ -24,7 +24,7 @@ from apbjudge.llm.batch_requests import BatchFiles
 from apbjudge.llm.batches import BatchApi
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
-from apbjudge.runs.batching import BatchList, batch_import
+from apbjudge.runs.batching import BatchList, batch_import, run_batched
 from apbjudge.runs.clearing import clear_run
 from apbjudge.runs.loop import Events
 from tests.support.batch_server import (
@@ -85,7 +85,7 @@ class Job:
         )
 
     def run(self, rows: Any = NAMES, **changes: Any) -> Run:
-        return run_batched(self.config(rows, **changes))
+        return run_batched(config := self.config(rows, **changes), config.spec, "--judge")
 
     @property
     def out(self) -> Path:
@@ -387,7 +387,8 @@ def test_rows_in_memory_are_read_once_and_a_loop_may_be_running(job: Job) -> Non
     rows = iter([*map(plan_row, NAMES), {"id": "bad"}])
 
     async def notebook() -> Run:
-        return run_batched(replace(job.config(rows), in_memory=True))
+        config = replace(job.config(rows), in_memory=True)
+        return run_batched(config, config.spec, "--judge")
 
     job.server.replies = by_text({"(row-1)": contrary}, right)
     run = asyncio.run(notebook())

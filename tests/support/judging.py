@@ -156,8 +156,7 @@ class Bench:
         judge = make_judge(spec, source.roots, resources)
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
-            loop_run = LoopRun(source, judge, log)
-            return await run_loop([loop_run], concurrency=spec.max_concurrency, events=quiet)
+            runs, n = [LoopRun(source, judge, log)], spec.max_concurrency
+            return await run_loop(runs, [judge], concurrency=n, events=quiet)
         finally:
-            await judge.close()
             log.close()

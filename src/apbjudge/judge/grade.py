@@ -116,9 +116,9 @@ def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge |
         run = replace(run, judge=own_judge.named)
         return run_in(run, lambda logs: run_judges([own_judge], [run], logs))
     if config.batch:
-        from .batching import run_batched
+        from ..runs.batching import run_batched
 
-        return run_batched(run)
+        return run_batched(run, run.spec, "--judge")
     if len(config.judge) == 1 and config.escalate is None:
         return carry_out([run])[0]
     from .ensembles import run_cascade, run_panel

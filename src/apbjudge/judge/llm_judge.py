@@ -234,6 +234,8 @@ class LLMJudge(Judge):
         self._roots = roots
         self._sees = sees and spec.images
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
+        self._scoring = spec.scoring
+        self._sampling = [spec.sampling(sample) for sample in range(spec.samples)]
 
     async def close(self) -> None:
         """Releases the client's connections."""
@@ -302,7 +304,7 @@ class LLMJudge(Judge):
             "schema": orjson.Fragment(schema_json(reply_model(task.rubric))),
             "rubric": [task.rubric.ref, task.rubric.digest],
             "protocol": [task.protocol.name, task.protocol.template],
-            "settings": self._spec.scoring,
+            "settings": self._scoring,
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
@@ -316,12 +318,12 @@ class LLMJudge(Judge):
                 reply=reply_model(task.rubric),
                 max_tokens=spec.max_reply_tokens,
                 timeout_s=spec.timeout_s,
-                settings=spec.sampling(sample),
+                settings=settings,
                 logprobs=spec.logprobs,
                 sample=sample,
                 prefix=task.case_id,
             )
-            for sample in range(spec.samples)
+            for sample, settings in enumerate(self._sampling)
         ]
 
     async def judge(self, task: JudgeTask, prompt: Prompt, fingerprint: str) -> Judgement:

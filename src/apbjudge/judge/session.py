@@ -19,7 +19,7 @@ from ..document.model import Document
 from ..errors import GateError, path_text
 from ..jsonl import write_atomically
 from ..llm.model_names import may_be_one_model
-from ..llm.resources import transport_of
+from ..llm.resources import can_see, transport_of
 from ..llm.scripted import NOTE, SCRIPTED
 from ..protocols import AUTO, PROTOCOLS, get_protocol
 from ..protocols.prompts import template_digest
@@ -28,9 +28,9 @@ from ..records.judgements import NO_OUTCOME
 from ..records.run_folder import JUDGEMENTS, read_judgements
 from ..rubrics import Rubric
 from ..runs.folder import RecordLog, temporary_folder
-from ..runs.loop import LoopRun, Progress, Worker
+from ..runs.loop import LoopRun, Progress, Worker, run_loop
 from ..runs.resume import RecordKind
-from ..runs.session import Session, Work, ask_models, carry_out
+from ..runs.session import Session, Work, carry_out
 from ..statistics.gates import At
 from ..statistics.sample import BY_FORMULA, IntervalSettings
 from ..version import VERSION
@@ -281,8 +281,12 @@ class RunConfig(Session[Judgement, Run]):
     async def ask(self, logs: Sequence[Log]) -> Progress:
         """Judges every row that has no judgement yet."""
         if isinstance(self.source, ItemSource):
-            self.source.record_of = logs[0].record_of
-        return await run_judges(judges_of([self]), [self], logs)
+            self.source.record_of = None if logs[0].is_fresh else logs[0].record_of
+        if self.writer is None:
+            return await run_judges(judges_of([self]), [self], logs)
+        sees = can_see(self.spec)
+        judge = LLMJudge(self.spec, self.writer, roots=self.source.roots, sees=sees)
+        return await run_judges([judge], [self], logs)
 
     def finished(self, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
         """The figures of a run whose rows are all judged."""
@@ -345,7 +349,7 @@ async def run_judges(
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
     concurrency = max(config.spec.max_concurrency for config in configs)
     events = configs[0].events
-    progress = await ask_models(
+    progress = await run_loop(
         loop_runs, models, turns=turns, concurrency=concurrency, events=events
     )
     progress.unseen = sum((judge.unseen for judge in models), Counter[str]())

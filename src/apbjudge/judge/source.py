@@ -104,6 +104,8 @@ class JudgeTask:
 
 def _agreed(fact: Callable[[Item], object], item: Item) -> object:
     """A fact that is the same under every reading of the reply; None where they differ."""
+    if not item.prediction.others:
+        return fact(item)
     stated = {fact(reading) for reading in item.readings}
     return stated.pop() if len(stated) == 1 else None
 
@@ -231,8 +233,10 @@ class ItemSource(JudgedSource):
             protocol, rubric = graded_by(item, graded, self.rubric)
             self._count_writer(item)
             self.gaps.add(row.values, item, has_response=protocol.examines == "response")
-            task = JudgeTask(item, protocol, rubric, (), row.digest, row.offset)
-            return self._with_findings(task)
+            record = self._record_of(item, row.digest)
+            findings = protocol.find(item, rubric) if self.finds and record is None else ()
+            at = (row.digest, row.offset)
+            return JudgeTask(item, protocol, rubric, findings, *at, record=record)
 
         yield from self.read_each(read, make, cases=cases, skip=skip)
         if cases is None or predicted is None:
@@ -242,16 +246,11 @@ class ItemSource(JudgedSource):
             for sample in range(predicted.samples(tested_model)):
                 yield self._of_missing(cases, case, tested_model, sample, met.check_new)
 
-    def _with_findings(self, task: JudgeTask) -> JudgeTask:
-        """The task with its findings, or with the record that is there already."""
-        item = task.item
-        if self.record_of is not None and task.row is not None:
-            record = self.record_of(task.row, item.item_id, item.tested_model)
-            if record is not None:
-                return replace(task, record=record)
-        if not self.finds:
-            return task
-        return replace(task, findings=task.protocol.find(item, task.rubric))
+    def _record_of(self, item: Item, digest: bytes) -> int | None:
+        """The key of an item's record where it is there already."""
+        if self.record_of is None or item.files:
+            return None
+        return self.record_of(digest, item.item_id, item.tested_model)
 
     def _count_writer(self, item: Item) -> None:
         if item.construction is not None and item.construction.model:

@@ -74,8 +74,8 @@ class Measured:
         self.dearest_usd = max(self.dearest_usd, cost or 0.0)
         if usage.unreported:
             update["assumed_usd"], update["assumed_tokens"] = self.may_take(call)
-        elif cost is None:
-            update["assumed_usd"] = self.prices.cost_usd(usage) or 0.0
+        elif cost is None and (assumed := self.prices.cost_usd(usage)):
+            update["assumed_usd"] = assumed
         return completion.model_copy(update=update) if update else completion
 
     def may_take(self, call: BudgetedCall, reply: int | None = None) -> tuple[float, int]:

@@ -59,7 +59,8 @@ def _neutral(text: str) -> str:
     if _SUSPICIOUS.search(text) is None:
         return text
     text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _TAG.sub(_tag, text)
+    if "<" in text or not text.isascii():
+        text = _TAG.sub(_tag, text)
     return _CONTROL_TOKENS.sub(lambda match: _BRACKETS[match.group()], text)
 
 

@@ -82,6 +82,9 @@ class ShownFiles(Record):
         return {**shown, "not_shown": tuple(self.kinds)}
 
 
+NO_FILES = ShownFiles()
+
+
 def kind_of(file: FileRef) -> str:
     """``picture``, ``text file``, ``video`` or ``other file``, by its extension, then its type."""
     suffix = Path(file.path).suffix.lower()
@@ -119,6 +122,8 @@ def show_files(
     Raises:
         RowError: If a picture to be shown is missing, outside the folders or too large.
     """
+    if not item.files:
+        return NO_FILES
     pictures = [i for i, file in enumerate(item.files) if is_image(file)]
     taken = {*sample(pictures, max_images)}
     listed, texts, not_shown = list[str](), list[str](), dict[str, str]()

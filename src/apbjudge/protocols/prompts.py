@@ -23,9 +23,7 @@ from ..rubrics import Rubric
 from ..rubrics.reply import example_reply
 from .checks.rules import RULES, fact_line
 from .fence import fence
-from .images import ImagePart, ShownFiles, content_of
-
-NO_FILES = ShownFiles()
+from .images import NO_FILES, ImagePart, ShownFiles, content_of
 
 
 class Prompt(Record):

@@ -11,11 +11,12 @@ that a run that is killed anywhere continues and no batch is made twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Generic, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn, Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, Field, ValidationError
@@ -52,9 +53,10 @@ from ..llm.served import Served, learn_served, place_of
 from ..records.own_runs import named_path
 from .clearing import take_folder_lock
 from .event_loops import beside_any_loop, block_on, current_stop
-from .folder import state_of_work_below
-from .loop import Events, Progress
+from .folder import RecordLog, state_of_work_below
+from .loop import Progress
 from .resume import BAD_INPUT
+from .session import Session, carry_out, folder_of
 
 FOLDER = "batch"
 """Folder of the batches within a run's folder."""
@@ -170,51 +172,47 @@ class PendingRowsError(ApbJudgeError):
         self.progress = progress
 
 
-T = TypeVar("T")
+class _Finished(Protocol):
+    """A finished run, a dataclass."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchedRun(Generic[T]):
-    """A run that is carried out again and again, until no row is pending.
-
-    Attributes:
-        option: The option that names the model, for messages.
-        folder: The run's folder.
-        claim: Refuses a folder that holds another run, and marks a new one as this run's.
-        carry_out: Carries the run out with a client; raises PendingRowsError where rows are left.
-    """
-
-    option: str
-    spec: ModelSpec
-    resources: Resources
-    folder: Path
-    events: Events
-    claim: Callable[[], None]
-    carry_out: Callable[[BatchWriter], tuple[T, Progress]]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def name(self) -> str:
-        """The option and the model, for messages."""
-        return f"{self.option} {self.spec.model}"
+    def progress(self) -> Progress:
+        """The calls and costs of its session."""
+        ...
 
 
-def run_batched(config: BatchedRun[T], *, poll_s: float = 30.0) -> tuple[T, Progress]:
-    """Carries out a run through the provider's batch interface, below the run's folder.
+Out = TypeVar("Out", bound=_Finished)
+
+
+def run_batched(
+    session: Session[Any, Out], spec: ModelSpec, option: str, *, poll_s: float = 30.0
+) -> Out:
+    """Carries out a session through the provider's batch interface, below the run's folder.
 
     May take a day. A run that was stopped anywhere continues with the same call: no batch is
     made twice, no answer is lost. Requests that fail in a way that may pass, and those that a
     batch left unanswered, are in a batch of the next round, at most ``retries`` times. The
     provider is asked every ``poll_s`` seconds how far the batches are.
 
+    Args:
+        session: The session, carried out again and again until no row is pending.
+        spec: The only model that it asks.
+        option: The option that names the model, for messages.
+        poll_s: Seconds between two questions.
+
     Returns:
-        The run, and what all rounds did together.
+        The run, with the progress of all rounds together.
     """
-    api = batch_api(config.spec, config.resources)  # refuses before anything is written
-    config.claim()
-    lock = take_folder_lock(config.folder / FOLDER)
+    api = batch_api(spec, session.resources)  # refuses before anything is written
+    session.source.keep_rows()  # each round reads them
+    session.claim()
+    lock = take_folder_lock(session.folder / FOLDER)
     try:
-        with state_of_work_below(config.folder):
-            return beside_any_loop(lambda: _Rounds(config, api, poll_s).run())
+        with state_of_work_below(session.folder):
+            name = f"{option} {spec.model}"
+            return beside_any_loop(lambda: _Rounds(session, spec, name, api, poll_s).run())
     finally:
         os.close(lock)
 
@@ -244,18 +242,21 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     )
 
 
-class _Rounds(Generic[T]):
+class _Rounds(Generic[Out]):
     """A run in rounds: use what there are answers for, and send the other requests away."""
 
-    def __init__(self, config: BatchedRun[T], api: BatchApi, poll_s: float) -> None:
-        spec, resources = config.spec, config.resources
-        self.config = config
+    def __init__(
+        self, session: Session[Any, Out], spec: ModelSpec, name: str, api: BatchApi, poll_s: float
+    ) -> None:
+        self.session = session
+        self.spec = spec
+        self.name = name  # for messages
         self.poll_s = poll_s
         self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
         self.api = api
         endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
-        form = known_format(spec, spec.addresses[0], resources.cache)
-        self.batches = BatchList.open(config.folder / FOLDER, endpoint, form)
+        form = known_format(spec, spec.addresses[0], session.resources.cache)
+        self.batches = BatchList.open(session.folder / FOLDER, endpoint, form)
         turns = (batch.turn for batch in self.batches.pending)
         self.results = BatchResults(
             price=prices_of(spec, batched=True).cost_usd,
@@ -266,25 +267,26 @@ class _Rounds(Generic[T]):
             if batch.step == "fetched":
                 self._read(batch)
 
-    def run(self) -> tuple[T, Progress]:
+    def run(self) -> Out:
         """Carries everything out; see ``run_batched``."""
         passes: list[Progress] = []
         while True:
             self._finish_batches()
             name = f"requests-{self.batches.turn + 1}.jsonl"
             client = batch_writer(
-                self.config.spec,
-                self.config.resources,
+                self.spec,
+                self.session.resources,
                 BatchFiles(self.batches.folder / name),
                 self.batches.form,
                 results=self.results,
             )
+            session = replace(self.session, writer=client)
             try:
-                run, progress = self.config.carry_out(client)
+                run = carry_out([session], partial(_ask_all, session))[0]
             except PendingRowsError as pending:
                 passes.append(pending.progress)
             else:
-                return run, _together([*passes, progress])
+                return replace(run, progress=_together([*passes, run.progress]))
             if client.count:
                 self.batches.add(client.files.written)
             else:
@@ -299,7 +301,7 @@ class _Rounds(Generic[T]):
             block_on(self._wait(), is_idle=True)
         except JudgeError as error:
             raise OptionError(
-                f"{self.config.name}: {error}; the same command continues from here"
+                f"{self.name}: {error}; the same command continues from here"
             ) from None
         last = (batch for batch in self.batches.batches if batch.turn == self.batches.turn)
         if any(batch.state == "cancelled" for batch in last):
@@ -316,7 +318,7 @@ class _Rounds(Generic[T]):
                 await self._look_after(batch)
             is_full = any(b.state == "failed" and b.results is None for b in waiting)
             if is_full or self.batches.pending:
-                await self.config.resources.clock.sleep(self.poll_s)
+                await self.session.resources.clock.sleep(self.poll_s)
 
     async def _create(self, batch: Batch) -> None:
         """Creates a batch at the provider, unless it has been created."""
@@ -362,8 +364,8 @@ class _Rounds(Generic[T]):
         ):
             batch.step = "dropped"
             self.batches.save()
-            raise OptionError(f"{self.config.name}: batch {batch.id} failed: {state.complaint}")
-        cache = self.config.resources.open_cache()
+            raise OptionError(f"{self.name}: batch {batch.id} failed: {state.complaint}")
+        cache = self.session.resources.open_cache()
         try:
             self._read(batch, cache, is_new=True)
         finally:
@@ -379,7 +381,7 @@ class _Rounds(Generic[T]):
             text = f"{state.state}, {done} of {batch.lines} done"
         if self.notes.get(batch.tag) != text:
             self.notes[batch.tag] = text
-            self.config.events.note(f"batch {batch.id}: {text}")
+            self.session.events.note(f"batch {batch.id}: {text}")
 
     def _read(self, batch: Batch, cache: ReplyCache | None = None, *, is_new: bool = False) -> None:
         """Reads what a batch brought; new replies worth keeping go into the cache for others."""
@@ -390,7 +392,7 @@ class _Rounds(Generic[T]):
             if not is_new:
                 continue
             if isinstance(answer, InputError):
-                self.config.events.note(str(answer))
+                self.session.events.note(str(answer))
             elif isinstance(answer.error, FormatUnsupportedError):
                 after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
                 self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
@@ -401,6 +403,14 @@ class _Rounds(Generic[T]):
         for key in keys_of(self.batches.folder / batch.requests):
             unanswered = Answer(key, error=missing)
             self.results.add(unanswered, None, turn=batch.turn, form=batch.form)
+
+
+async def _ask_all(session: Session[Any, Any], logs: Sequence[RecordLog[Any]]) -> Progress:
+    """Asks about every row; no figures are made while rows are pending."""
+    progress = await session.ask(logs)
+    if progress.pending:
+        raise PendingRowsError(progress)
+    return progress
 
 
 def _together(passes: Sequence[Progress]) -> Progress:
@@ -464,18 +474,18 @@ class Export:
 
 def write_requests(
     out: Path,
+    session: Session[Any, Out],
     spec: ModelSpec,
-    run: Callable[[BatchWriter], Progress],
     *,
     cache: bool | Path | None,
     overwrite: bool,
 ) -> Export:
-    """Writes a batch file of every request of a run that the reply cache has no reply to.
+    """Writes a batch file of every request of a session that the reply cache has no reply to.
 
     Args:
         out: The file; an older batch file there is replaced, another file only with ``overwrite``.
-        spec: The model.
-        run: Carries the run out with a client.
+        session: The session; its folder and whether it is in memory do not count.
+        spec: The only model that it asks.
         cache: Folder of the caches, or None for the default one.
         overwrite: Whether any file may be replaced.
 
@@ -496,7 +506,10 @@ def write_requests(
         served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(folder)))
     except AccessError as error:
         raise OptionError(str(error)) from None
-    progress = run(client := batch_writer(spec, resources, files, form, served))
+    client = batch_writer(spec, resources, files, form, served)
+    with folder_of(None) as scratch:
+        alone = replace(session, folder=scratch, in_memory=True, writer=client)
+        progress = carry_out([alone])[0].progress
     size = sum(written.size for written in files.written)
     try:
         part.touch()

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..errors import ApbJudgeError, PausedError, PendingError, RowError
+from ..errors import (
+    AccessError,
+    ApbJudgeError,
+    OptionError,
+    PausedError,
+    PendingError,
+    RowError,
+)
 from .event_loops import Stop, current_stop
 from .folder import RecordLog
 from .ordering import Leaders, adjacent
@@ -198,8 +205,17 @@ class LoopRun(Generic[R, T]):
     log: RecordLog[T]
 
 
+class Closable(Protocol):
+    """An object that holds connections."""
+
+    async def close(self) -> None:
+        """Releases them."""
+        ...
+
+
 async def run_loop(
     loop_runs: Sequence[LoopRun[R, T]],
+    clients: Iterable[Closable],
     *,
     turns: Sequence[int] | None = None,
     concurrency: int,
@@ -209,6 +225,7 @@ async def run_loop(
 
     Args:
         loop_runs: The runs.
+        clients: What the workers ask; closed at the end.
         turns: For each row of the stream, the index of the run whose next row it is; every run
             comes as often as its source has rows. None for a single run, or several that take
             turns on the same rows, in an order in which rows of one case follow each other.
@@ -220,7 +237,7 @@ async def run_loop(
 
     Raises:
         InputError: If an input can't be read.
-        AccessError: If no job of the run can succeed; finished rows stay.
+        OptionError: If no job of the run can succeed; finished rows stay.
         PausedError: If a pause was asked for; finished rows stay.
     """
     stop = current_stop()
@@ -243,9 +260,15 @@ async def run_loop(
         except PausedError:
             await loop.land()
             raise
+        except AccessError as error:
+            raise OptionError(str(error)) from None
         finally:
             beat.cancel()
-            await loop.abandon()
+            try:
+                await loop.abandon()
+            finally:
+                for client in clients:
+                    await client.close()
     if not loop.progress.pending:
         for loop_run in loop_runs:
             loop_run.log.supersede()

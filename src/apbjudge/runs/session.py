@@ -17,17 +17,18 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import orjson
 
-from ..errors import AccessError, OptionError, OtherRunError
+from ..errors import OtherRunError
+from ..llm.base import Client
 from ..llm.resources import Resources
 from ..records.run_folder import MANIFEST
 from ..version import VERSION
 from .event_loops import block_on
 from .folder import RecordLog, finished_in, manifest_states
-from .loop import QUIET, Events, LoopRun, Progress, run_loop
+from .loop import QUIET, Events, Progress
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
 
@@ -46,6 +47,8 @@ class Session(ABC, Generic[T, Out]):
         events: Called back while the session goes on.
         in_memory: Whether the rows are returned, and the folder goes when the session is done.
         overwrite: Whether another run in the folder is deleted instead of refused.
+        writer: Answers from what batches brought in place of the model, and writes down what they
+            did not; None asks the model.
     """
 
     folder: Path
@@ -54,6 +57,7 @@ class Session(ABC, Generic[T, Out]):
     events: Events = QUIET
     in_memory: bool = False
     overwrite: bool = False
+    writer: Client | None = None
 
     @property
     @abstractmethod
@@ -166,36 +170,6 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
                 }
                 log.write_manifest(manifest)
         return ended
-
-
-class Closable(Protocol):
-    """An object that holds connections."""
-
-    async def close(self) -> None:
-        """Releases them."""
-        ...
-
-
-async def ask_models(
-    loop_runs: Sequence[LoopRun[Any, T]],
-    clients: Iterable[Closable],
-    *,
-    turns: Sequence[int] | None = None,
-    concurrency: int,
-    events: Events,
-) -> Progress:
-    """Makes a record of every row that has none, and closes the clients; see ``run_loop``.
-
-    Raises:
-        OptionError: If no call can succeed.
-    """
-    try:
-        return await run_loop(loop_runs, turns=turns, concurrency=concurrency, events=events)
-    except AccessError as error:
-        raise OptionError(str(error)) from None
-    finally:
-        for client in clients:
-            await client.close()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,12 +13,11 @@ from ...llm import Client
 from ...llm.limits import RunsConfig
 from ...llm.litellm_client import dropped_settings
 from ...llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
-from ...runs.batching import PendingRowsError
 from ...runs.folder import RecordLog
-from ...runs.loop import Events, LoopRun, Progress, Worker
+from ...runs.loop import Events, LoopRun, Progress, Worker, run_loop
 from ...runs.results import ModelRun
 from ...runs.resume import RecordKind
-from ...runs.session import Session, ask_models, carry_out, default_folder, folder_of
+from ...runs.session import Session, carry_out, default_folder, folder_of
 from .config import TestedModelSpec
 from .source import Cases
 from .worker import CALLS, AskedModel, Row
@@ -45,8 +45,7 @@ class AskingSession(Session[Row, R], Generic[R]):
         take: Makes further files of the records, when all are there.
         keeps_replies: Whether replies are kept as they come, in the run's folder where there is no
             cache: a row that takes several calls, and is interrupted, pays for none again.
-        waits: Whether figures are made only when no row waits for a batch.
-        asked_model: What is asked of each model; None for the model itself.
+        served: How often each name of a model was reported, in all rounds of batches.
     """
 
     run: type[R]
@@ -60,8 +59,7 @@ class AskingSession(Session[Row, R], Generic[R]):
     rows_of: Callable[[Row], Iterable[Row]] = lambda row: (row,)
     take: Callable[[RecordLog[Row]], object] = lambda log: None
     keeps_replies: bool = True
-    waits: bool = True
-    asked_model: Callable[[TestedModelSpec], AskedModel] | None = None
+    served: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def records(self) -> RecordKind[Row]:
@@ -85,7 +83,7 @@ class AskingSession(Session[Row, R], Generic[R]):
         """Asks the models about every row that has no record."""
         asked = [*(("--model", spec) for spec in self.specs), *self.helpers.items()]
         asked_models = [self._asked_model(spec, option) for option, spec in asked]
-        return await ask_models(
+        return await run_loop(
             [LoopRun(self.source, self.worker(asked_models), logs[0])],
             [asked_model.client for asked_model in asked_models],
             concurrency=sum(spec.max_concurrency for _, spec in asked) or UNASKED,
@@ -93,19 +91,17 @@ class AskingSession(Session[Row, R], Generic[R]):
         )
 
     def _asked_model(self, spec: TestedModelSpec, option: str) -> AskedModel:
-        if self.asked_model is not None:
-            return self.asked_model(spec)
-        resources = self.resources
+        note, resources = self.events.note, self.resources
+        if self.writer is not None:
+            return AskedModel(spec, self.writer, can_see(spec), note, option, self.served)
         if self.keeps_replies:
             cache = resources.cache or self.folder / CALLS
             resources = replace(resources, cache=cache, is_durable=True)
         sees = can_see(spec, known=resources.client is None)
-        return AskedModel(spec, make_engine(spec, resources), sees, self.events.note, option)
+        return AskedModel(spec, make_engine(spec, resources), sees, note, option)
 
     def finished(self, log: RecordLog[Row], manifest: dict[str, Any], progress: Progress) -> R:
         """The counts, and the rows where they are kept in memory."""
-        if progress.pending and self.waits:
-            raise PendingRowsError(progress)
         gaps = self.source.gaps
         for line in gaps.lines():
             self.events.note(f"{self.source.name}: {line}")
