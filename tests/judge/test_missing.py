@@ -69,7 +69,7 @@ def rates(run: Run) -> dict[str, tuple[float | None, int]]:
     return {
         group.tested_model: (first.value, first.n_items)
         for group in run.summary.groups
-        for first in [next(iter(group.figures.values()))]
+        for first in [next(iter(group.metrics.values()))]
     }
 
 
@@ -106,10 +106,10 @@ def test_counted_ones_are_records_and_not_correct(files: Files) -> None:
         assert (row.protocol, row.rubric, row.line) == ("holistic", "apb-holistic@1", 0)
     (group,) = (g for g in run.summary.groups if g.tested_model == "alder")
     assert (group.n, group.scored) == (5, 2)
-    codes = [figure.n_items for name, figure in group.figures.items() if name[0] == "E"]
+    codes = [figure.n_items for name, figure in group.metrics.items() if name[0] == "E"]
     assert codes == [2] * 6
-    assert group.figures["over-refusal"].n_items == 2
-    assert group.figures["no provable fault"].bound == "upper"
+    assert group.metrics["over-refusal"].n_items == 2
+    assert group.metrics["no provable fault"].bound == "upper"
     assert (run.summary.totals.missing, run.unscored_fraction) == (3, 0.0)
 
 
@@ -151,7 +151,7 @@ def test_each_protocol_keeps_them_in_its_denominators(tmp_path: Path) -> None:
         prediction("e0"),
     ]
     run = files.grade(rows, **COUNT)
-    figures = {g.protocol: g.figures for g in run.summary.groups}
+    figures = {g.protocol: g.metrics for g in run.summary.groups}
     refusal = figures["unsolvable"]["refusal tool_removal"]
     assert (refusal.value, refusal.n_items) == (0.5, 2)
     behaviours = {k: e for k, e in figures["tool-broken"].items() if k[0].isdigit()}

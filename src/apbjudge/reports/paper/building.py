@@ -28,17 +28,17 @@ from ...judge.metrics import (
     TC,
     TRUNCATED,
     WEIGHTED,
-    broken_figures,
+    broken_metrics,
     cases_all_right,
     code_of,
-    common_figures,
-    efficiency_figures,
-    extraneous_figures,
+    common_metrics,
+    efficiency_metrics,
+    extraneous_metrics,
     extraneous_grades,
     is_own,
     pairs_with_base,
-    reply_figures,
-    unsolvable_figures,
+    reply_metrics,
+    unsolvable_metrics,
     with_bounds,
 )
 from ...judge.summary import base_of
@@ -183,18 +183,18 @@ def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
     c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
     metrics = _common_metrics(part) if CR in kinds else {}
     if part.protocol == "tool-broken":
-        metrics |= broken_figures(c, rows)
+        metrics |= broken_metrics(c, rows)
     elif part.protocol == "unsolvable":
-        metrics |= unsolvable_figures(c, rows)
+        metrics |= unsolvable_metrics(c, rows)
     elif part.protocol == "efficiency":
-        metrics |= efficiency_figures(c, rows, part.rivals)
+        metrics |= efficiency_metrics(c, rows, part.rivals)
     elif {TC.name, GRADE_BASE.name} & {*names}:
         base = base_of(c, rows)
-        metrics |= extraneous_figures(c, rows, base)
+        metrics |= extraneous_metrics(c, rows, base)
         if GRADE_BASE in kinds:
             metrics |= extraneous_grades(c, rows, base)
     if {*OF_REPLIES} & {*kinds}:
-        metrics |= reply_figures(c, rows)
+        metrics |= reply_metrics(c, rows)
     metrics = with_bounds(c, rows, metrics)
     own = by_name(of for of in metrics.values() if ERRORS["E1"] in kinds and is_own(of.kind))
     return {name: metrics[name] for name in names if name in metrics} | own
@@ -203,11 +203,11 @@ def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
 def _common_metrics(part: SectionPart) -> Metrics:
     """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
     if part.form is not None:
-        return common_figures(part.c, part.rows, part.form)
+        return common_metrics(part.c, part.rows, part.form)
     metrics: Metrics = {}
     for form in E2_OF:
-        metrics |= common_figures(part.c, _rows_of_form(part.c, part.rows, form), form)
-    together = common_figures(part.c, part.rows, "holistic")
+        metrics |= common_metrics(part.c, _rows_of_form(part.c, part.rows, form), form)
+    together = common_metrics(part.c, part.rows, "holistic")
     return metrics | {key: estimate for key, estimate in together.items() if key != "E2-H"}
 
 
