@@ -11,7 +11,13 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.trajectory_metrics import bounds_of, columns_of, protocol_metrics, shown_k, success_kind
+from ..judge.trajectory_metrics import (
+    bounds_of,
+    columns_of,
+    protocol_metrics,
+    shown_k,
+    success_kind,
+)
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems

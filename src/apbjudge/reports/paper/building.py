@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...calibration.results import Reliability
+from ...document.model import Counts
 from ...errors import OptionError
 from ...judge.metrics import (
     BEHAVIOURS,
@@ -33,8 +34,8 @@ from ...judge.metrics import (
     code_of,
     common_metrics,
     efficiency_metrics,
-    extraneous_metrics,
     extraneous_grades,
+    extraneous_metrics,
     is_own,
     pairs_with_base,
     reply_metrics,
@@ -73,7 +74,7 @@ from .rows import (
     place_of,
 )
 from .samples import sample_notes, sample_rows
-from .table import Counts, PaperTable, TableRow
+from .table import PaperTable, TableRow
 from .trajectories import (
     TRAJECTORY_NEEDS,
     trajectory_definitions,
@@ -117,7 +118,7 @@ def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
 
 
 def _is_bound(table: PaperTable) -> bool:
-    return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
+    return any(cell.estimate.bound for cell in table.metrics)
 
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
@@ -143,7 +144,8 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
     if definition.source == "samples":
         notes += sample_notes(rows)
     table = build(definition, rows, notes)
-    return table if len(table.columns) >= definition.least else None
+    metrics = [column for column in table.columns if column.kind]
+    return table if len(metrics) >= definition.least else None
 
 
 def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[str]:

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...judge.trajectory_metrics import columns_of, protocol_metrics, success_kind, trajectory_metrics
+from ...judge.trajectory_metrics import (
+    columns_of,
+    protocol_metrics,
+    success_kind,
+    trajectory_metrics,
+)
 from ...records.columns import Vector
 from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
