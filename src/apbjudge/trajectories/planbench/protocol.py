@@ -9,7 +9,7 @@ from .data import BLOCKER_TYPES
 from .diagnosis import REUSES, Failure
 from .evaluator import NEEDS, evaluator_of
 
-_KINDS = tuple(BLOCKER_TYPES.values())
+KINDS = tuple(BLOCKER_TYPES.values())
 _AT_HAND = "N calls with progress at hand"
 _ON_PATH = "datatypes obtained that lie on a path, of those obtained"
 METRICS = (
@@ -63,8 +63,8 @@ SELECTION = (
 )
 BLOCKED = (
     amount("blocked calls", "blocked calls", meaning="calls of blockers, per trajectory"),
-    *(rate(f"{kind} blockers", kind, "blocked calls") for kind in _KINDS),
-    *(rate(f"{kind}, {of}", f"{kind}, {of}", kind) for kind in _KINDS for of in REUSES),
+    *(rate(f"{kind} blockers", kind, "blocked calls") for kind in KINDS),
+    *(rate(f"{kind}, {of}", f"{kind}, {of}", kind) for kind in KINDS for of in REUSES),
     rate("answer adopted", "answer adopted", "blocked calls"),
 )
 _TABLES = (
