@@ -243,7 +243,7 @@ def test_several_judges_are_not_asked_about_them_either(
     assert run.summary.totals.unscored == {"bad_input": 1, "missing": 3}
     assert {row.judge for row in run.judgements} == {name}
     table = apbjudge.report(tmp_path / "c").tables[0]  # all rows are those of the whole
-    assert [row.counts["Holistic"].rows for row in table.rows] == [5, 5]
+    assert [row.counts["Holistic"].rows for row in table.lines] == [5, 5]
 
 
 # What is made of runs -----------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_a_comparison_of_tested_models_takes_them_as_not_correct(
 def test_a_report_counts_them_says_so_and_shows_their_cases(files: Files, tmp_path: Path) -> None:
     files.grade(ROWS, out=tmp_path / "run", **COUNT)
     report = apbjudge.report(tmp_path / "run")
-    alder, birch = report.tables[0].rows
+    alder, birch = report.tables[0].lines
     assert alder.cells["Holistic", "CR"].estimate.value == 0.4
     assert (alder.counts["Holistic"].rows, alder.counts["Holistic"].scored) == (5, 2)
     assert birch.cells["Holistic", "CR"].estimate.value == 1.0

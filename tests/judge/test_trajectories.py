@@ -267,8 +267,8 @@ def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
     assert (gate.condition, gate.passed) == ("effort <= 1000", True)
     report = apbjudge.report(run)
     report.write_page(tmp_path / "page.html")
-    (column,) = (c for t in report.tables for c in t.columns if c.key == "effort")
-    assert (column.better, column.meaning) == ("lower", "steps taken")
+    (kind,) = (c.kind for t in report.tables for c in t.columns if c.title == "effort" and c.kind)
+    assert (kind.better, kind.meaning) == ("lower", "steps taken")
     assert "steps taken" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
