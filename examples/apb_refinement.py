@@ -145,7 +145,7 @@ def changes(folder: Path, base: Path, *, apart: bool) -> dict[Key, Change]:
     names = ["refinement", "refinement-changes"]
     table, moved = apbjudge.report(base, refined=runs, tables=names).tables
     result: dict[Key, Change] = {}
-    for row, of in zip(table.rows, moved.rows, strict=True):
+    for row, of in zip(table.lines, moved.lines, strict=True):
         for form in table.sections:
             base_rate, refined, difference = (
                 row.cells[form, key].estimate for key in ("Base", "Refined", "Δ")

@@ -103,7 +103,7 @@ def main() -> int:
     theirs = json.loads(file.read_text())
 
     found = evaluations(options.run_folder, options.data_folder, "released")
-    figures = {figure.name: figure for figure in PLANBENCH.figures}
+    figures = {figure.name: figure for figure in PLANBENCH.metrics}
     figures["Accuracy"] = TrajectoryMetric(name="Accuracy", of="is_correct")
     differ = 0
     print(f"{'figure':24}{'ours':>12}{'theirs':>12}")

@@ -54,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_grade_has_its_codes_weights_and_fields(run: Run) -> None:
-    figures = {group.tested_model: group.figures for group in run.summary.groups}
+    figures = {group.tested_model: group.metrics for group in run.summary.groups}
     assert [name for name in figures["birch"] if name.startswith("code ")] == [
         f"code {code}" for code in CODES
     ]

@@ -175,7 +175,7 @@ def test_graded_and_reported_predictions_have_the_printed_table(
     example = script("apb_refinement")
     refined = [(method, folder / f"{method}{apart}") for method in example.METHODS]
     report = apbjudge.report(folder / "base", refined=refined, tables=["refinement"])
-    rows = {row.heads: row for row in report.tables[0].rows}
+    rows = {row.heads: row for row in report.tables[0].lines}
     assert len(rows) == 24
     for model, by_form in COUNTS.items():
         for form, counts in zip(example.FORMS, by_form, strict=True):

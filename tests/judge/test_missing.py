@@ -69,7 +69,7 @@ def rates(run: Run) -> dict[str, tuple[float | None, int]]:
     return {
         group.tested_model: (first.value, first.n_items)
         for group in run.summary.groups
-        for first in [next(iter(group.figures.values()))]
+        for first in [next(iter(group.metrics.values()))]
     }
 
 
@@ -106,10 +106,10 @@ def test_counted_ones_are_records_and_not_correct(files: Files) -> None:
         assert (row.protocol, row.rubric, row.line) == ("holistic", "apb-holistic@1", 0)
     (group,) = (g for g in run.summary.groups if g.tested_model == "alder")
     assert (group.n, group.scored) == (5, 2)
-    codes = [figure.n_items for name, figure in group.figures.items() if name[0] == "E"]
+    codes = [figure.n_items for name, figure in group.metrics.items() if name[0] == "E"]
     assert codes == [2] * 6
-    assert group.figures["over-refusal"].n_items == 2
-    assert group.figures["no provable fault"].bound == "upper"
+    assert group.metrics["over-refusal"].n_items == 2
+    assert group.metrics["no provable fault"].bound == "upper"
     assert (run.summary.totals.missing, run.unscored_fraction) == (3, 0.0)
 
 
@@ -151,7 +151,7 @@ def test_each_protocol_keeps_them_in_its_denominators(tmp_path: Path) -> None:
         prediction("e0"),
     ]
     run = files.grade(rows, **COUNT)
-    figures = {g.protocol: g.figures for g in run.summary.groups}
+    figures = {g.protocol: g.metrics for g in run.summary.groups}
     refusal = figures["unsolvable"]["refusal tool_removal"]
     assert (refusal.value, refusal.n_items) == (0.5, 2)
     behaviours = {k: e for k, e in figures["tool-broken"].items() if k[0].isdigit()}
@@ -243,7 +243,7 @@ def test_several_judges_are_not_asked_about_them_either(
     assert run.summary.totals.unscored == {"bad_input": 1, "missing": 3}
     assert {row.judge for row in run.judgements} == {name}
     table = apbjudge.report(tmp_path / "c").tables[0]  # all rows are those of the whole
-    assert [row.counts["Holistic"].rows for row in table.rows] == [5, 5]
+    assert [row.counts["Holistic"].rows for row in table.lines] == [5, 5]
 
 
 # What is made of runs -----------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_a_comparison_of_tested_models_takes_them_as_not_correct(
 def test_a_report_counts_them_says_so_and_shows_their_cases(files: Files, tmp_path: Path) -> None:
     files.grade(ROWS, out=tmp_path / "run", **COUNT)
     report = apbjudge.report(tmp_path / "run")
-    alder, birch = report.tables[0].rows
+    alder, birch = report.tables[0].lines
     assert alder.cells["Holistic", "CR"].estimate.value == 0.4
     assert (alder.counts["Holistic"].rows, alder.counts["Holistic"].scored) == (5, 2)
     assert birch.cells["Holistic", "CR"].estimate.value == 1.0

@@ -336,7 +336,7 @@ def test_contradictions_are_counted_apart_from_overrides_and_unscored(serve: Any
     assert (run.manifest["rows"], run.manifest["scored"]) == (4, 3)
     assert run.manifest["calls"] == len(server.requests) == 8
     assert run.unscored_fraction == 0.25
-    figures = run.summary.groups[0].figures
+    figures = run.summary.groups[0].metrics
     assert (figures["CR"].value, figures["CR"].n_items) == (2 / 3, 3)
     bounds = figures["CR bounds"]  # 2 of 4 if the lost row is wrong, 3 of 4 if it is right
     assert (bounds.value, bounds.method, bounds.n_items) == (None, "bounds", 4)

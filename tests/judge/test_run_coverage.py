@@ -59,7 +59,7 @@ def test_intervals_hold_the_true_value_as_often_as_they_claim(
     }
     rng, hits = np.random.default_rng(17), dict.fromkeys(truth, 0)
     for _ in range(SAMPLES):
-        figures = summarize(rows(rng, ability), judge="code").groups[0].figures
+        figures = summarize(rows(rng, ability), judge="code").groups[0].metrics
         for name, true in truth.items():
             estimate = figures[name]
             assert estimate.n_clusters == N_TASKS

@@ -45,7 +45,7 @@ def trials() -> list[Trajectory]:
 
 def figures(run: apbjudge.Run) -> dict[str, Any]:
     (group,) = run.summary.groups
-    return group.figures
+    return group.metrics
 
 
 def test_trials_give_pass_hat_k_and_pass_at_k_by_hand(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def family(settings: EvaluatorSettings) -> Family:
 FAMILY = TrajectoryProtocol(
     name="family",
     success="solved",
-    figures=(
+    metrics=(
         TrajectoryMetric(name="steps", of="steps"),
         TrajectoryMetric(name="ended", of="ending=*"),
     ),
@@ -255,10 +255,10 @@ def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     effort = TrajectoryMetric(name="effort", of="steps", better="lower", meaning="steps taken")
-    monkeypatch.setitem(TRAJECTORY_PROTOCOLS, FAMILY.name, replace(FAMILY, figures=(effort,)))
+    monkeypatch.setitem(TRAJECTORY_PROTOCOLS, FAMILY.name, replace(FAMILY, metrics=(effort,)))
     rows = [trajectory_row(run) for run in trials()]
     run = apbjudge.grade(rows, protocol=FAMILY.name, out=tmp_path)
-    stated = run.summary.to_json()["groups"][0]["figures"]["effort"]
+    stated = run.summary.to_json()["groups"][0]["metrics"]["effort"]
     assert (stated["unit"], stated["better"]) == ("cost", "lower")
     assert "effort" in run.summary.text
     frame = run.summary.to_frame().query("metric == 'effort'")
@@ -267,8 +267,8 @@ def test_a_metric_that_is_stated_in_one_place_is_in_every_result(
     assert (gate.condition, gate.passed) == ("effort <= 1000", True)
     report = apbjudge.report(run)
     report.write_page(tmp_path / "page.html")
-    (column,) = (c for t in report.tables for c in t.columns if c.key == "effort")
-    assert (column.better, column.meaning) == ("lower", "steps taken")
+    (kind,) = (c.kind for t in report.tables for c in t.columns if c.title == "effort" and c.kind)
+    assert (kind.better, kind.meaning) == ("lower", "steps taken")
     assert "steps taken" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -38,8 +38,8 @@ def test_figures_by_hand_whichever_protocol_graded_the_base(base_protocol: str) 
     """Pairs are a and b at each level: c's base is unscored, d's row is, e has no base."""
     whole = group(summary_of(rows_by_hand(base_protocol)), protocol=EXTRANEOUS)
     assert (whole.n, whole.scored) == (7, 6)
-    own = [name for name in whole.figures if name.startswith(("TC", "Ext", "CR_", "delta"))]
-    assert points(whole.figures, "CR", *own) == {
+    own = [name for name in whole.metrics if name.startswith(("TC", "Ext", "CR_", "delta"))]
+    assert points(whole.metrics, "CR", *own) == {
         "CR": (0.5, 6),
         "TC": (3.0, 7),
         "ExtUse": about(3 / 7, 7),
@@ -67,7 +67,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("stranger", STRANGERS.values(), ids=STRANGERS)
 def test_what_is_no_base_of_a_row_is_not_paired_with_it(stranger: Row) -> None:
-    figures = group(summary_of([stranger, given("a", 2)]), protocol=EXTRANEOUS).figures
+    figures = group(summary_of([stranger, given("a", 2)]), protocol=EXTRANEOUS).metrics
     assert points(figures, "CR_B", "CR_E") == {"CR_B": (None, 0), "CR_E": (1.0, 1)}
 
 
@@ -81,7 +81,7 @@ def test_breakdowns_pair_with_every_base_row_of_the_case() -> None:
     ]
     summary = summary_of(rows, "category")
     for value, delta in (("travel", 1.0), (None, -1.0)):
-        figures = group(summary, protocol=EXTRANEOUS, by={"category": value}).figures
+        figures = group(summary, protocol=EXTRANEOUS, by={"category": value}).metrics
         assert points(figures, "delta", "CR_B") == {
             "delta": (delta, 1),
             "CR_B": ((1.0 - delta) / 2, 1),

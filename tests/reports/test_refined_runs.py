@@ -73,7 +73,7 @@ def table(result: Report, key: str = "refinement-changes") -> PaperTable:
 
 
 def figures(result: Report, key: str = "refinement-changes") -> dict[str, float | None]:
-    (row,) = table(result, key).rows
+    (row,) = table(result, key).lines
     return {column: cell.estimate.value for (_, column), cell in row.cells.items()}
 
 

@@ -163,8 +163,8 @@ def test_a_design_shows_corrected_rates_in_every_form(write: Write, tmp_path: Pa
     calibrated = apbjudge.calibrate(run, labels, design="random").judges[0].corrected[0].result
     table = found.tables[0]
     assert table.key == "corrected"
-    assert [row.heads for row in table.rows] == [("all",), ("All-rounder",), ("elm",)]
-    cells = table.rows[0].cells
+    assert [row.heads for row in table.lines] == [("all",), ("All-rounder",), ("elm",)]
+    cells = next(table.lines).cells
     assert cells["CR", "corrected CR"].estimate == calibrated.rectified
     assert cells["CR", "added CR"].estimate.value == calibrated.added
     figure = next(figure for figure in found.figures if figure.key == "corrected")
@@ -209,7 +209,7 @@ FILES = {
 def test_display_names_are_read_from(file: str, graded: Path, tmp_path: Path) -> None:
     (tmp_path / file).write_text(FILES[file], encoding="utf-8")
     result = report(graded / "holistic", names=tmp_path / file)
-    assert {row.heads[0] for row in result.tables[0].rows} == {*NAMES.values(), "cress-small"}
+    assert {row[0] for row in result.tables[0].rows} == {*NAMES.values(), "cress-small"}
 
 
 def test_display_names_are_in_tables_figures_and_page(graded: Path, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_display_names_are_in_tables_figures_and_page(graded: Path, tmp_path: Pa
     shown = {*NAMES.values(), "cress-small"}
     of_models = [table for table in result.tables if table.heads[0] == "Tested model"]
     assert "self-evaluation" in {table.key for table in of_models}
-    assert all({row.heads[0] for row in table.rows} <= shown for table in of_models)
+    assert all({row[0] for row in table.rows} <= shown for table in of_models)
     (cr,) = (figure for figure in result.figures if figure.key == "cr")
     assert {*cr.data["name"]} == shown
     result.write_page(tmp_path / "page.html")

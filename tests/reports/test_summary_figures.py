@@ -17,7 +17,7 @@ FOUR = [verdict("a"), verdict("b", "E5", grade=0.8), verdict("c", "E2 E5", grade
 
 def test_figures_of_four_plans_are_what_one_counts_by_hand() -> None:
     hits = {"CR": 2, "E1": 0, "E2-H": 1, "E3": 0, "E4": 0, "E5": 2, "E6": 0}
-    figures = group(summary_of(FOUR)).figures
+    figures = group(summary_of(FOUR)).metrics
     assert list(figures) == ["CR", "Grade", *list(hits)[1:]]
     assert points(figures, "Grade") == {"Grade": about(0.8, 4)}
     for name, n in hits.items():
@@ -35,7 +35,7 @@ def test_a_run_without_items_has_totals_and_no_groups() -> None:
 
 def test_where_code_decides_in_part_the_rate_is_an_upper_bound() -> None:
     rows = [verdict("a", judge="c", decided_by="static", grade=None), verdict("b", judge="c")]
-    figures = group(summary_of(rows)).figures
+    figures = group(summary_of(rows)).metrics
     assert (figures["CR"].value, figures["CR"].bound) == (1.0, "upper")
     assert figures["Grade"].n_items == 1
 
@@ -55,7 +55,7 @@ def plan(model: str, case: str, cost: float | None, flags: str = "", **fields: o
 
 
 def costs(summary: Summary, model: str) -> dict[str, tuple[float | None, int]]:
-    return points(group(summary, model=model).figures, *COSTS)
+    return points(group(summary, model=model).metrics, *COSTS)
 
 
 def test_a_case_that_one_tested_model_has_unscored_is_not_common_in_any_part() -> None:
@@ -68,7 +68,7 @@ def test_a_case_that_one_tested_model_has_unscored_is_not_common_in_any_part() -
     summary = summary_of(rows, "category")
     assert costs(summary, "a") == {"C_all": (15, 2), "C_pass": (15, 2), "C_com": (10, 1)}
     assert costs(summary, "b") == {"C_all": (16, 2), "C_pass": (11, 1), "C_com": (11, 1)}
-    figures = group(summary, model="a", by={"category": "retail"}).figures
+    figures = group(summary, model="a", by={"category": "retail"}).metrics
     assert points(figures, "C_com") == {"C_com": (None, 0)}
 
 

@@ -97,7 +97,7 @@ def flat(data: dict[str, Any]) -> list[dict[str, Any]]:
             "rows": part["n"],
             **{name: part[name] for name in ("protocol", "form", "tested_model", "scored")},
         }
-        rows += [{**head, **metric} for metric in part["figures"].values()]
+        rows += [{**head, **metric} for metric in part["metrics"].values()]
     return rows
 
 

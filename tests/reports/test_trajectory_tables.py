@@ -28,7 +28,7 @@ def published() -> list[dict[str, Any]]:
 
 
 def cells(table: Any, row: int = 0) -> dict[str, Estimate]:
-    return {key: cell.estimate for (_, key), cell in table.rows[row].cells.items()}
+    return {key: cell.estimate for (_, key), cell in [*table.lines][row].cells.items()}
 
 
 def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
     tables = open_report(runs).tables
     assert "PlanBench-XL (Table 3; --table planbench)" in tables_markdown(tables)
     main, steps, failures = tables[:3]
-    assert [row.heads for row in main.rows] == [("alder", "default"), ("alder", "mixed")]
+    assert [row.heads for row in main.lines] == [("alder", "default"), ("alder", "mixed")]
     assert cells(main)["Accuracy"].value == pytest.approx(0.5190, abs=5e-5)  # 164 of 316
     assert (cells(main)["Accuracy"].low, cells(main)["Accuracy"].high) == pytest.approx(
         (0.4640, 0.5736), abs=5e-4
@@ -47,7 +47,7 @@ def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
     assert shares["Format Error"].value == pytest.approx(0.138, abs=5e-4)
     assert shares["Stalled"].value == 0  # no trajectory is of the class, and the class is stated
     assert {e.n_items for e in shares.values()} == {152}
-    assert [row.heads[2] for row in steps.rows] == ["5", "6"] * 2
+    assert [row.heads[2] for row in steps.lines] == ["5", "6"] * 2
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_damaged_diagnoses_cost_their_row_alone(diagnosis: Any, tmp_path: Path) 
     bad = (damaged / "judgements.jsonl").read_text()
     (run / "judgements.jsonl").write_text("\n".join([bad.strip(), *lines[1:]]) + "\n")
     report = open_report(run)
-    assert report.tables[0].rows[0].counts[""].rows == 315
+    assert next(report.tables[0].lines).counts[""].rows == 315
     assert any("judgements.jsonl:1: field diagnosis" in p for p in report.problems)
     with pytest.raises(InputError, match="field diagnosis"):
         _ = open_report(damaged).tables

@@ -125,7 +125,7 @@ def test_measures_by_hand(
     assert (counts(found), found.first_error) == (expected, first_error)
     assert found.is_correct == (failure is None)
     assert found.classes == ({} if failure is None else {"failure": failure})
-    assert failure is None or f"failure={failure}" in {figure.of for figure in SLATE.figures}
+    assert failure is None or f"failure={failure}" in {figure.of for figure in SLATE.metrics}
 
 
 def test_references_are_resolved_from_the_agent_s_own_outputs_never_from_the_reference() -> None:
@@ -303,9 +303,9 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
     (group,) = graded.summary.groups
     sums = {"TMR": (17, 18), "AIA": (20, 23), "arguments matched": (15, 17)}
     for name, (above, below) in sums.items():
-        assert group.figures[name].value == pytest.approx(above / below)
-    assert group.figures["execution success"].value == pytest.approx(5 / 7)
-    assert group.figures["wrong arguments"].value == 1  # of the two that fail
+        assert group.metrics[name].value == pytest.approx(above / below)
+    assert group.metrics["execution success"].value == pytest.approx(5 / 7)
+    assert group.metrics["wrong arguments"].value == 1  # of the two that fail
     (unscored,) = (j for j in graded.judgements if isinstance(j, apbjudge.Unscored))
     assert (graded.summary.scored, unscored.reason, unscored.case_id) == (7, "missing", "image")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):

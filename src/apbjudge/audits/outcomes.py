@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 from typing import Literal, TypeVar
 
+from ..document import numbers
 from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import Estimate, t_quantile
@@ -24,6 +25,7 @@ Outcome = Literal["passes", "fails", "could not tell"]
 Side = Literal["at least", "at most", "within"]
 Unit = Literal["share", "points", "plain"]
 """The form of a value: a share in percent, a difference of shares in points, a plain number."""
+UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
 Parts = Mapping[str, tuple[float, float]]
 """By case: what it adds above and below the line of a ratio."""
 
@@ -327,11 +329,15 @@ def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
 
 
 def _beyond(measure: Measure) -> str:
-    allowed = amount(measure.unit, measure.limit)
-    if measure.side == "within":
-        allowed = allowed.lstrip("+")
     value = amount_with_ends(measure.unit, measure.estimate)
-    return f"{measure.name} {value}, allowed {measure.side} {allowed}"
+    allowed = limit_text(measure.side, measure.limit, measure.unit)
+    return f"{measure.name} {value}, allowed {allowed}"
+
+
+def limit_text(side: Side, limit: float, unit: Unit) -> str:
+    """The allowed range: ``at least 70.0 %``, ``within 10.0 points``."""
+    text = amount(unit, limit)
+    return f"{side} {text.lstrip('+') if side == 'within' else text}"
 
 
 def amount_with_ends(unit: Unit, estimate: Estimate) -> str:
@@ -341,12 +347,8 @@ def amount_with_ends(unit: Unit, estimate: Estimate) -> str:
 
 
 def amount(unit: Unit, value: float | None) -> str:
-    """A value as it reads: percent, points with sign, or a plain number."""
-    if value is None:
-        return "–"
-    if unit == "plain":
-        return f"{value:.3g}"
-    return f"{100 * value:+.1f} points" if unit == "points" else f"{100 * value:.1f} %"
+    """A value with its unit: percent, points with sign, or a plain number."""
+    return numbers.amount(value, UNITS[unit])
 
 
 def cost_of(responses: Iterable[Response]) -> Cost:

@@ -11,7 +11,13 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, OptionError, visible
-from ..judge.trajectory_metrics import bounds_of, columns_of, figures_of, shown_k, success_kind
+from ..judge.trajectory_metrics import (
+    bounds_of,
+    columns_of,
+    protocol_metrics,
+    shown_k,
+    success_kind,
+)
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes, no_scores
 from ..records.judgement_table import JudgementTable, Problems
@@ -377,7 +383,7 @@ class _Comparing:
         a, b = a.with_measures(names), b.with_measures(names)
         both = self.scored[0] & self.scored[1]
         at, on = (rows[both] for rows in self.pairs.partners)
-        for figure in figures_of(a, protocol):
+        for figure in protocol_metrics(a, protocol):
             first, second = columns_of(a, figure, at), columns_of(b, figure, on)
             difference = compare_ratios(
                 figure.kind,

@@ -188,10 +188,10 @@ def _layout(table: Table, at: int) -> str:
 
 def _figure(cell: Cell) -> tuple[str, str]:
     """A cell, and the interval below it."""
-    if isinstance(cell, str):
-        return tex(cell), ""
     if isinstance(cell, Number):
-        return _number(tex(str(cell))) if cell.value is not None else "--", ""
+        return _number(tex(str(cell))), ""
+    if not isinstance(cell, MetricCell):
+        return tex(str(cell)), ""
     value = _number(cell.value or DASH)
     return (rf"\textbf{{{value}}}" if cell.best else value) + _tiny(cell.of), _tiny(cell.interval)
 

@@ -6,13 +6,13 @@ mark, a tag or a command, and none moves a terminal's cursor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeVar
 
 from ..statistics.bootstrap import coverage_note
 from ..statistics.estimates import Estimate
-from ..statistics.metric import Metric, Unit
+from ..statistics.metric import Metric, MetricKind, Unit
 from ..statistics.proportions import wilson
 from .numbers import count, number
 
@@ -31,15 +31,17 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricCell:
-    """An estimate in a cell, with ``/n`` if ``denominator``; ``best`` for the best set, marked.
+    """An estimate in a cell, with ``/n`` if ``denominator``.
 
+    ``best`` is True in the best set, which is marked, False outside, and None where nothing shows
+    that one of those compared is better than another.
     ``name`` and ``place`` are what it is and what it is of in notes on missing figures, which leave
     out those without a name.
     """
 
     estimate: Estimate
     unit: Unit
-    best: bool = False
+    best: bool | None = None
     denominator: bool = True
     name: str = ""
     place: str = ""
@@ -105,7 +107,20 @@ class Number:
         return number(self.value, self.unit)
 
 
-Cell = MetricCell | Number | str
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The rows behind a section of a table's row: all, and those with a verdict."""
+
+    rows: int
+    scored: int
+
+    def __str__(self) -> str:
+        return f"{self.scored}/{self.rows}"
+
+
+Cell = MetricCell | Number | Counts | str
+ColumnId = tuple[str, str]
+"""A column's section and the name of its metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +149,48 @@ class Notes:
 class Column:
     """A column of a table; those of one section share a heading in LaTeX.
 
-    Texts of a column that ``folds`` continue on further lines where the width is limited.
+    Texts of a column that ``folds`` continue on further lines where the width is limited. ``kind``
+    is what the cells of a column of metrics are; the metric's name is unique in the section.
     """
 
     title: str
     align: Align = "left"
     section: str = ""
     folds: bool = False
+    kind: MetricKind | None = None
+
+
+class Line(NamedTuple):
+    """A row of a table by the names of its columns; what it does not have is missing.
+
+    Attributes:
+        heads: Its leading texts: what it is a row of.
+        counts: By section.
+        cells: Metrics, by section and name.
+    """
+
+    group: str
+    heads: tuple[str, ...]
+    counts: dict[str, Counts]
+    cells: dict[ColumnId, MetricCell]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; its first columns, ``leads``, are repeated where a renderer breaks a wide one."""
+    """A table.
+
+    Attributes:
+        columns: Those of one section are together.
+        rows: A cell a column; empty texts where a row has nothing in a section.
+        leads: The first columns, which are repeated where a renderer breaks a wide table.
+        groups: Of each row, what it stands under, such as its judge; those of one are together.
+            Empty for no groups.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     leads: int = 1
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, heads: Iterable[str], rows: Iterable[Sequence[Cell]], *, align: str = "") -> Table:
@@ -164,6 +205,64 @@ class Table:
             for title, letter in zip(titles, align.ljust(len(titles), "l"), strict=False)
         )
         return cls(columns=tuple(columns), rows=tuple(map(tuple, rows)))
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Titles of the leading columns."""
+        return tuple(column.title for column in self.columns[: self.leads])
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Sections in order, each once."""
+        return tuple(dict.fromkeys(column.section for column in self.columns[self.leads :]))
+
+    def columns_of(self, section: str) -> tuple[Column, ...]:
+        """The columns of a section."""
+        return tuple(column for column in self.columns[self.leads :] if column.section == section)
+
+    def by_group(self) -> dict[str, list[tuple[Cell, ...]]]:
+        """Rows by group, in order."""
+        rows: dict[str, list[tuple[Cell, ...]]] = {}
+        for group, row in zip(self.groups, self.rows, strict=True):
+            rows.setdefault(group, []).append(row)
+        return rows
+
+    def part(self, group: str, sections: Collection[str]) -> Table:
+        """The rows of a group that say something in some sections, and the columns of these.
+
+        A single section has no heading, and its first column is one of the leading ones.
+        """
+        shown = [i for i, column in enumerate(self.columns) if column.section in sections]
+        shown = [i for i in shown if i >= self.leads]
+        at, is_one = [*range(self.leads), *shown], len(sections) == 1
+        columns = (self.columns[i] for i in at)
+        return Table(
+            columns=tuple(replace(of, section="") if is_one else of for of in columns),
+            rows=tuple(
+                tuple(row[i] for i in at)
+                for row in self.by_group().get(group, ())
+                if any(row[i] != "" for i in shown)
+            ),
+            leads=self.leads + is_one,
+        )
+
+    @property
+    def lines(self) -> Iterator[Line]:
+        """The rows by the names of their columns."""
+        for group, row in zip(self.groups, self.rows, strict=True):
+            counts: dict[str, Counts] = {}
+            cells: dict[ColumnId, MetricCell] = {}
+            for column, cell in zip(self.columns, row, strict=True):
+                if isinstance(cell, Counts):
+                    counts[column.section] = cell
+                elif column.kind and isinstance(cell, MetricCell):
+                    cells[column.section, column.kind.name] = cell
+            yield Line(group, tuple(map(str, row[: self.leads])), counts, cells)
+
+    @property
+    def metrics(self) -> Iterator[MetricCell]:
+        """All metrics."""
+        return (cell for row in self.rows for cell in row if isinstance(cell, MetricCell))
 
 
 Part = Heading | Paragraph | Notes | Table
@@ -214,9 +313,7 @@ def missing(parts: Iterable[Part], *, intervals: bool = False) -> list[str]:
 
     And why named figures have no value (or no interval), as ``reasons``.
     """
-    tables = [part for part in parts if isinstance(part, Table)]
-    cells = [cell for table in tables for row in table.rows for cell in row]
-    figures = [cell for cell in cells if isinstance(cell, MetricCell)]
+    figures = [cell for part in parts if isinstance(part, Table) for cell in part.metrics]
     return resampled(figure.estimate for figure in figures) + reasons(
         (figure.estimate.note, figure.name, figure.place)
         for figure in figures

@@ -42,6 +42,12 @@ def number(value: float | None, unit: Unit) -> str:
     return f"{rounded:{'+' if plus and rounded else ''}.{places}f}"
 
 
+def amount(value: float | None, unit: Unit) -> str:
+    """A number with its unit sign, such as ``70.0 %`` or ``+2.5 points``; ``DASH`` for None."""
+    sign = {"percent": " %", "points": " points"}.get(unit, "") if value is not None else ""
+    return number(value, unit) + sign
+
+
 def size(value: float, unit: Unit) -> str:
     """The size of a difference, 0 or more, with ``points`` behind a difference of rates."""
     unit = "percent" if unit == "points" else "grade" if unit == "grade difference" else unit

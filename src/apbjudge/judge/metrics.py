@@ -1,4 +1,4 @@
-"""The figures of one group of judgements: CR, Grade, error rates and the protocol's own.
+"""The metrics of one group of judgements: CR, Grade, error rates and the protocol's own.
 
 Definitions: Agent Planning Benchmark, arXiv:2606.04874, section 4 and appendices C and G. In all
 functions ``c`` has all judgements, ``rows`` are the indices of the tested model's rows, and rows of
@@ -164,7 +164,7 @@ def rate(values: Vector, sample: Sample) -> Estimate:
     return estimate if len(values) else replace(estimate, note=UNSCORED)
 
 
-def common_figures(c: JudgementTable, rows: Vector, form: str) -> Metrics:
+def common_metrics(c: JudgementTable, rows: Vector, form: str) -> Metrics:
     """CR, Grade and error codes over the scored rows; E2 is named by its form's subtype.
 
     CR is over cases without a prediction too, where the run counts them. Rows that a judge gave no
@@ -240,7 +240,7 @@ def named_by_rule(metric: Metric) -> Metric:
     return metric.renamed(NAMES_BY_CODE[rate] + at + level, meaning="")
 
 
-def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
+def reply_metrics(c: JudgementTable, rows: Vector) -> Metrics:
     """Metrics that code reads off the replies, whoever judges: over-refusals and truncated replies.
 
     Each is over the rows where it is known, with a verdict or without; one that is known of no
@@ -261,7 +261,7 @@ def reply_figures(c: JudgementTable, rows: Vector) -> Metrics:
     return by_name(metrics)
 
 
-def broken_figures(c: JudgementTable, rows: Vector) -> Metrics:
+def broken_metrics(c: JudgementTable, rows: Vector) -> Metrics:
     """Share of each of the five behaviours among scored rows, and of those left undecided.
 
     Cases without a prediction show none of them, and stay in the denominator.
@@ -273,7 +273,7 @@ def broken_figures(c: JudgementTable, rows: Vector) -> Metrics:
     return by_name(kind.of(rate(category == number, sample)) for number, kind in kinds.items())
 
 
-def unsolvable_figures(c: JudgementTable, rows: Vector) -> Metrics:
+def unsolvable_metrics(c: JudgementTable, rows: Vector) -> Metrics:
     """Refusal rate (passes among scored rows) per unsolvable type."""
     metrics: list[Metric] = []
     labels = c.labels["unsolvable_type"]
@@ -286,7 +286,7 @@ def unsolvable_figures(c: JudgementTable, rows: Vector) -> Metrics:
     return by_name(metrics)
 
 
-def efficiency_figures(c: JudgementTable, rows: Vector, all_rows: Vector) -> Metrics:
+def efficiency_metrics(c: JudgementTable, rows: Vector, all_rows: Vector) -> Metrics:
     """C_all, C_pass and C_com, over rows whose cost can be computed; C_excess and cheapest.
 
     The last two are over correct plans, and there alone where cases say how their tool banks were
@@ -330,14 +330,14 @@ def cases_all_right(c: JudgementTable, rows: Vector) -> Vector:
     return np.array([]) if common is None else common
 
 
-def extraneous_figures(c: JudgementTable, rows: Vector, base: Vector) -> Metrics:
+def extraneous_metrics(c: JudgementTable, rows: Vector, base: Vector) -> Metrics:
     """TC, ExtUse, CR_B, CR_E and their difference, overall and per level.
 
     TC and ExtUse are over the rows with a prediction.
 
     CR_B and CR_E are over the same cases: pairs of a scored row with distractors and the scored
     base row of its case (``judgement_table.case_numbers``) and number of steps (the mean, where a
-    base was judged several times). Overall figures weigh every pair alike. ``base`` are the same
+    base was judged several times). Overall metrics weigh every pair alike. ``base`` are the same
     tested model's rows of the same form without distractors.
     """
     uses = c.facts["uses_distractor"] == 1

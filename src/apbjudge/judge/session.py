@@ -99,7 +99,7 @@ class Run(Shown):
         totals, groups = self.summary.totals, [g for g in self.summary.groups if not g.by]
         lines = [f"Run of {self.summary.judge}: {self.summary.scored} of {totals.rows} rows scored"]
         for group in groups[:_GROUPS_SHOWN]:
-            name, estimate = next(iter(group.figures.items()))
+            name, estimate = next(iter(group.metrics.items()))
             lines.append(f"  {group.protocol}, {group.tested_model}: {name} {estimate}")
         if more := len(groups[_GROUPS_SHOWN:]):
             lines.append(f"  … {more} more, see .summary")

@@ -26,14 +26,14 @@ from ..statistics.metric import Metrics, by_name, record, to_frame
 from ..statistics.sample import BY_FORMULA, IntervalSettings
 from .metrics import (
     NO_FAULT,
-    broken_figures,
-    common_figures,
-    efficiency_figures,
-    extraneous_figures,
+    broken_metrics,
+    common_metrics,
+    efficiency_metrics,
+    extraneous_metrics,
     named_by_judge,
     named_by_rule,
-    reply_figures,
-    unsolvable_figures,
+    reply_metrics,
+    unsolvable_metrics,
     with_bounds,
 )
 from .trajectory_metrics import trajectory_metrics, trajectory_warnings
@@ -46,7 +46,7 @@ EXTRANEOUS = "tool-extraneous"
 
 @dataclass(frozen=True, slots=True)
 class SummaryGroup:
-    """The figures of one tested model under one protocol, or of a part of its rows.
+    """The metrics of one tested model under one protocol, or of a part of its rows.
 
     Attributes:
         form: ``holistic`` or ``step-wise``.
@@ -54,7 +54,7 @@ class SummaryGroup:
         n: Rows; ``scored`` of them have a verdict.
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
-        figures: Metrics by name.
+        metrics: By name.
         setting: Condition of the environment of whole trajectories; empty without.
     """
 
@@ -66,13 +66,13 @@ class SummaryGroup:
     scored: int
     inconsistent: int
     overridden: int
-    figures: Metrics
+    metrics: Metrics
     setting: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As nested JSON values; metrics by name, as in the CSV file."""
-        figures = {name: record(metric) for name, metric in self.figures.items()}
-        return asdict(replace(self, figures={})) | {"figures": figures}
+        metrics = {name: record(metric) for name, metric in self.metrics.items()}
+        return asdict(replace(self, metrics={})) | {"metrics": metrics}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,11 +81,11 @@ class Summary(Shown):
 
     Attributes:
         judge: Who judged.
-        note: A remark that belongs to every figure, or None.
+        note: A remark that belongs to every metric, or None.
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
-        warnings: What makes figures uncertain, a sentence each.
-        gates: Conditions that the figures were checked against, with their outcomes.
+        warnings: What makes metrics uncertain, a sentence each.
+        gates: Conditions that the metrics were checked against, with their outcomes.
         missing: Cases without a prediction; None where nothing says which cases there are.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
@@ -117,10 +117,10 @@ class Summary(Shown):
     def _checkable(self, group: SummaryGroup) -> tuple[dict[str, str | None], Metrics]:
         place = {"protocol": group.protocol, "form": group.form, "tested_model": group.tested_model}
         place |= {"setting": group.setting} if group.setting else {}
-        figures = group.figures
+        metrics = group.metrics
         if self.judge == STATIC and not group.scored:  # nothing is known to be judged by rule
-            figures = by_name(map(named_by_rule, figures.values()))
-        return {**place, **group.by}, figures
+            metrics = by_name(map(named_by_rule, metrics.values()))
+        return {**place, **group.by}, metrics
 
     @property
     def scored(self) -> int:
@@ -158,11 +158,11 @@ class Summary(Shown):
                 metric,
             )
             for group in self.groups
-            for metric in group.figures.values()
+            for metric in group.metrics.values()
         )
 
     def to_csv(self) -> str:
-        """As CSV, one line per figure."""
+        """As CSV, one line per metric."""
         out = io.StringIO()
         writer = csv.DictWriter(out, _CSV_COLUMNS)
         writer.writeheader()
@@ -180,7 +180,7 @@ class Summary(Shown):
                 "scored": group.scored,
                 "judge_note": self.note or "",
             }
-            for metric in group.figures.values():
+            for metric in group.metrics.values():
                 row: dict[Any, Any] = {**head, **record(metric)}
                 writer.writerow({name: text_cell(value) for name, value in row.items()})
         return out.getvalue()
@@ -218,7 +218,7 @@ def summarize(
     Args:
         rows: Rows of ``judgements.jsonl``.
         judge: Name of the judge.
-        note: A remark that belongs to every figure.
+        note: A remark that belongs to every metric.
         by: Fields of BY_FIELDS to break results down by.
         weights: The weights of error codes, where the rubric states some.
         intervals: How intervals are made.
@@ -283,7 +283,7 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
 
 
 def _of_trials(c: JudgementTable) -> Iterator[str]:
-    """Warnings that figures of whole trajectories are uncertain."""
+    """Warnings that metrics of whole trajectories are uncertain."""
     names = ("tested_model", "setting")
     for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
         same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)
@@ -309,7 +309,6 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
         if not len(rows):
             continue
         protocol, form, model, setting = (label or "" for label in labels[i][:4])
-        figures = _figures(c, rows, protocol, form)
         yield SummaryGroup(
             protocol=protocol,
             form=form,
@@ -320,7 +319,7 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
             scored=int(c.scored[rows].sum()),
             inconsistent=int(c.facts["inconsistent"][rows].sum()),
             overridden=int(c.overridden[rows].sum()),
-            figures=figures,
+            metrics=_metrics(c, rows, protocol, form),
         )
 
 
@@ -354,25 +353,25 @@ def _order(
     return rank, *whom, value is None, place, value or ""
 
 
-def _figures(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Metrics:
+def _metrics(c: JudgementTable, rows: Vector, protocol: str, form: str) -> Metrics:
     if form == TRAJECTORY:
         return trajectory_metrics(c, rows, protocol)
-    figures = common_figures(c, rows, form) | _own_figures(c, protocol, rows)
-    figures |= reply_figures(c, rows)
-    return named_by_judge(c, rows, with_bounds(c, rows, figures))
+    metrics = common_metrics(c, rows, form) | _own_metrics(c, protocol, rows)
+    metrics |= reply_metrics(c, rows)
+    return named_by_judge(c, rows, with_bounds(c, rows, metrics))
 
 
-def _own_figures(c: JudgementTable, protocol: str, rows: Vector) -> Metrics:
-    """The figures that only this protocol has."""
+def _own_metrics(c: JudgementTable, protocol: str, rows: Vector) -> Metrics:
+    """The metrics that only this protocol has."""
     if protocol == "tool-broken":
-        return broken_figures(c, rows)
+        return broken_metrics(c, rows)
     if protocol == "unsolvable":
-        return unsolvable_figures(c, rows)
+        return unsolvable_metrics(c, rows)
     if protocol == "efficiency":
         same = c.codes["protocol"] == c.labels["protocol"].index(protocol)
-        return efficiency_figures(c, rows, c.where(same))
+        return efficiency_metrics(c, rows, c.where(same))
     if protocol == EXTRANEOUS and (c.level(rows) > 0).any():
-        return extraneous_figures(c, rows, base_of(c, rows))
+        return extraneous_metrics(c, rows, base_of(c, rows))
     return {}
 
 

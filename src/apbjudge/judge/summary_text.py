@@ -50,7 +50,7 @@ def summary_document(summary: Summary) -> Document:
     """The summary: who judged and how, a table per protocol and breakdown, and what they mean."""
     head = (f"judge {summary.judge}: {_totals(summary)}", *filter(None, [summary.note]))
     parts: list[Part] = [Notes((*head, *summary.warnings))]
-    figures = [(name, e) for group in summary.groups for name, e in group.figures.items()]
+    figures = [(name, e) for group in summary.groups for name, e in group.metrics.items()]
     present = {name for name, estimate in figures if estimate.value is not None}
     for block in _blocks(summary.groups):
         parts += [Heading(_title(block[0])), *_tables(block, present)]
@@ -62,7 +62,7 @@ def summary_document(summary: Summary) -> Document:
         )
     foot += legend(summary)
     for protocol in dict.fromkeys(g.protocol for g in summary.groups if g.form == TRAJECTORY):
-        own = {n for group in summary.groups if group.protocol == protocol for n in group.figures}
+        own = {n for group in summary.groups if group.protocol == protocol for n in group.metrics}
         if more := len(own) - len(_main(protocol, [*own])):
             foot.append(f"{more} more figures of {protocol}: apbjudge report, or summary.csv")
     if any(_is_rough(estimate) for _, estimate in figures):
@@ -70,7 +70,7 @@ def summary_document(summary: Summary) -> Document:
     foot += reasons(
         (bounds.note, bounds.name, f"{_title(group)} {group.tested_model}")
         for group in summary.groups
-        if (bounds := group.figures.get(CR_BOUNDS.name)) and not group.by
+        if (bounds := group.metrics.get(CR_BOUNDS.name)) and not group.by
     )
     return Document((*parts, Notes((*foot, *missing(parts)))))
 
@@ -79,7 +79,7 @@ def legend(summary: Summary) -> list[str]:
     """The short meaning of each figure that has one, in lines of at most ``WIDTH`` characters."""
     own, meanings = summary.codes or {}, dict[str, str]()
     for group in summary.groups:
-        for metric in group.figures.values():
+        for metric in group.metrics.values():
             if group.form != TRAJECTORY and metric.value is not None:
                 meaning = own.get(code_of(metric.kind), metric.kind.meaning)
                 meanings.setdefault(metric.name, meaning)
@@ -141,7 +141,7 @@ def _blocks(groups: tuple[SummaryGroup, ...]) -> Iterator[list[SummaryGroup]]:
 
 
 def _rank(group: SummaryGroup) -> float:
-    first = next(iter(group.figures.values())).value
+    first = next(iter(group.metrics.values())).value
     return 1.0 if first is None else -first
 
 
@@ -156,7 +156,7 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
 
     Breakdowns leave out the rates of error codes, which files of the summary have.
     """
-    names = list(dict.fromkeys(name for group in block for name in group.figures))
+    names = list(dict.fromkeys(name for group in block for name in group.metrics))
     by = list(block[0].by)
     if block[0].form == TRAJECTORY:
         names = _main(block[0].protocol, names)
@@ -164,7 +164,7 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
             yield _down(block, names, present)
             return
     levelled = [name for name in names if "@" in name and block[0].form != TRAJECTORY]
-    of_codes = {n for g in block for n, metric in g.figures.items() if is_of_codes(metric.kind)}
+    of_codes = {n for g in block for n, metric in g.metrics.items() if is_of_codes(metric.kind)}
     columns = [n for n in names if n not in levelled and not (by and n in of_codes)]
     more = ["setting"] if any(group.setting for group in block) else []
     rows = [
@@ -189,7 +189,7 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
 def _main(protocol: str, names: Sequence[str]) -> list[str]:
     """The figures of a protocol's first table, and those of trials; all where it lists none."""
     own = trajectory_protocol(protocol)
-    main = own.tables[0].figures if own is not None and own.tables else ()
+    main = own.tables[0].metrics if own is not None and own.tables else ()
     return [n for n in names if not main or n in main or n.startswith("pass") or AS_FAILURES in n]
 
 
@@ -210,7 +210,7 @@ def _lead(group: SummaryGroup, more: Sequence[str]) -> Iterator[str]:
 
 def _cell(name: str, group: SummaryGroup, present: set[str]) -> Cell:
     """A figure; where it is missing, its place is named only if other groups have it."""
-    if (metric := group.figures.get(name)) is None:
+    if (metric := group.metrics.get(name)) is None:
         return ""
     values = "".join(f" {value}" for value in group.by.values())
     place = f"{_title(group)} {group.tested_model}{values}" if name in present else ""

@@ -31,26 +31,26 @@ def success_kind(protocol: str) -> MetricKind:
     return good("success" if own is None else own.success, "successful trajectories")
 
 
-def figures_of(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
-    """The figures of a protocol; of one that is not installed, the mean of each measure."""
+def protocol_metrics(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
+    """The metrics of a protocol; of one that is not installed, the mean of each measure."""
     own = trajectory_protocol(protocol)
     listed = (
         [TrajectoryMetric(name=name, of=name) for name in c.measure_names]
         if own is None
-        else own.figures
+        else own.metrics
     )
-    return tuple(figure for stated in listed for figure in _expanded(c, stated))
+    return tuple(metric for stated in listed for metric in _expanded(c, stated))
 
 
-def _expanded(c: JudgementTable, figure: TrajectoryMetric) -> Iterator[TrajectoryMetric]:
-    """A figure of every value of a class (``class=*``) as one for each value that occurs."""
-    of, is_class, value = figure.of.partition("=")
+def _expanded(c: JudgementTable, metric: TrajectoryMetric) -> Iterator[TrajectoryMetric]:
+    """A metric of every value of a class (``class=*``) as one for each value that occurs."""
+    of, is_class, value = metric.of.partition("=")
     if is_class and value == "*":
         for name in values_of(c, of)[:MOST_VALUES_SHOWN]:
-            shown = f"{figure.name} {name.partition('=')[2]}"
-            yield replace(figure, name=shown, of=name, bounds=(0.0, 1.0))
+            shown = f"{metric.name} {name.partition('=')[2]}"
+            yield replace(metric, name=shown, of=name, bounds=(0.0, 1.0))
     else:
-        yield replace(figure, bounds=(0.0, 1.0)) if is_class else figure
+        yield replace(metric, bounds=(0.0, 1.0)) if is_class else metric
 
 
 def values_of(c: JudgementTable, of: str) -> list[str]:
@@ -73,31 +73,31 @@ def trajectory_metrics(c: JudgementTable, rows: Vector, protocol: str) -> Metric
         kind = success.renamed(f"{success.name}, {AS_FAILURES}", meaning="")
         metrics.append(kind.of(rate(c.correct[with_outcome] == 1, c.sample(with_outcome))))
     sample = c.sample(rows, alone=alone)
-    for figure in figures_of(c, protocol):
-        of, per = columns_of(c, figure, rows)
+    for metric in protocol_metrics(c, protocol):
+        of, per = columns_of(c, metric, rows)
         has = ~np.isnan(of + per)
         if has.any():
-            bounds = bounds_of(figure, of[has])
+            bounds = bounds_of(metric, of[has])
             estimate = ratio_of_sums(of[has], per[has], sample.take(has), bounds=bounds)
-            metrics.append(figure.kind.of(estimate))
-    return by_name(metrics) | pass_figures(c, scored)
+            metrics.append(metric.kind.of(estimate))
+    return by_name(metrics) | pass_metrics(c, scored)
 
 
-def bounds_of(figure: TrajectoryMetric, values: Array) -> tuple[float, float] | None:
-    """The bounds of a figure whose numerators are these; NaN for none."""
-    if figure.usual and not np.any((values < figure.usual[0]) | (values > figure.usual[1])):
-        return figure.usual
-    return figure.bounds
+def bounds_of(metric: TrajectoryMetric, values: Array) -> tuple[float, float] | None:
+    """The bounds of a metric whose numerators are these; NaN for none."""
+    if metric.usual and not np.any((values < metric.usual[0]) | (values > metric.usual[1])):
+        return metric.usual
+    return metric.bounds
 
 
-def columns_of(c: JudgementTable, figure: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
+def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
     """Numerator and denominator of a metric for some trajectories, NaN where one has none."""
-    of = c.measure(figure.of)[rows].astype(float)
-    per = np.ones(len(rows)) if figure.per is None else c.measure(figure.per)[rows].astype(float)
+    of = c.measure(metric.of)[rows].astype(float)
+    per = np.ones(len(rows)) if metric.per is None else c.measure(metric.per)[rows].astype(float)
     return of, per
 
 
-def pass_figures(c: JudgementTable, rows: Vector) -> Metrics:
+def pass_metrics(c: JudgementTable, rows: Vector) -> Metrics:
     """pass^k and pass@k for k up to the number of trials that every case has; none without.
 
     pass^k: all of k trajectories succeed (arXiv:2406.12045); pass@k: at least one does
@@ -120,7 +120,7 @@ def shown_k(n: int) -> list[int]:
 
 
 def trajectory_warnings(c: JudgementTable, rows: Vector, name: str) -> Iterable[str]:
-    """Warnings that figures of some trajectories are uncertain or incomplete, a sentence each."""
+    """Warnings that metrics of some trajectories are uncertain or incomplete, a sentence each."""
     for of in dict.fromkeys(m.partition("=")[0] for m in c.measure_names if "=" in m):
         if (more := len(values_of(c, of)) - MOST_VALUES_SHOWN) > 0:
             yield f"{of}: {more} values that are rarer than the {MOST_VALUES_SHOWN} shown"

@@ -394,5 +394,5 @@ def report_document(report: Report) -> Document:
 
 def _with_resampling(table: PaperTable) -> PaperTable:
     """The table with a note on how its intervals were resampled, where they were."""
-    estimates = (cell.estimate for row in table.rows for cell in row.cells.values())
+    estimates = (cell.estimate for cell in table.metrics)
     return replace(table, notes=(*table.notes, *resampled(estimates)))

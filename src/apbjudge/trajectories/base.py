@@ -1,4 +1,4 @@
-"""A protocol for whole trajectories: measures of one, and the figures made of many."""
+"""A protocol for whole trajectories: measures of one, and the metrics made of many."""
 
 from __future__ import annotations
 
@@ -87,16 +87,16 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryMetric:
-    """A figure of a group of trajectories.
+    """A metric of a group of trajectories.
 
     Attributes:
         name: As it is shown.
         of: A measure, or ``class=value`` for whether a trajectory is of that class; its mean over
-            the trajectories that have it. ``class=*`` stands for a figure of each value that
+            the trajectories that have it. ``class=*`` stands for a metric of each value that
             occurs. ``is_correct`` is a measure too.
         per: Another measure: then the ratio of the two sums over the trajectories that have both.
         bounds: Least and greatest possible value of one trajectory; None for counts.
-        usual: Bounds that hold where all values are within them, of a figure on no one scale.
+        usual: Bounds that hold where all values are within them, of a metric on no one scale.
         better: Which direction is better; None where neither is.
         meaning: What it is, in a few words.
     """
@@ -117,14 +117,14 @@ class TrajectoryMetric:
 
 
 def amount(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
-    """A figure without bounds, of which neither direction is better."""
+    """A metric without bounds, of which neither direction is better."""
     return TrajectoryMetric(name=name, of=of, per=per, meaning=meaning)
 
 
 def rate(
     name: str, of: str, per: str | None = None, meaning: str = "", better: Direction | None = None
 ) -> TrajectoryMetric:
-    """A figure from 0 to 1."""
+    """A metric from 0 to 1."""
     return TrajectoryMetric(name=name, of=of, per=per, bounds=RATE, better=better, meaning=meaning)
 
 
@@ -135,14 +135,14 @@ class TrajectoryTable:
     Attributes:
         key: Its name for ``--table``.
         number: Its place in the paper, such as ``Table 3``; empty without.
-        figures: Names of its columns; empty for all figures of the protocol.
+        metrics: Names of its columns; empty for all metrics of the protocol.
         split: Field that rows of a tested model and setting are told apart by; empty for none.
     """
 
     key: str
     title: str
     number: str = ""
-    figures: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     split: Literal["", "steps"] = ""
 
 
@@ -191,9 +191,9 @@ class TrajectoryProtocol:
 
     Attributes:
         name: As on the command line.
-        version: Raised with every change that can move a figure.
+        version: Raised with every change that can move a metric.
         success: Name of the rate of ``is_correct``.
-        figures: The figures of a group of trajectories, in the order shown.
+        metrics: The metrics of a group of trajectories, in the order shown.
         evaluator: Makes the evaluator; raises OptionError or InputError where data it needs are
             missing or unusable.
         needs_cases: What ``--cases`` must be; empty where it needs none.
@@ -206,7 +206,7 @@ class TrajectoryProtocol:
     name: str
     version: int = 1
     success: str = "success"
-    figures: tuple[TrajectoryMetric, ...]
+    metrics: tuple[TrajectoryMetric, ...]
     evaluator: Callable[[EvaluatorSettings], Evaluator]
     needs_cases: str = ""
     tables: tuple[TrajectoryTable, ...] = ()

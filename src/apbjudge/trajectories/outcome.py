@@ -148,7 +148,7 @@ OUTCOME = TrajectoryProtocol(
     name="outcome",
     version=2,
     success="success",
-    figures=(
+    metrics=(
         TrajectoryMetric(
             name="reward", of="reward", usual=RATE, better="higher", meaning="mean reward"
         ),

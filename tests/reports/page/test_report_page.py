@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from apbjudge.document.model import Column, Counts, MetricCell
 from apbjudge.records import Item
 from apbjudge.reports.page.entries import Entry, ReportSize
 from apbjudge.reports.page.html import write_report
 from apbjudge.reports.page.items import case_view, judgement_view, prediction_view
-from apbjudge.reports.paper.table import Counts, PaperCell, PaperColumn, PaperTable, TableRow
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics.estimates import Estimate
+from apbjudge.statistics.metric import good
 
 from .reports import Page, entry, human, item, report, some_entries
 
@@ -48,13 +50,11 @@ class Drawing:
 
 def table(text: str) -> PaperTable:
     """A table with one figure."""
-    of = {"section": text, "key": "CR", "unit": "percent", "better": "higher"}
-    column = PaperColumn(title=text, meaning="correct", **of)  # type: ignore[arg-type]
-    cells = {column.id: PaperCell(estimate=_HALF, best=True)}
-    counts = {text: Counts(rows=5, scored=4)}
-    row = TableRow(judge=text, heads=(text,), counts=counts, cells=cells)
-    given: dict[str, Any] = {"number": text, "title": text, "heads": (text,), "notes": (text,)}
-    return PaperTable(key="t", columns=(column,), rows=(row,), **given)
+    kind = good("CR", "correct", title=text)
+    columns = (Column(text), Column("scored", section=text), Column(text, section=text, kind=kind))
+    row = (text, Counts(rows=5, scored=4), MetricCell(estimate=_HALF, unit="percent", best=True))
+    given: dict[str, Any] = {"number": text, "title": text, "notes": (text,), "groups": (text,)}
+    return PaperTable(key="t", columns=columns, rows=(row,), **given)
 
 
 def written(folder: Path, made: Any) -> tuple[Page, ReportSize]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from apbjudge.calibration.results import Reliability, ReliabilityReport
+from apbjudge.document.model import Line
 from apbjudge.records import judgement_reader
 from apbjudge.reports.paper.building import JudgeResults, TableSources, paper_tables
-from apbjudge.reports.paper.formatting import metric_cell
-from apbjudge.reports.paper.table import PaperTable, TableRow
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics.analyses import diversity, self_evaluation
 from apbjudge.statistics.measures import calibrate
 from apbjudge.statistics.ratings import Ratings
@@ -68,24 +68,22 @@ def table_of(key: str, *judges: JudgeResults | Iterable[Row], **more: Any) -> Pa
     return table
 
 
-def row_of(table: PaperTable, *heads: str, judge: str | None = None) -> TableRow:
+def row_of(table: PaperTable, *heads: str, judge: str | None = None) -> Line:
     """The one row with these heads."""
-    (row,) = (r for r in table.rows if r.heads == heads and judge in (None, r.judge))
+    (row,) = (r for r in table.lines if r.heads == heads and judge in (None, r.group))
     return row
 
 
 def printed(table: PaperTable, *heads: str, section: str | None = None) -> list[str]:
     """The figures of a row as they are shown, of one section or of all."""
-    row = row_of(table, *heads)
-    return [metric_cell(row, c).value for c in table.columns if section in (None, c.section)]
+    cells = row_of(table, *heads).cells.items()
+    return [cell.value for (at, _), cell in cells if section in (None, at)]
 
 
 def percents(table: PaperTable, *heads: str, places: int) -> list[str]:
     """The rates of a row in percent, to as many places as the paper prints."""
-    row = row_of(table, *heads)
-    result = [
-        row.cells[c.id].estimate.value for c in table.columns if c.unit in ("percent", "points")
-    ]
+    cells = row_of(table, *heads).cells.values()
+    result = [cell.estimate.value for cell in cells if cell.unit in ("percent", "points")]
     return [f"{round(100 * (value or 0.0), places) + 0.0:.{places}f}" for value in result]
 
 
@@ -93,8 +91,8 @@ def best_of(table: PaperTable, key: str, section: str = "", judge: str | None = 
     """Whose figures are marked in a column."""
     return [
         ", ".join(row.heads)
-        for row in table.rows
-        if judge in (None, row.judge)
+        for row in table.lines
+        if judge in (None, row.group)
         if (cell := row.cells.get((section, key))) and cell.best
     ]
 

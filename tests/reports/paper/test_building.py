@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apbjudge.document.model import Counts
 from apbjudge.errors import OptionError
 from apbjudge.judge.metrics import TRUNCATED
 from apbjudge.records import UNSOLVABLE_TYPES
@@ -15,7 +16,6 @@ from apbjudge.reports.paper.building import (
     row_values_of,
 )
 from apbjudge.reports.paper.definitions import DEFINITIONS, OF_BANKS, TABLE_KEYS
-from apbjudge.reports.paper.table import Counts
 
 from ..rows import Row, unscored, verdict
 from .cases import best_of, graded, judged, row_of, table_of
@@ -70,12 +70,12 @@ def test_rows_are_in_the_natural_order_of_models_and_parts() -> None:
     endless = "9" * 5000
     odd = [verdict(name, tested_model="birch", groups={"steps": name}) for name in ("1-5", endless)]
     rows = [*odd, *by_models("birch", "Alder")]
-    assert [row.heads for row in table_of("steps", rows).rows] == [
+    assert [row.heads for row in table_of("steps", rows).lines] == [
         *(("Alder", steps) for steps in ("6-10", ">20")),
         *(("birch", steps) for steps in ("1-5", "6-10", ">20", endless)),
     ]
     levels = table_of("extraneous-levels-holistic", rows)
-    assert [row.heads[1] for row in levels.rows] == ["2", "10"] * 2
+    assert [row.heads[1] for row in levels.lines] == ["2", "10"] * 2
 
 
 def test_rows_without_verdict_or_part_are_counted_without_a_figure_or_left_out() -> None:
@@ -83,7 +83,7 @@ def test_rows_without_verdict_or_part_are_counted_without_a_figure_or_left_out()
     assert row.counts == {"Holistic": Counts(rows=1, scored=0)}
     assert row.cells["Holistic", "CR"].estimate.value is None
     rows = [*graded("h", 4, 2, groups={"modality": "text"}), *graded("x", 9, 1)]
-    (row,) = table_of("modality", rows).rows
+    (row,) = table_of("modality", rows).lines
     assert row.counts[""] == Counts(rows=4, scored=4)
 
 
@@ -104,7 +104,12 @@ def test_every_figure_is_the_mean_of_what_its_best_set_is_tested_on() -> None:
                     assert len(result.values) == metric.n_items
                     seen.add(name)
     directed = {
-        c.key for d in DEFINITIONS if d.rivals == "tested models" for c in d.columns if c.better
+        kind.name
+        for definition in DEFINITIONS
+        if definition.rivals == "tested models"
+        for section in definition.sections
+        for kind in section.columns
+        if kind.better
     }
     assert seen == directed - {TRUNCATED.name, *(kind.name for kind in OF_BANKS)}
 

@@ -83,7 +83,7 @@ def test_csv_has_a_line_per_figure_with_all_that_belongs_to_it(
     plain: tuple[PaperTable, ...],
 ) -> None:
     lines = list(csv.DictReader(io.StringIO(tables_csv(plain))))
-    assert len(lines) == sum(len(row.cells) for table in plain for row in table.rows)
+    assert len(lines) == sum(len(row.cells) for table in plain for row in table.lines)
     place = {"table": "steps", "judge": "strict", "row_is": "Tested model", "row": "cress"}
     place |= {"part_is": "Steps", "part": "6-10", "column": "CR"}
     (line,) = (line for line in lines if line.items() >= place.items())

@@ -55,7 +55,7 @@ def test_tables_14_15_and_1_step_wise_by_horizon_by_stage_and_together() -> None
     assert printed(table, "m")[1].startswith("0.85")
     assert row_of(table, "m").counts["Step-wise"].rows == 900
     table = table_of("stage", [*rows, *step_wise(1, "early")])  # of one step alone
-    assert [row.heads[1] for row in table.rows] == ["early", "middle"]
+    assert [row.heads[1] for row in table.lines] == ["early", "middle"]
     for stage, (*_, rates) in {"early": EARLY, "middle": HORIZONS[1]}.items():
         assert percents(table, "m", stage, places=2) == rates.split()
 
@@ -69,7 +69,7 @@ def test_table_13_holistic_by_modality() -> None:
     ):
         rows += graded(modality, n, correct, flags, groups={"modality": modality})
     table = table_of("modality", rows)
-    assert [row.heads[1] for row in table.rows] == ["text", "image", "video"]
+    assert [row.heads[1] for row in table.lines] == ["text", "image", "video"]
     expected = "69.39 0.30 3.71 18.72 7.58 3.71 4.16".split()
     assert percents(table, "m", "text", places=2) == expected
     expected = "0.30 1.49 10.42 5.06 0.00 4.17".split()
@@ -128,7 +128,7 @@ def test_tables_2_and_18_what_distractors_change(distractors: Any) -> None:
 def test_tables_16_and_17_by_level(distractors: Any, form: str, of: Any, correct: str) -> None:
     _, uses, _, e2 = of
     table = table_of(f"extraneous-levels-{form}", distractors)
-    assert [row.heads[1] for row in table.rows] == [str(level) for level in LEVELS]
+    assert [row.heads[1] for row in table.lines] == [str(level) for level in LEVELS]
     assert [printed(table, "m", str(level))[0] for level in LEVELS] == [str(n) for n in uses]
     rates = [percents(table, "m", str(level), places=2) for level in LEVELS]
     assert [row[0] for row in rates] == correct.split()
@@ -138,7 +138,7 @@ def test_tables_16_and_17_by_level(distractors: Any, form: str, of: Any, correct
 def test_table_1_has_the_two_e2_of_tool_extraneous_over_their_own_rows(distractors: Any) -> None:
     """The paper prints 3.2 as E2-H and 49.3 as E2-S: its Tables 16 and 17 have them exchanged."""
     table = table_of("overall", distractors)
-    keys = [c.key for c in table.columns if c.section == "Tool-extraneous"]
+    keys = [of.title for of in table.columns_of("Tool-extraneous")[1:]]
     result = dict(zip(keys, printed(table, "m", section="Tool-extraneous"), strict=True))
     assert (result["CR"], result["E2-H"], result["E2-S"]) == ("33.4", "49.3", "3.2")
     assert row_of(table, "m").cells["Tool-extraneous", "E2-S"].estimate.n_items == 750
@@ -236,7 +236,7 @@ def test_tables_7_8_and_9_a_judge_against_humans() -> None:
     judge = report(reliability("Gemini 3 Pro", said, human, **parts))
     table = table_of("judges", reliability=judge)
     assert printed(table, "Gemini 3 Pro") == "92.2 90.1 97.1 0.935 0.059 89.7".split()
-    assert not any(cell.best for row in table.rows for cell in row.cells.values())
+    assert not any(cell.best for cell in table.metrics)
     table = table_of("diversity", reliability=judge)
     assert percents(table, "Gemini 3 Pro", places=1) == "92.6 98.1".split()
     table = table_of("self-evaluation", reliability=judge)

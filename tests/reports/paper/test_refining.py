@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.document.model import Counts
 from apbjudge.errors import OptionError
 from apbjudge.records.refinements import Refinements, Way
 from apbjudge.reports.paper.building import paper_tables
@@ -17,7 +18,7 @@ from apbjudge.reports.paper.definitions import DEFINITIONS
 from apbjudge.reports.paper.formatting import tables_text
 from apbjudge.reports.paper.refining import refined_rows
 from apbjudge.reports.paper.rows import JudgeResults, TableSources
-from apbjudge.reports.paper.table import Counts, PaperTable
+from apbjudge.reports.paper.table import PaperTable
 from apbjudge.statistics.estimates import Estimate
 
 from ..rows import Row, unscored, verdict
@@ -73,9 +74,7 @@ def test_methods_share_the_cases_of_the_base_run_whatever_each_of_them_judged() 
     runs = [judged(base, method="all"), judged(base[100:], method="later")]
     (definition,) = (of for of in DEFINITIONS if of.key == "refinement")
     rows = refined_rows(definition, TableSources(judges=(judged(base),), refined=tuple(runs)))
-    first, second = (row.cells["Holistic", "Refined"].row_values for row in rows)
-    assert first is not None
-    assert second is not None
+    first, second = (row.values["Holistic", "Refined"] for row in rows)
     case_of = dict(zip(first.items.tolist(), first.cases.tolist(), strict=True))
     assert [case_of[item] for item in second.items.tolist()] == second.cases.tolist()
     assert len(second.items) == 200
@@ -167,7 +166,7 @@ def test_the_critics_own_rate_is_over_the_same_items() -> None:
     table = table_of("refinement", base, refined=(refined(of_marks([1, 1, 1, 1]), way=way),))
     critic = figures(table, "m", "R")["Critic"]
     assert (critic.value, critic.n_items) == (pytest.approx(2 / 3), 3)  # not the fifth item
-    assert [column.key for column in table.columns][-1] == "Critic"
+    assert table.columns[-1].title == "Critic"
     assert any("the column Critic has how often openai/Strong" in note for note in notes(table))
 
 
@@ -178,7 +177,7 @@ def test_an_oracle_is_in_no_table_but_its_own_whatever_its_method_is_called() ->
     tables = {table.key: table for table in paper_tables(results)}
     assert row_of(tables["refinement"], "m", "Self_R+").counts["Holistic"].rows == 2
     assert values(tables["refinement"], "m", "Self_R+")["Refined"] == 0.5
-    (row,) = tables["refinement-oracle"].rows
+    (row,) = tables["refinement-oracle"].lines
     assert row.heads == ("m", "oracle: Self_R+")
     assert values(tables["refinement-oracle"], *row.heads)["Refined"] == 1.0
     for table in tables.values():

@@ -8,11 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from apbjudge.document.model import Counts
 from apbjudge.judge.metrics import BEHAVIOURS
-from apbjudge.reports.paper.definitions import DEFINITIONS, OF_REPLIES
-from apbjudge.reports.paper.table import PaperCell, PaperColumn, PaperTable, TableRow
+from apbjudge.reports.paper.definitions import DEFINITIONS, OF_REPLIES, Definition
+from apbjudge.reports.paper.rows import build
+from apbjudge.reports.paper.table import PaperTable, TableRow
 from apbjudge.reports.plots import Figure, paper_figures
 from apbjudge.statistics.estimates import Estimate, nothing
+from apbjudge.statistics.metric import MetricKind
 from apbjudge.statistics.proportions import counted
 
 PLACES = {
@@ -44,35 +47,27 @@ def _table(
     key: str, names: Sequence[str], judges: Sequence[str], rng: np.random.Generator
 ) -> PaperTable:
     of = next(definition for definition in DEFINITIONS if definition.key == key)
-    compared = key == "judges"
-    left_out = {kind.name for kind in OF_REPLIES}
-    columns = tuple(column for column in of.columns if column.key not in left_out)
     heads = [(name, place) if place else (name,) for name in names for place in PLACES[key]]
-    rows = tuple(
-        TableRow(judge=judge, heads=head, counts={}, cells=_cells(columns, rng))
+    compared = key == "judges"
+    rows = [
+        _row(TableRow(judge, head), of, rng)
         for judge in ([""] if compared else judges)
         for head in ([(judge,) for judge in judges] if compared else heads)
-    )
-    return PaperTable(
-        key=key, number="", title=of.title, heads=of.heads, columns=columns, rows=rows
-    )
+    ]
+    return build(of, rows)
 
 
-def _cells(
-    columns: Sequence[PaperColumn], rng: np.random.Generator
-) -> dict[tuple[str, str], PaperCell]:
+def _row(row: TableRow, of: Definition, rng: np.random.Generator) -> TableRow:
     behaviours = dict(zip(BROKEN, rng.multinomial(N, [0.5, 0.2, 0.15, 0.05, 0.1]), strict=True))
-    cells = {
-        column.id: PaperCell(estimate=_estimate(column, rng, behaviours.get(column.key)))
-        for column in columns
-    }
-    gone = rng.random(len(columns)) < 0.04
-    return {
-        place: cell for (place, cell), hole in zip(cells.items(), gone, strict=True) if not hole
-    }
+    kinds = [(s.title, kind) for s in of.sections for kind in s.columns if kind not in OF_REPLIES]
+    cells = [(at, k.name, _estimate(k, rng, behaviours.get(k.name))) for at, k in kinds]
+    gone = rng.random(len(kinds)) < 0.04
+    for (section, name, estimate), hole in zip(cells, gone, strict=True):
+        row.add(section, Counts(rows=N, scored=N), {} if hole else {name: estimate})
+    return row
 
 
-def _estimate(column: PaperColumn, rng: np.random.Generator, behaviour: int | None) -> Estimate:
+def _estimate(column: MetricKind, rng: np.random.Generator, behaviour: int | None) -> Estimate:
     kind = rng.random()
     if kind < 0.03:
         return nothing()

@@ -38,7 +38,7 @@ NAMES = tuple(f"Qwen{i}VL-{30 * i + 235}B-A22B-Instruct" for i in range(7))
 def cells(of: tuple[PaperTable, ...], keys: tuple[str, ...], columns: tuple[str, ...]) -> set[Any]:
     result: set[Any] = set()
     for table in (table for table in of if table.key in keys):
-        for row in table.rows:
+        for row in table.lines:
             for (section, column), cell in row.cells.items():
                 e = cell.estimate
                 if column in columns and e.value is not None:

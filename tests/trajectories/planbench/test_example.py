@@ -24,7 +24,7 @@ def test_the_example_gives_figures_that_can_be_counted_by_hand() -> None:
         for setting in ("default", "mixed")
     }
     assert [group.setting for group in found.values()] == ["default", "mixed"]
-    plain, block = (group.figures for group in found.values())
+    plain, block = (group.metrics for group in found.values())
     assert plain["Accuracy"].value == pytest.approx(2 / 3)
     assert plain["S/C"].value == pytest.approx(10 / 9)  # 4 + 2 + 4 searches, 5 + 2 + 2 calls
     assert plain["ITCR"].value == pytest.approx(1 / 9)
@@ -32,7 +32,7 @@ def test_the_example_gives_figures_that_can_be_counted_by_hand() -> None:
     assert block["UIRR"].value == pytest.approx(1 / 10)  # q1: 5 calls; q2: 2; q3: 3
     assert block["Irrecoverable Drift"].value == 1
     now = {
-        setting: {name: of.value and round(of.value, 9) for name, of in group.figures.items()}
+        setting: {name: of.value and round(of.value, 9) for name, of in group.metrics.items()}
         for setting, group in found.items()
     }
     if os.environ.get("UPDATE_GOLDEN") == "1":

@@ -13,7 +13,7 @@ from ...document.text import WIDTH, render_text
 from ...statistics.estimates import Estimate
 from ..card import Card
 from ..comparison import CardComparison, CardSide, MeasurePair
-from ..outcomes import Measure, Outcome, Probe, ProbeItem, ProbeMetric, Unit
+from ..outcomes import Measure, Outcome, Probe, ProbeItem, ProbeMetric, Unit, limit_text
 from . import words
 
 ITEMS_SHOWN = 5
@@ -117,7 +117,7 @@ def _measures(measures: Sequence[Measure]) -> Table:
             m.name,
             words.with_symbol(m.outcome),
             words.measure_cell(m, measures),
-            words.limit_text(m.side, m.limit, m.unit),
+            limit_text(m.side, m.limit, m.unit),
             _counts(m.estimate),
             words.size_text(m.detectable, m.unit),
             "" if m.needed is None else f"{m.needed:,}",
@@ -189,7 +189,7 @@ def _differences(comparison: CardComparison) -> Iterator[Part]:
 
 def _rows(pair: MeasurePair, *, alpha: float) -> Iterator[tuple[Cell, ...]]:
     """A row for each judge and one for their difference."""
-    limit = words.limit_text(pair.side, pair.limit, pair.unit)
+    limit = limit_text(pair.side, pair.limit, pair.unit)
     yield pair.name, "A", *_own(pair.first, pair.unit, pair.first_outcome)
     yield f"allowed {limit}", "B", *_own(pair.second, pair.unit, pair.second_outcome)
     tests = f"{number(pair.p_value, 'p')} ({number(pair.adjusted, 'p')})"

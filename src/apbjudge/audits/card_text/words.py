@@ -14,12 +14,10 @@ from ...document.numbers import DASH
 from ...statistics.estimates import Estimate
 from ..card import Card
 from ..comparison import CardComparison, MeasurePair
-from ..outcomes import Cost, Measure, Outcome, Side, Unit
+from ..outcomes import UNITS, Cost, Measure, Outcome, Unit
 
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
-UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
-_SIGNS: Mapping[Unit, str] = {"share": " %", "points": " points", "plain": ""}
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Ends of axes; all values of a card are within the last."""
 _LONGEST = 60
@@ -78,17 +76,6 @@ def _top(least: Iterable[float], estimates: Iterable[Estimate]) -> float:
     ends = [abs(end or 0.0) for e in estimates for end in (e.value, e.low, e.high)]
     most = max([*least, *ends], default=0.0)
     return next((top for top in _TOPS if top >= most), _TOPS[-1])
-
-
-def amount(value: float, unit: Unit) -> str:
-    """A number with its unit, such as ``70.0 %``."""
-    return f"{numbers.number(value, UNITS[unit])}{_SIGNS[unit]}"
-
-
-def limit_text(side: Side, limit: float, unit: Unit) -> str:
-    """The allowed range: ``at least 70.0 %``, ``within 10.0 points``."""
-    text = amount(limit, unit)
-    return f"{side} {text.lstrip('+') if side == 'within' else text}"
 
 
 def size_text(value: float | None, unit: Unit) -> str:

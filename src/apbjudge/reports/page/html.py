@@ -17,9 +17,10 @@ from ...document.model import MetricCell
 from ...document.numbers import level_text
 from ...document.templating import environment
 from ...jsonl import is_replaceable, replacing
+from ...statistics.estimates import CONFIDENCE_LEVEL
 from ..changes import changes_summary, score_text
-from ..paper.formatting import best_note, columns_of, metric_cell, scored
-from ..paper.table import PaperTable, TableRow
+from ..paper.formatting import best_note
+from ..paper.table import PaperTable
 from .blocks import Details, block, to_json
 from .entries import JudgeFacts, ReportInput, ReportSize
 from .index import Index
@@ -74,7 +75,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
     script, style = concatenated("web", _SCRIPTS), concatenated("web", _STYLES)
     names = [judge.name for judge in report.judges]
     compared = report.changes or tuple(names[:2])
-    by_judge = {table.judges[0]: table for table in report.headlines}
+    by_judge = {table.groups[0]: table for table in report.headlines}
     overview = (
         _environment()
         .get_template("report.html.j2")
@@ -89,6 +90,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
             f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
             "img-src data:; base-uri 'none'; form-action 'none'",
             style=style,
+            level=CONFIDENCE_LEVEL,
         )
     )
     index = {
@@ -143,8 +145,8 @@ def _environment() -> Environment:
     from markupsafe import Markup
 
     calls: tuple[Callable[..., Any], ...] = (
-        *(_against_labels, _by_judge, _judge_facts, _table_notes),
-        *(best_note, columns_of, metric_cell, level_text, scored),
+        *(_against_labels, _judge_facts, _table_notes),
+        *(best_note, level_text),
     )
     by_name = {call.__name__.removeprefix("_"): call for call in calls}
     filters = {"raw": Markup, "data_url": _data_url}
@@ -155,19 +157,14 @@ def _data_url(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def _by_judge(table: PaperTable) -> dict[str, list[TableRow]]:
-    """Rows by judge, in the order of the table."""
-    return {judge: [r for r in table.rows if r.judge == judge] for judge in table.judges}
-
-
 def _table_notes(table: PaperTable) -> list[str]:
     """The notes below a table, its legend first."""
     meanings: dict[str, dict[str, None]] = {}
     for column in table.columns:
-        if column.meaning:
-            meanings.setdefault(column.title, {})[column.meaning] = None
+        if column.kind and column.kind.meaning:
+            meanings.setdefault(column.title, {})[column.kind.meaning] = None
     legend = "; ".join(f"{title}: {' / '.join(own)}" for title, own in meanings.items())
-    how = f"Below a value: its {level_text(table.level)} interval."
+    how = f"Below a value: its {level_text(CONFIDENCE_LEVEL)} interval."
     rows = "pairs" if table.counted == "pairs" else "scored rows"
     of = f"After a slash: the number of rows, where it is not all {rows}."
     best = filter(None, [best_note(table, "★")])

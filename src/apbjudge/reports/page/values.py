@@ -16,11 +16,11 @@ _MAX_EXACT = 2**53
 
 def present(**values: Any) -> dict[str, Any]:
     """The values without None and empty ones; false and zero stay. Tuples are lists, as in JSON."""
-    lists: dict[str, Any] = {
-        name: [*cast("tuple[Any, ...]", v)] if isinstance(v, tuple) else v
-        for name, v in values.items()
+    return {
+        name: [*cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value not in (None, "", [], {}, ())
     }
-    return {name: value for name, value in lists.items() if value not in (None, "", [], {})}
 
 
 def safe(value: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...calibration.results import Reliability
+from ...document.model import Counts
 from ...errors import OptionError
 from ...judge.metrics import (
     BEHAVIOURS,
@@ -28,17 +29,17 @@ from ...judge.metrics import (
     TC,
     TRUNCATED,
     WEIGHTED,
-    broken_figures,
+    broken_metrics,
     cases_all_right,
     code_of,
-    common_figures,
-    efficiency_figures,
-    extraneous_figures,
+    common_metrics,
+    efficiency_metrics,
     extraneous_grades,
+    extraneous_metrics,
     is_own,
     pairs_with_base,
-    reply_figures,
-    unsolvable_figures,
+    reply_metrics,
+    unsolvable_metrics,
     with_bounds,
 )
 from ...judge.summary import base_of
@@ -73,7 +74,7 @@ from .rows import (
     place_of,
 )
 from .samples import sample_notes, sample_rows
-from .table import Counts, PaperTable, TableRow
+from .table import PaperTable, TableRow
 from .trajectories import (
     TRAJECTORY_NEEDS,
     trajectory_definitions,
@@ -117,7 +118,7 @@ def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
 
 
 def _is_bound(table: PaperTable) -> bool:
-    return any(cell.estimate.bound for row in table.rows for cell in row.cells.values())
+    return any(cell.estimate.bound for cell in table.metrics)
 
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
@@ -143,7 +144,8 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
     if definition.source == "samples":
         notes += sample_notes(rows)
     table = build(definition, rows, notes)
-    return table if len(table.columns) >= definition.least else None
+    metrics = [column for column in table.columns if column.kind]
+    return table if len(metrics) >= definition.least else None
 
 
 def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[str]:
@@ -183,18 +185,18 @@ def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
     c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
     metrics = _common_metrics(part) if CR in kinds else {}
     if part.protocol == "tool-broken":
-        metrics |= broken_figures(c, rows)
+        metrics |= broken_metrics(c, rows)
     elif part.protocol == "unsolvable":
-        metrics |= unsolvable_figures(c, rows)
+        metrics |= unsolvable_metrics(c, rows)
     elif part.protocol == "efficiency":
-        metrics |= efficiency_figures(c, rows, part.rivals)
+        metrics |= efficiency_metrics(c, rows, part.rivals)
     elif {TC.name, GRADE_BASE.name} & {*names}:
         base = base_of(c, rows)
-        metrics |= extraneous_figures(c, rows, base)
+        metrics |= extraneous_metrics(c, rows, base)
         if GRADE_BASE in kinds:
             metrics |= extraneous_grades(c, rows, base)
     if {*OF_REPLIES} & {*kinds}:
-        metrics |= reply_figures(c, rows)
+        metrics |= reply_metrics(c, rows)
     metrics = with_bounds(c, rows, metrics)
     own = by_name(of for of in metrics.values() if ERRORS["E1"] in kinds and is_own(of.kind))
     return {name: metrics[name] for name in names if name in metrics} | own
@@ -203,11 +205,11 @@ def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
 def _common_metrics(part: SectionPart) -> Metrics:
     """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
     if part.form is not None:
-        return common_figures(part.c, part.rows, part.form)
+        return common_metrics(part.c, part.rows, part.form)
     metrics: Metrics = {}
     for form in E2_OF:
-        metrics |= common_figures(part.c, _rows_of_form(part.c, part.rows, form), form)
-    together = common_figures(part.c, part.rows, "holistic")
+        metrics |= common_metrics(part.c, _rows_of_form(part.c, part.rows, form), form)
+    together = common_metrics(part.c, part.rows, "holistic")
     return metrics | {key: estimate for key, estimate in together.items() if key != "E2-H"}
 
 

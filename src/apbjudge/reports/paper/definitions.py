@@ -54,7 +54,7 @@ from ...statistics.metric import (
     good,
     neutral,
 )
-from .table import PAPER_ID, Counted, PaperColumn
+from .table import PAPER_ID, Counted
 
 Source = Literal["judgements", "labels", "refined", "samples", "trajectories"]
 Rivals = Literal["tested models", "methods"] | None
@@ -90,7 +90,7 @@ class Definition:
         rivals: What the best set is chosen among: the tested models that share all other heads,
             or the methods that do. None where nothing is marked.
         counted: See ``PaperTable``, as is ``paper``.
-        least: Columns without which there is no table.
+        least: Columns of metrics without which there is no table.
     """
 
     key: str
@@ -106,15 +106,6 @@ class Definition:
     counted: Counted = "scored"
     paper: str = PAPER_ID
     least: int = 1
-
-    @property
-    def columns(self) -> tuple[PaperColumn, ...]:
-        """All columns in order."""
-        return tuple(
-            PaperColumn.of(kind, section.title)
-            for section in self.sections
-            for kind in section.columns
-        )
 
 
 _USED = replace(TC, title="ExtUse")

@@ -8,18 +8,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...document import model as document
 from ...document.latex import HEAD, render_latex
 from ...document.markdown import render_markdown
-from ...document.model import Document, Heading, MetricCell, Notes, Part
-from ...document.numbers import DASH, level_text
+from ...document.model import (
+    Column,
+    Document,
+    Heading,
+    MetricCell,
+    Notes,
+    Part,
+    Table,
+)
+from ...document.numbers import level_text
 from ...document.text import WIDTH, render_text
 from ...errors import visible
 from ...judge.metrics import NAMES_BY_CODE
 from ...records.tables import text_cell
-from ...statistics.estimates import nothing
+from ...statistics.estimates import CONFIDENCE_LEVEL
 from ...statistics.metric import values_of
-from .table import PaperColumn, PaperTable, TableRow
+from .table import PaperTable
 
 _CSV_COLUMNS: Sequence[str] = (
     "table number judge row_is row part_is part section column value low high level method "
@@ -27,38 +34,9 @@ _CSV_COLUMNS: Sequence[str] = (
 ).split()
 
 
-def metric_cell(row: TableRow, column: PaperColumn) -> MetricCell:
-    """A row's metric in a column; one without a value where the row has none.
-
-    ``/n`` is shown where the denominator is not the section's scored rows.
-    """
-    cell, counts = row.cells.get(column.id), row.counts.get(column.section)
-    if cell is None:
-        return MetricCell(estimate=nothing(), unit=column.unit, denominator=False)
-    estimate = cell.estimate
-    is_scored = counts is not None and counts.scored == estimate.n_items
-    return MetricCell(
-        estimate=estimate,
-        unit=column.unit,
-        best=bool(cell.best),
-        denominator=not is_scored and estimate.value is not None,
-    )
-
-
-def scored(row: TableRow, section: str) -> str:
-    """``scored/rows`` of a row's section; a dash where it has none."""
-    counts = row.counts.get(section)
-    return DASH if counts is None else f"{counts.scored}/{counts.rows}"
-
-
-def columns_of(table: PaperTable, section: str) -> tuple[PaperColumn, ...]:
-    """The columns of a section."""
-    return tuple(column for column in table.columns if column.section == section)
-
-
 def best_note(table: PaperTable, mark: str) -> str:
     """Meanings of the marks, such as ``*``; empty where nothing is marked."""
-    if not any(cell.best for row in table.rows for cell in row.cells.values()):
+    if not any(cell.best for cell in table.metrics):
         return ""
     rivals, shared = "tested models", [head.casefold() for head in table.heads[1:2]]
     if "method" in shared:
@@ -66,11 +44,12 @@ def best_note(table: PaperTable, mark: str) -> str:
     rivals += " of the same " + " and ".join(shared) if shared else ""
     if len(table.judges) > 1:
         rivals += " by the same judge"
+    level, chance = level_text(CONFIDENCE_LEVEL), level_text(1 - CONFIDENCE_LEVEL)
     return (
         f"{mark} best set: no other of the {rivals} is shown to be better (tests by item and case, "
-        f"one-sided at {level_text(1 - table.level)} divided by the number of others, so that the "
-        f"best is in the set with a chance of about {level_text(table.level)} or more); where none "
-        "is marked, none is shown to be better than another"
+        f"one-sided at {chance} divided by the number of others, so that the best is in the set "
+        f"with a chance of about {level} or more); where none is marked, none is shown to be "
+        "better than another"
     )
 
 
@@ -116,13 +95,13 @@ def _parts(
     """A table per judge and block of sections, side by side; then all notes."""
     for judge in table.judges:
         for block in blocks:
+            part = table.part(judge, block)
             section = block[0] if len(block) == 1 else ""
             title = ", ".join(filter(None, (f"Judge {judge}" if judge else "", section)))
-            rows = [row for row in table.rows if row.judge == judge and set(block) & {*row.counts}]
-            if rows:
+            if part.rows:
                 yield from [Heading(title, 3)] if title else []
-                yield _block(table, block, rows)
-    cell = f"value [{level_text(table.level)} interval]" if intervals else "value"
+                yield replace(part, columns=tuple(_titled(part)))
+    cell = f"value [{level_text(CONFIDENCE_LEVEL)} interval]" if intervals else "value"
     legend = (
         f"Cells: {cell}, /n where the denominator is not {table.counted}; rates in percent, "
         "differences of rates in points"
@@ -130,41 +109,12 @@ def _parts(
     yield Notes((legend, *filter(None, [best_note(table, mark)]), *table.notes))
 
 
-def _title(column: PaperColumn, rows: Sequence[TableRow]) -> str:
-    """Name of a column; findings of code alone are never called a correctness rate."""
-    is_bound = any(
-        cell.estimate.bound == "upper" for row in rows if (cell := row.cells.get(column.id))
-    )
-    return NAMES_BY_CODE.get(column.title, column.title) if is_bound else column.title
-
-
-def _block(
-    table: PaperTable, sections: tuple[str, ...], rows: Sequence[TableRow]
-) -> document.Table:
-    columns = [document.Column(head) for head in table.heads]
-    several = len(sections) > 1
-    for section in sections:
-        title = section if several else ""
-        columns.append(document.Column(table.counted, "right", title))
-        columns += [
-            document.Column(_title(column, rows), "value", title)
-            for column in columns_of(table, section)
-        ]
-    return document.Table(
-        columns=tuple(columns),
-        rows=tuple((*row.heads, *_cells(table, sections, row)) for row in rows),
-        leads=len(table.heads) + (not several),
-    )
-
-
-def _cells(table: PaperTable, sections: tuple[str, ...], row: TableRow) -> Iterator[document.Cell]:
-    for section in sections:
-        columns = columns_of(table, section)
-        if section in row.counts:
-            yield scored(row, section)
-            yield from (metric_cell(row, column) for column in columns)
-        else:
-            yield from [""] * (1 + len(columns))
+def _titled(part: Table) -> Iterator[Column]:
+    """The columns; findings of code alone are never called a correctness rate."""
+    for column, *cells in zip(part.columns, *part.rows, strict=True):
+        bounds = {cell.estimate.bound for cell in cells if isinstance(cell, MetricCell)}
+        by_rule = NAMES_BY_CODE.get(column.title) if "upper" in bounds else None
+        yield replace(column, title=by_rule) if by_rule else column
 
 
 def tables_csv(tables: Iterable[PaperTable]) -> str:
@@ -178,21 +128,17 @@ def tables_csv(tables: Iterable[PaperTable]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, _CSV_COLUMNS)
     writer.writeheader()
-    for table in tables_json(tables):
-        row_is, part_is = table["heads"][0], ", ".join(table["heads"][1:])
-        for row in table["rows"]:
-            name, part = visible(row["heads"][0]), ", ".join(map(visible, row["heads"][1:]))
-            head = {
-                "table": table["key"],
-                "number": table["number"],
-                "judge": visible(row["judge"]),
-            }
-            head |= {"row_is": row_is, "row": name, "part_is": part_is, "part": part}
-            counts = {counts["section"]: counts for counts in row["counts"]}
-            for cell in row["cells"]:
-                best = None if cell["best"] is None else int(cell["best"])
-                line = {**head, **cell, **counts[cell["section"]], "best": best}
-                writer.writerow({column: text_cell(value) for column, value in line.items()})
+    for table in tables:
+        row_is, part_is = table.heads[0], ", ".join(table.heads[1:])
+        for judge, heads, counts, cells in table.lines:
+            head = {"table": table.key, "number": table.number, "judge": visible(judge)}
+            head |= {"row_is": row_is, "row": visible(heads[0])}
+            head |= {"part_is": part_is, "part": ", ".join(map(visible, heads[1:]))}
+            for (section, column), cell in cells.items():
+                line = {**head, "section": section, "column": column, **asdict(counts[section])}
+                line |= values_of(cell.estimate)
+                line["best"] = None if cell.best is None else int(cell.best)
+                writer.writerow({name: text_cell(value) for name, value in line.items()})
     return out.getvalue()
 
 
@@ -209,26 +155,39 @@ def _table_json(table: PaperTable) -> dict[str, Any]:
     def escaped(text: str) -> str:
         return text.encode(errors="backslashreplace").decode()
 
-    return asdict(replace(table, rows=())) | {
+    kinds = [(column.section, column.kind) for column in table.columns if column.kind]
+    return {
+        "key": table.key,
+        "number": table.number,
+        "title": table.title,
+        "heads": table.heads,
+        "columns": [
+            {
+                "key": kind.name,
+                "title": kind.heading,
+                "unit": kind.unit,
+                "better": kind.better,
+                "bounds": kind.bounds,
+                "section": section,
+                "meaning": kind.meaning,
+            }
+            for section, kind in kinds
+        ],
         "rows": [
             {
-                "judge": escaped(row.judge),
-                "heads": [escaped(head) for head in row.heads],
-                "counts": [
-                    {"section": section, **asdict(counts)} for section, counts in row.counts.items()
-                ],
+                "judge": escaped(judge),
+                "heads": list(map(escaped, heads)),
+                "counts": [{"section": at, **asdict(of)} for at, of in counts.items()],
                 "cells": [
-                    {
-                        "section": column.section,
-                        "column": column.key,
-                        "best": cell.best,
-                        **values_of(cell.estimate),
-                    }
-                    for column in table.columns
-                    if (cell := row.cells.get(column.id)) is not None
+                    {"section": at[0], "column": at[1], "best": cell.best}
+                    | values_of(cell.estimate)
+                    for at, cell in cells.items()
                 ],
             }
-            for row in table.rows
+            for judge, heads, counts, cells in table.lines
         ],
-        "notes": [escaped(note) for note in table.notes],
+        "notes": list(map(escaped, table.notes)),
+        "counted": table.counted,
+        "level": CONFIDENCE_LEVEL,
+        "paper": table.paper,
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...document.model import Counts
 from ...llm.model_names import may_be_one_model
 from ...records.columns import Vector
 from ...records.judgement_table import JudgementTable
@@ -22,7 +23,7 @@ from ...statistics.sample import Sample
 from ..names import model_name
 from .definitions import CRITIC, ORACLE, Definition, Section
 from .rows import JudgeResults, TableSources, has_label, parts_of, place_of
-from .table import Counts, TableRow
+from .table import TableRow
 
 _FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
 _NO_PAIR = "no item with a verdict before and after"

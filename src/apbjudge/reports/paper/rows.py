@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...calibration.results import ReliabilityReport
-from ...document.model import reasons
+from ...document.model import Cell, Column, Counts, MetricCell, Number, reasons
 from ...judge.metrics import ERRORS, is_own
 from ...judge.summary import EXTRANEOUS, VALUE_ORDER, is_base
 from ...records.columns import Vector
@@ -16,9 +16,9 @@ from ...records.judgement_table import JudgementTable
 from ...records.refinements import Refinements
 from ...statistics.best import best_set
 from ...statistics.estimates import CONFIDENCE_LEVEL
-from ...statistics.metric import RATE, Metric
+from ...statistics.metric import RATE, Metric, MetricKind
 from .definitions import OPTIONAL, Definition, Rivals, Section, Split
-from .table import Counts, PaperColumn, PaperTable, TableRow
+from .table import PaperTable, TableRow
 
 _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
@@ -62,83 +62,101 @@ def build(
 
     Columns that a table may lack, heads that no row has and sections of no row are left out.
     """
-    columns = tuple(_columns(definition, rows))
-    _mark_best(rows, columns, definition.rivals)
+    sections = dict(_sections(definition, rows))
+    for section, kinds in sections.items():
+        for kind in kinds:
+            _mark_best(rows, section, kind, definition.rivals)
     heads = [i for i in range(len(definition.heads)) if i == 0 or any(row.heads[i] for row in rows)]
     for row in rows:
         row.heads = tuple(row.heads[i] for i in heads)
+    columns = [Column(definition.heads[i]) for i in heads]
+    for section, kinds in sections.items():
+        columns.append(Column(definition.counted, "right", section))
+        columns += (Column(kind.heading, "value", section, kind=kind) for kind in kinds)
     return PaperTable(
         key=definition.key,
         number=definition.number,
         title=definition.title,
-        heads=tuple(definition.heads[i] for i in heads),
-        columns=columns,
-        rows=tuple(rows),
-        notes=tuple(dict.fromkeys((*definition.notes, *notes, *_missing(columns, rows)))),
+        columns=tuple(columns),
+        rows=tuple((*row.heads, *_cells(row, sections)) for row in rows),
+        leads=len(heads),
+        groups=tuple(row.judge for row in rows),
+        notes=tuple(dict.fromkeys((*definition.notes, *notes, *_missing(sections, rows)))),
         counted=definition.counted,
         paper=definition.paper,
     )
 
 
-def _columns(definition: Definition, rows: Sequence[TableRow]) -> Iterator[PaperColumn]:
-    """The columns of the definition, with codes of own rubrics in the place of E1 to E6."""
-    stated = {column: cell.estimate for row in rows for column, cell in row.cells.items()}
-    metrics = [(of, at[0]) for at, of in stated.items() if isinstance(of, Metric)]
+def _sections(
+    definition: Definition, rows: Sequence[TableRow]
+) -> Iterator[tuple[str, list[MetricKind]]]:
+    """The metrics of each section, with codes of own rubrics in the place of E1 to E6."""
+    stated = {column: estimate for row in rows for column, estimate in row.estimates.items()}
+    metrics = [(of.kind, at[0]) for at, of in stated.items() if isinstance(of, Metric)]
     for section in definition.sections:
         title, listed = section.title, section.columns
         if not any(title in row.counts for row in rows):
             continue
-        own = [of.kind for of, at in metrics if at == title and (is_own(of.kind) or not listed)]
-        for kind in listed:
-            is_optional = kind in OPTIONAL or (own and kind.name in ERRORS)
-            if (title, kind.name) in stated or not is_optional:
-                yield PaperColumn.of(kind, title)
-        yield from (PaperColumn.of(kind, title) for kind in own)
+        own = [kind for kind, at in metrics if at == title and (is_own(kind) or not listed)]
+        optional = {*(of.name for of in OPTIONAL), *(ERRORS if own else ())}
+        shown = (of for of in listed if (title, of.name) in stated or of.name not in optional)
+        yield title, [*shown, *own]
 
 
-def _mark_best(rows: Sequence[TableRow], columns: Iterable[PaperColumn], rivals: Rivals) -> None:
-    """Says which cells are in the best set of their column and which are not; nothing if all are.
+def _cells(row: TableRow, sections: Mapping[str, Sequence[MetricKind]]) -> Iterator[Cell]:
+    """A row's counts and metrics; ``/n`` is shown where the denominator is not the scored rows."""
+    for section, kinds in sections.items():
+        counts = row.counts.get(section)
+        if counts is None:
+            yield from [""] * (1 + len(kinds))
+            continue
+        yield counts
+        for kind in kinds:
+            at = section, kind.name
+            if (of := row.estimates.get(at)) is None:
+                yield Number(None, kind.unit)
+            else:
+                differs = of.value is not None and counts.scored != of.n_items
+                best = row.best.get(at)
+                yield MetricCell(estimate=of, unit=kind.unit, best=best, denominator=differs)
+
+
+def _mark_best(rows: Sequence[TableRow], section: str, kind: MetricKind, rivals: Rivals) -> None:
+    """Says which rows are in the best set of a column and which are not; nothing if all are.
 
     A row without values neither is best nor lets others be. ``rivals`` share all other heads.
     """
+    at = section, kind.name
     groups: dict[tuple[str, ...], list[TableRow]] = {}
-    for row in rows if rivals else ():
+    for row in rows if rivals and kind.better else ():
         shared = row.heads[1:] if rivals == "tested models" else (row.heads[0], *row.heads[2:])
-        groups.setdefault((row.judge, *shared), []).append(row)
-    for column in columns:
-        for group in groups.values() if column.better else ():
-            candidates = [
-                (row, cell.row_values)
-                for row in group
-                if (cell := row.cells.get(column.id)) and cell.row_values
-                if len(cell.row_values.values)
-            ]
-            marks = best_set(  # what is counted is 0 or 1 an item
-                [values for _, values in candidates],
-                better=column.better or "higher",
-                bounds=RATE if column.unit == "count" else column.bounds,
-                level=CONFIDENCE_LEVEL,
-            )
-            if any(marks) and not all(marks):
-                for (row, _), is_best in zip(candidates, marks, strict=True):
-                    row.cells[column.id] = replace(row.cells[column.id], best=is_best)
-    for row in rows:
-        row.cells = {at: replace(cell, row_values=None) for at, cell in row.cells.items()}
+        if at in row.values and len(row.values[at].values):
+            groups.setdefault((row.judge, *shared), []).append(row)
+    for candidates in groups.values():
+        marks = best_set(  # what is counted is 0 or 1 an item
+            [row.values[at] for row in candidates],
+            better=kind.better or "higher",
+            bounds=RATE if kind.unit == "count" else kind.bounds,
+            level=CONFIDENCE_LEVEL,
+        )
+        if any(marks) and not all(marks):
+            for row, is_best in zip(candidates, marks, strict=True):
+                row.best[at] = is_best
 
 
-def _missing(columns: Iterable[PaperColumn], rows: Sequence[TableRow]) -> list[str]:
+def _missing(sections: Mapping[str, Sequence[MetricKind]], rows: Sequence[TableRow]) -> list[str]:
     """Reasons why metrics have no value."""
-    titles = {column.id: column.title for column in columns}
+    titles = {(at, kind.name): kind.heading for at, kinds in sections.items() for kind in kinds}
     several = len({row.judge for row in rows}) > 1
     return reasons(
         (
-            cell.estimate.note,
-            " ".join(filter(None, (key[0], titles.get(key, key[1])))),
+            estimate.note,
+            " ".join(filter(None, (at[0], titles.get(at, at[1])))),
             ", ".join(filter(None, (row.judge if several else "", *row.heads))),
         )
         for row in rows
-        for key, cell in row.cells.items()
-        if cell.estimate.value is None and cell.estimate.low is None and cell.estimate.note
+        for at, estimate in row.estimates.items()
+        if estimate.value is None and estimate.low is None and estimate.note
     )
 
 

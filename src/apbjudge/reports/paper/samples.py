@@ -41,16 +41,16 @@ def sample_rows(_: Definition, judge: JudgeResults) -> list[TableRow]:
 
 def sample_notes(rows: Sequence[TableRow]) -> Iterator[str]:
     """Notes: intervals of spreads need cases, and some cases have too few samples for a k."""
-    if any((row.cells["", "CR"].estimate.n_clusters or 0) < FEW_CLUSTERS for row in rows):
+    if any((row.estimates["", "CR"].n_clusters or 0) < FEW_CLUSTERS for row in rows):
         yield (
             f"With fewer than {FEW_CLUSTERS} cases, intervals of SD and Sampling hold less often "
             "than they claim"
         )
     several = len({row.judge for row in rows}) > 1
     for row in rows:
-        n_cases = row.cells["", "pass@1"].estimate.n_items
-        for (_, key), cell in row.cells.items():
-            if key.startswith("pass@") and (n := n_cases - cell.estimate.n_items):
+        n_cases = row.estimates["", "pass@1"].n_items
+        for (_, key), estimate in row.estimates.items():
+            if key.startswith("pass@") and (n := n_cases - estimate.n_items):
                 k, have = key.removeprefix("pass@"), "case has" if n == 1 else "cases have"
                 at = ", ".join(filter(None, (row.judge if several else "", *row.heads)))
                 yield f"{at}: {n} {have} fewer than {k} samples, no part in pass@{k} and pass^{k}"

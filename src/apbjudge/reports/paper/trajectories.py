@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...judge.trajectory_metrics import columns_of, figures_of, success_kind, trajectory_metrics
+from ...judge.trajectory_metrics import (
+    columns_of,
+    protocol_metrics,
+    success_kind,
+    trajectory_metrics,
+)
 from ...records.columns import Vector
 from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
@@ -39,8 +44,8 @@ def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
 def trajectory_headlines(results: TableSources) -> Iterator[Definition]:
     """The rate of successful trajectories by tested model and setting, a table a protocol."""
     for name in _protocols(results):
-        figures, title = (success_kind(name).name,), "Successful trajectories"
-        yield _definition(name, TrajectoryTable(key="headline", title=title, figures=figures))
+        metrics, title = (success_kind(name).name,), "Successful trajectories"
+        yield _definition(name, TrajectoryTable(key="headline", title=title, metrics=metrics))
 
 
 def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Definition:
@@ -50,7 +55,7 @@ def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Defini
         number=table.number,
         title=table.title,
         heads=("Tested model", "Setting", *filter(None, [_HEADS.get(table.split)])),
-        sections=(Section((), protocol, form=TRAJECTORY, names=table.figures),),
+        sections=(Section((), protocol, form=TRAJECTORY, names=table.metrics),),
         needs=TRAJECTORY_NEEDS,
         source="trajectories",
         split=table.split or None,
@@ -95,7 +100,7 @@ def _row_values(
     if success in wanted:
         correct = c.correct[scored].astype(float)
         yield success, RowValues(values=correct, items=c.item[scored], cases=c.case[scored])
-    for metric in figures_of(c, protocol):
+    for metric in protocol_metrics(c, protocol):
         if metric.name in wanted and metric.better is not None and metric.per is None:
             values, _ = columns_of(c, metric, rows)
             at = rows[~np.isnan(values)]

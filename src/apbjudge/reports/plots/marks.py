@@ -61,15 +61,14 @@ def table_marks(table: PaperTable, judge: str, columns: str) -> list[Mark]:
 
     The last head of a row is its place; where there are three, that in the middle is the section.
     """
-    wanted = [column for column in table.columns if re.fullmatch(columns, column.key)]
     return [
         Mark(
             judge=judge,
-            name=row.heads[0],
-            section=row.heads[1] if len(row.heads) > 2 else column.section,
-            column=column.key,
-            at=row.heads[-1] if len(row.heads) > 1 else "",
-            unit=column.unit,
+            name=line.heads[0],
+            section=line.heads[1] if len(line.heads) > 2 else section,
+            column=column,
+            at=line.heads[-1] if len(line.heads) > 1 else "",
+            unit=cell.unit,
             value=cell.estimate.value,
             low=cell.estimate.low,
             high=cell.estimate.high,
@@ -78,10 +77,10 @@ def table_marks(table: PaperTable, judge: str, columns: str) -> list[Mark]:
             n_clusters=cell.estimate.n_clusters,
             bound=cell.estimate.bound,
         )
-        for row in table.rows
-        if row.judge == judge
-        for column in wanted
-        if (cell := row.cells.get(column.id)) is not None and cell.estimate.value is not None
+        for line in table.lines
+        if line.group == judge
+        for (section, column), cell in line.cells.items()
+        if re.fullmatch(columns, column) and cell.estimate.value is not None
     ]
 
 

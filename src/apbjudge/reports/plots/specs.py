@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import get_args
 
 from ...document.numbers import level_text
 from ...judge import metrics
+from ...statistics.kinds import AGREEMENT, F1, JUDGE_CR, PRECISION, RECALL
+from ...trajectories.planbench.diagnosis import REUSES, Failure
+from ...trajectories.planbench.protocol import KINDS
+from ..paper.definitions import CORRECTED_CR, LABELS_CR
 from ..paper.table import PaperTable
 from .axes import MplFigure
 from .charts import (
@@ -76,24 +81,14 @@ REFUSALS = {
     "refusal tool_removal": "Tool removed",
     "refusal visual_missing": "Visual input missing",
 }
-CORRECTED = {"corrected CR": "Corrected", "labels CR": "Labels alone", "judge CR": "Judge"}
-MEASURES = {name: name.capitalize() for name in ("agreement", "precision", "recall", "F1")}
-
-
-FAILURES = {
-    name: name
-    for name in (
-        *("No Traction", "Stalled", "Irrecoverable Drift", "Weak Recovery"),
-        "Format Error",
-    )
-}
-KINDS = ("explicit", "implicit", "misleading")
+CORRECTED = {kind.name: kind.heading for kind in (CORRECTED_CR, LABELS_CR, JUDGE_CR)}
+MEASURES = {kind.name: kind.heading for kind in (AGREEMENT, PRECISION, RECALL, F1)}
+FAILURES = {name: name for name in sorted(get_args(Failure), key="Format Error".__eq__)}
+"""The class that says nothing of the way that a trajectory took is last."""
 BLOCKERS = {f"{kind} blockers": f"{kind.capitalize()} failure" for kind in KINDS[:2]} | {
     "misleading blockers": "Misleading tool"
 }
-REUSES = {
-    name: name.capitalize() for name in ("value reused", "search reused", "ambiguous", "unused")
-}
+REUSED = {name: name.capitalize() for name in REUSES}
 
 
 def _named_with_setting(marks: list[Mark]) -> list[Mark]:
@@ -341,9 +336,9 @@ SPECS = (
         columns=f"(?:{'|'.join(KINDS)}), (?:{'|'.join(REUSES)})",
         title="What trajectories do with the values of blocked alternatives",
         alt="A stacked bar per tested model, setting and kind of blocker.",
-        draw=partial(bar_chart, titles=REUSES, counted="calls of the kind"),
+        draw=partial(bar_chart, titles=REUSED, counted="calls of the kind"),
         select=_by_kind_of_blocker,
-        highlights=partial(extremes, titles=REUSES),
+        highlights=partial(extremes, titles=REUSED),
         intervals=False,
     ),
 )

@@ -1,4 +1,4 @@
-"""The protocol ``planbench-xl``: its figures and tables."""
+"""The protocol ``planbench-xl``: its metrics and tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .data import BLOCKER_TYPES
 from .diagnosis import REUSES, Failure
 from .evaluator import NEEDS, evaluator_of
 
-_KINDS = tuple(BLOCKER_TYPES.values())
+KINDS = tuple(BLOCKER_TYPES.values())
 _AT_HAND = "N calls with progress at hand"
 _ON_PATH = "datatypes obtained that lie on a path, of those obtained"
-FIGURES = (
+METRICS = (
     rate("EGT precision", "EGT precision", None, _ON_PATH, "higher"),
     amount("turns", "turns", meaning="responses of the model, per trajectory"),
     amount("EDT", "EDT", meaning="datatypes within reach, beyond those given"),
@@ -63,8 +63,8 @@ SELECTION = (
 )
 BLOCKED = (
     amount("blocked calls", "blocked calls", meaning="calls of blockers, per trajectory"),
-    *(rate(f"{kind} blockers", kind, "blocked calls") for kind in _KINDS),
-    *(rate(f"{kind}, {of}", f"{kind}, {of}", kind) for kind in _KINDS for of in REUSES),
+    *(rate(f"{kind} blockers", kind, "blocked calls") for kind in KINDS),
+    *(rate(f"{kind}, {of}", f"{kind}, {of}", kind) for kind in KINDS for of in REUSES),
     rate("answer adopted", "answer adopted", "blocked calls"),
 )
 _TABLES = (
@@ -74,28 +74,28 @@ _TABLES = (
     ("selection", "Calls without progress in failed trajectories", "", SELECTION),
     ("blocked", "Values of blocked tools", "Figure 7", BLOCKED),
 )
-_MAIN = ("Accuracy", *(figure.name for figure in FIGURES))
+_MAIN = ("Accuracy", *(metric.name for metric in METRICS))
 _BY_LENGTH = "PlanBench-XL by length of the shortest path"
 
 PLANBENCH = TrajectoryProtocol(
     name="planbench-xl",
     success="Accuracy",
-    figures=(*FIGURES, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
+    metrics=(*METRICS, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2606.22388",
     rubric="surrender@1",
     tables=(
-        TrajectoryTable(key="planbench", title="PlanBench-XL", number="Table 3", figures=_MAIN),
-        TrajectoryTable(key="planbench-steps", title=_BY_LENGTH, figures=_MAIN, split="steps"),
+        TrajectoryTable(key="planbench", title="PlanBench-XL", number="Table 3", metrics=_MAIN),
+        TrajectoryTable(key="planbench-steps", title=_BY_LENGTH, metrics=_MAIN, split="steps"),
         *(
             TrajectoryTable(
                 key=f"planbench-{key}",
                 title=title,
                 number=number,
-                figures=tuple(figure.name for figure in figures),
+                metrics=tuple(metric.name for metric in metrics),
             )
-            for key, title, number, figures in _TABLES
+            for key, title, number, metrics in _TABLES
         ),
     ),
 )

@@ -1,6 +1,6 @@
-"""The protocol ``slate``: its figures and table.
+"""The protocol ``slate``: its metrics and table.
 
-Figures are ratios of sums over trajectories, with cases as clusters. Names and definitions are
+Metrics are ratios of sums over trajectories, with cases as clusters. Names and definitions are
 those of section 6.1 of the paper; where it leaves a gap, see ``SlateEvaluator.evaluate`` for our
 choice. SLATE grades how a given plan is executed, not planning.
 """
@@ -14,7 +14,7 @@ from .evaluator import NEEDS, OUTPUT_TAGS, Fault, evaluator_of
 
 _EQUAL = "calls of the right tool with equal arguments, however written"
 _SAME = "calls of the right tool with the same arguments"
-FIGURES = tuple(
+METRICS = tuple(
     rate(name, of, per, meaning, "higher")
     for name, of, per, meaning in (
         ("TMR", "tools matched", "calls due", "calls of the plan made with the right tool"),
@@ -41,7 +41,7 @@ COSTS = (
 SUCCESS = "execution success"
 _DEPARTED = "Where failed executions first depart from the plan"
 _TABLES = (
-    ("slate", "Execution of given plans", "Tables 3 and 4", (SUCCESS,), FIGURES),
+    ("slate", "Execution of given plans", "Tables 3 and 4", (SUCCESS,), METRICS),
     ("slate-costs", "What an execution takes, per case", "Table 5", (SUCCESS,), COSTS),
     ("slate-failures", _DEPARTED, "", (), FAILURES),
     ("slate-outputs", "Where simulated outputs come from", "", (), OUTPUTS),
@@ -50,14 +50,14 @@ _TABLES = (
 SLATE = TrajectoryProtocol(
     name="slate",
     success=SUCCESS,
-    figures=(*FIGURES, *FAILURES, *OUTPUTS, *COSTS),
+    metrics=(*METRICS, *FAILURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",
     tables=tuple(
         TrajectoryTable(
-            key=key, title=title, number=number, figures=(*first, *(of.name for of in figures))
+            key=key, title=title, number=number, metrics=(*first, *(of.name for of in metrics))
         )
-        for key, title, number, first, figures in _TABLES
+        for key, title, number, first, metrics in _TABLES
     ),
 )

@@ -226,8 +226,8 @@ def test_simulated_episodes_are_graded_as_they_are() -> None:
     }
     run = apbjudge.grade(played, protocol="planbench-xl", cases=EXAMPLE)
     (group,) = run.summary.groups
-    assert group.figures["Accuracy"].value == 0.5
-    assert group.figures["turns"].value == pytest.approx((13 + 3 + 5 + 3) / 4)
+    assert group.metrics["Accuracy"].value == 0.5
+    assert group.metrics["turns"].value == pytest.approx((13 + 3 + 5 + 3) / 4)
 
 
 # As tools -----------------------------------------------------------------------------------------
