@@ -130,9 +130,19 @@ Pair = tuple[Response, Response]
 
 @dataclass(frozen=True)
 class AuditResponses:
-    """The responses of every run of an audit."""
+    """The responses of every run of an audit.
+
+    Attributes:
+        judge: The judge's name, which tells its family; empty if not known.
+        own: Tested models that are the judge itself, as far as they were named.
+        baseline: The source of the truth about predictions, in words: ``human labels`` or
+            ``judge X as baseline``.
+    """
 
     all: tuple[Response, ...]
+    judge: str = ""
+    own: tuple[str, ...] = ()
+    baseline: str = ""
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Response]:
@@ -164,9 +174,14 @@ class AuditResponses:
         """The response to a variant, None where it was not asked."""
         return self._by_name.get((run, name))
 
+    @cached_property
+    def main(self) -> tuple[Response, ...]:
+        """Everything of the main run, scored or not."""
+        return tuple(r for r in self.all if r.run == MAIN)
+
     def asked(self, *roles: Role) -> list[Response]:
         """Everything of the main run with one of these roles, scored or not."""
-        return [r for r in self.all if r.run == MAIN and r.variant.role in roles]
+        return [r for r in self.main if r.variant.role in roles]
 
     def scored(self, *roles: Role) -> list[Response]:
         """Everything of the main run with one of these roles that has a verdict."""
