@@ -13,14 +13,7 @@ import pytest
 
 from apbjudge.audits.card import Card, card_from_json, read_card
 from apbjudge.audits.comparison import MeasurePair, compare_cards
-from apbjudge.audits.outcomes import (
-    Measure,
-    Probe,
-    Side,
-    Unit,
-    measured,
-    outcome_of,
-)
+from apbjudge.audits.outcomes import Measure, Probe, Side, Unit, measured, outcome_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.statistics.differences import adjust, paired_test
 from apbjudge.statistics.estimates import nothing

@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.outcomes import (
-    MOST_NEEDED,
-    Measure,
-    Side,
-    cost_of,
-    measured,
-    outcome_of,
-)
+from apbjudge.audits.outcomes import MOST_NEEDED, Measure, Side, cost_of, measured, outcome_of
 from apbjudge.audits.probes.base import decide
 from apbjudge.audits.probes.measures import rate, shift
 from apbjudge.audits.responses import Response

@@ -9,16 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from ...errors import ApbJudgeError, fault_text
-from ..outcomes import (
-    LISTED,
-    Measure,
-    Probe,
-    ProbeItem,
-    ProbeTable,
-    cost_of,
-    level_for,
-    outcome_of,
-)
+from ..outcomes import LISTED, Measure, Probe, ProbeItem, ProbeTable, cost_of, level_for, outcome_of
 from ..responses import AuditResponses, Response
 from ..variants import Role
 from .measures import Value, unscored_note
