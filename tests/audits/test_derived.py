@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations.bases import Base, is_faithful
+from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
     PlaceName,
@@ -21,7 +21,7 @@ from apbjudge.audits.perturbations.injections import (
     inject,
     payloads,
 )
-from apbjudge.audits.perturbations.kinds import kinds_of
+from apbjudge.audits.perturbations.kinds import Occasion, kinds_of, plans_the_same
 from apbjudge.audits.perturbations.padding import MORE, TIMES, idle_sentences, neutral_text
 from apbjudge.audits.perturbations.table import perturbed
 from apbjudge.audits.variants import Variant
@@ -187,7 +187,8 @@ def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     other = base.parts.text.replace('"guests": 2', '"guests": 3')
     for text in (drop, other, base.parts.text, "nothing"):
         bad = base.derived("shown", "bad", what="", truth=base.truth, reply=text)
-        assert not is_faithful(base, base.variant, bad)
+        on = Occasion("shown", base, base.variant, kinds_of("shown")[0], seed=1)
+        assert not plans_the_same(on, bad)
 
 
 # padded -------------------------------------------------------------------------------------------

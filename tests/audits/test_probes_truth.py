@@ -160,7 +160,7 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
     assert table(result)["fault, faulty"] == ("4", "75.0 %", "3")
     assert table(result)["shown, sound"] == ("1", "100.0 %", "1")
     mute = refusals.Refusals.of(hear(lambda of, run: NONE, ASKED))
-    assert (mute.outcome, mute.because) == ("could not tell", "nothing has a verdict")
+    assert (mute.outcome, mute.because) == ("could not tell", refusals.Refusals.nothing)
 
 
 # drift --------------------------------------------------------------------------------------------

@@ -153,22 +153,25 @@ class AuditResponses:
         """Names of the runs that were asked, in order."""
         return tuple(dict.fromkeys(r.run for r in self.all))
 
-    @cached_property
-    def _runs_by_stem(self) -> dict[str, list[str]]:
-        stems: dict[str, list[str]] = {}
-        for run in self.runs:
-            stems.setdefault(run.rpartition("-")[0], []).append(run)
-        return stems
-
     def runs_of(self, stem: str) -> list[str]:
         """The runs ``stem-1``, ``stem-2``, … that were asked."""
-        return self._runs_by_stem.get(stem, [])
+        return [run for run in self.runs if run.rpartition("-")[0] == stem]
 
     @property
     def labelled(self) -> list[Response]:
         """Scored predictions of tested models whose truth is known."""
         scored = self.scored("prediction")
         return [r for r in scored if r.variant.truth.is_correct is not None]
+
+    @cached_property
+    def faults(self) -> list[Response]:
+        """Verdicts on planted faults."""
+        return self.scored("fault")
+
+    @cached_property
+    def sound(self) -> list[Response]:
+        """Verdicts on plans without a fault."""
+        return self.scored("base", "harmless")
 
     def find(self, name: str, run: str = MAIN) -> Response | None:
         """The response to a variant, None where it was not asked."""

@@ -185,14 +185,6 @@ def planned(
     return prediction.kind, sizes, calls, facts, prediction.problems, category
 
 
-def is_faithful(base: Base, parent: Variant, variant: Variant) -> bool:
-    """True if a variant plans the same as its parent and shows a judge anything else."""
-    if {**variant.row, "id": ""} == {**parent.row, "id": ""}:
-        return False
-    before = planned(base, parent)
-    return before is not None and planned(base, variant) == before
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
     """The bases of an audit, one a case at most, and how many cases have none, by reason."""

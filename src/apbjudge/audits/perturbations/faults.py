@@ -97,12 +97,11 @@ def lookup_with_limit(on: Occasion) -> tuple[int, str, dict[str, str]] | None:
 
 def breach_limit(on: Occasion) -> Iterator[Change]:
     """States that a tool is to be called once, and calls it twice in a row."""
-    parts = on.plan
     if limited := lookup_with_limit(on):
         at, _, case = limited
-        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), on.tools)
-        asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
-        yield Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
+        reply = rearranged(on.plan, sorted([*range(len(on.plan.calls)), at]), on.tools)
+        asked = f"the query asks for {on.plan.calls[at].name} to be called exactly once"
+        yield Change(reply, f"{asked}, and {on.plan.place(at)} is made twice", case)
 
 
 def swap_order(on: Occasion) -> Iterator[Change]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -85,8 +85,7 @@ _LIKENESS = 0.6
 
 def equivalent_tool(on: Occasion) -> Iterator[Change]:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
-    parts, tools, barred = on.plan, on.tools, on.base.item.condition.distractors
-    known: Mapping[str, Tool] = tools.checkable if tools else {}
+    parts, known, barred = on.plan, on.checkable, on.base.item.condition.distractors
     signatures = {name: _signature(tool) for name, tool in known.items()}
     for at, call in enumerate(parts.calls):
         for name, tool in known.items() if call.name in known else ():

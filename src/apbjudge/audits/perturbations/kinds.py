@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...records import Call, ErrorCode, Form, Item, Record, Tool, Toolset
 from ...rubrics.rubric import Shape
 from ..variants import Role, Severity, Truth, Variant
-from .bases import Base, is_faithful
+from .bases import Base, planned
 from .parts import ReplyParts, seeded, tool_of
 from .words import schema_of, table
 
@@ -181,10 +181,8 @@ def reads_as_meant(on: Occasion, change: Change, variant: Variant) -> bool:
     return item.response != on.plan.text or item.query != on.query
 
 
-def proves_only(on: Occasion, change: Change, variant: Variant) -> bool:
-    """True if it reads as meant, and code proves the planted fault where it should, no other."""
-    if not reads_as_meant(on, change, variant):
-        return False
+def proves_only(on: Occasion, variant: Variant) -> bool:
+    """True if code proves the planted fault where it should, and no other one."""
     base, kind = on.base, on.kind
     if base.rubric.shape == "category":
         category = base.protocol.category_of(base.read(variant))
@@ -195,16 +193,19 @@ def proves_only(on: Occasion, change: Change, variant: Variant) -> bool:
     return codes <= {kind.code, *kind.also} and (not kind.is_proven or kind.code in codes)
 
 
-def leaves_as_is(on: Occasion, change: Change, variant: Variant) -> bool:
-    """True if it reads as meant, and code has the same findings and category as for the base."""
+def leaves_as_is(on: Occasion, variant: Variant) -> bool:
+    """True if code has the same findings and category for a variant and its base."""
 
     def facts(of: Variant) -> object:
         codes = {(finding.rule, finding.code) for finding in on.base.proven(of)}
         return codes, on.base.protocol.category_of(on.base.read(of))
 
-    return reads_as_meant(on, change, variant) and facts(on.base.variant) == facts(variant)
+    return facts(on.base.variant) == facts(variant)
 
 
-def plans_the_same(on: Occasion, change: Change, variant: Variant) -> bool:
-    """True if it plans the same as the parent, and shows a judge anything else."""
-    return is_faithful(on.base, on.parent, variant)
+def plans_the_same(on: Occasion, variant: Variant) -> bool:
+    """True if a variant plans the same as its parent and shows a judge anything else."""
+    if {**variant.row, "id": ""} == {**on.parent.row, "id": ""}:
+        return False
+    before = planned(on.base, on.parent)
+    return before is not None and planned(on.base, variant) == before

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from ..variants import Role, Variant
 from . import faults, format_changes, harmless, padding, references
 from .bases import Base
-from .kinds import Change, Makers, Occasion, kinds_of, leaves_as_is, plans_the_same, proves_only
+from .kinds import (
+    Makers,
+    Occasion,
+    kinds_of,
+    leaves_as_is,
+    plans_the_same,
+    proves_only,
+    reads_as_meant,
+)
 from .parts import one_of
 
 
@@ -18,15 +26,17 @@ class Perturbation(NamedTuple):
     Attributes:
         makers: By the name of a kind, what it does.
         holds: Whether a variant is what it should be; others are left out.
+        is_other_plan: Whether the reply has to be read as it was meant, and differ from the base.
     """
 
     makers: Makers
-    holds: Callable[[Occasion, Change, Variant], bool]
+    holds: Callable[[Occasion, Variant], bool]
+    is_other_plan: bool = False
 
 
 PERTURBATIONS: Mapping[Role, Perturbation] = {
-    "fault": Perturbation(faults.MAKERS, proves_only),
-    "harmless": Perturbation(harmless.MAKERS, leaves_as_is),
+    "fault": Perturbation(faults.MAKERS, proves_only, is_other_plan=True),
+    "harmless": Perturbation(harmless.MAKERS, leaves_as_is, is_other_plan=True),
     "shown": Perturbation(format_changes.MAKERS, plans_the_same),
     "padded": Perturbation(padding.MAKERS, plans_the_same),
     "reference": Perturbation(references.MAKERS, plans_the_same),
@@ -57,7 +67,7 @@ def perturbed(
         kinds: Names of kinds; None for all.
         others: Bases whose references may be lent.
     """
-    makers, holds = PERTURBATIONS[role]
+    makers, holds, is_other_plan = PERTURBATIONS[role]
     made: list[Variant] = []
     for kind in kinds_of(role):
         if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
@@ -76,6 +86,7 @@ def perturbed(
             parent=on.parent,
             severity=kind.severity,
         )
-        if holds(on, change, variant):
+        is_meant = not is_other_plan or reads_as_meant(on, change, variant)
+        if is_meant and holds(on, variant):
             made.append(variant)
     return tuple(made)

@@ -9,8 +9,18 @@ from functools import cached_property
 from typing import ClassVar
 
 from ...errors import ApbJudgeError, fault_text
-from ..outcomes import LISTED, Measure, Probe, ProbeItem, ProbeTable, cost_of, level_for, outcome_of
-from ..responses import AuditResponses, Response
+from ..outcomes import (
+    LISTED,
+    Measure,
+    Probe,
+    ProbeItem,
+    ProbeMetric,
+    ProbeTable,
+    cost_of,
+    level_for,
+    outcome_of,
+)
+from ..responses import AuditResponses, Pair, Response
 from ..variants import Role
 from .measures import Value, unscored_note
 
@@ -86,7 +96,7 @@ class AuditProbe(ProbeFrame, ABC):
             self.unasked(self.because(reason), self.used()),
             outcome=outcome,
             measures=self.measures,
-            figures=tuple(value.figure() for value in self.taken if value.side is None),
+            figures=tuple(value for value in self.taken if isinstance(value, ProbeMetric)),
             tables=tuple(self.tables()),
             examples=tuple(examples[:LISTED]),
             n_examples=len(examples),
@@ -107,6 +117,11 @@ class AuditProbe(ProbeFrame, ABC):
     def asked(self) -> list[Response]:
         """The judgements that it is about, scored or not."""
         return self.audit.asked(*self.roles)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Those with a verdict, each with its parent, which has one too."""
+        return self.audit.pairs(*self.roles)
 
     @abstractmethod
     def values(self) -> Iterable[Value | None]:
@@ -135,6 +150,6 @@ class AuditProbe(ProbeFrame, ABC):
 
 def decide(values: Iterable[Value | None]) -> tuple[Measure, ...]:
     """Takes the values with a limit at the level that follows from their number; skips None."""
-    listed = [value for value in values if value is not None and value.side is not None]
-    level = level_for(len(listed))
-    return tuple(value.measure(level) for value in listed)
+    takes = [value for value in values if value and not isinstance(value, ProbeMetric)]
+    level = level_for(len(takes))
+    return tuple(take(level) for take in takes)

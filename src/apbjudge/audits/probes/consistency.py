@@ -13,7 +13,7 @@ import numpy as np
 from ...statistics.estimates import Estimate, transformed
 from ...statistics.proportions import bounded
 from ...statistics.variance_components import PARTS, Components, Part, nested_components
-from ..outcomes import ProbeTable, verdict_text
+from ..outcomes import ProbeMetric, ProbeTable, verdict_text
 from ..responses import AGAIN, MAIN, WARM, Response, sample_of
 from .base import AuditProbe
 from .measures import (
@@ -64,7 +64,7 @@ class Consistency(AuditProbe):
     @cached_property
     def runs(self) -> dict[str, list[Response]]:
         """Responses by run, of the variants that were asked again."""
-        again = [MAIN, *(run for run in self.audit.runs if run.rpartition("-")[0] in {AGAIN, WARM})]
+        again = [MAIN, *self.audit.runs_of(AGAIN), *self.audit.runs_of(WARM)]
         names = {r.variant.name for r in self.audit.all if r.run in again[1:]}
         return {
             run: [r for r in self.audit.all if r.run == run and r.variant.name in names]
@@ -102,12 +102,12 @@ class Consistency(AuditProbe):
         for name, of in self.groups.items():
             if graded := [group for group in of if len(_grades(group)) > 1]:
                 title = f"standard deviation of the grade, {name}"
-                yield Value(name=title, take=lambda _, of=graded: _deviation(of), unit="plain")
+                yield ProbeMetric(name=title, estimate=_deviation(graded), unit="plain")
         for part in PARTS:
             share = self.components.shares.get(part)
             if share is not None and share.value is not None:
                 name = f"share of the grades' variance, {_WORDS[part]}"
-                yield Value(name=name, take=lambda _, share=share: share)
+                yield ProbeMetric(name=name, estimate=share)
 
     def used(self) -> Iterable[Response]:
         """The variants that were asked again, with all responses to them."""

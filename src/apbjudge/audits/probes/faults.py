@@ -24,6 +24,7 @@ from .measures import (
     mean_text,
     passed_text,
     rate,
+    rates,
     shift,
 )
 
@@ -51,27 +52,18 @@ class Faults(AuditProbe):
     title = "Planted faults"
     question = "Does the judge detect planted faults and pass plans without faults?"
     roles = ("fault", "base", "harmless")
-
-    @cached_property
-    def faults(self) -> list[Response]:
-        """Verdicts on planted faults."""
-        return self.audit.scored("fault")
-
-    @cached_property
-    def sound(self) -> list[Response]:
-        """Verdicts on plans without a fault."""
-        return self.audit.scored("base", "harmless")
+    nothing = "nothing is planted, or no planted fault has a verdict"
 
     @cached_property
     def named(self) -> list[Response]:
         """Faults that were caught, under a protocol with codes."""
-        return [r for r in self.faults if _has_name(r)]
+        return [r for r in self.audit.faults if _has_name(r)]
 
     @cached_property
     def drops(self) -> dict[str, float]:
         """By the name of a fault, grade of its parent less its own, where both have one."""
         drops: dict[str, float] = {}
-        for response in self.faults:
+        for response in self.audit.faults:
             parent = self.audit.find(response.variant.parent or "")
             if parent is not None and parent.grade is not None and response.grade is not None:
                 drops[response.variant.name] = parent.grade - response.grade
@@ -79,51 +71,40 @@ class Faults(AuditProbe):
 
     def values(self) -> Iterable[Value | None]:
         """Faults caught and named, sound plans passed; more figures by code, severity and list."""
-        by_code, unproven = (
-            grouped(self.faults, _codes),
-            (r for r in self.faults if not r.is_proven),
-        )
+        by_code = grouped(self.audit.faults, _codes)
         if not by_code:
             return
         if len(by_code) > 1:
-            yield rate("caught, all codes", self.faults, _is_caught, "at least", CAUGHT)
-        for code, of in by_code.items():
-            yield rate(f"caught {code}", of, _is_caught, "at least", CAUGHT)
-        yield rate("passed", self.sound, lambda r: r.is_correct, "at least", PASSED)
+            yield rate("caught, all codes", self.audit.faults, _is_caught, "at least", CAUGHT)
+        yield from rates("caught {}", by_code, _is_caught, "at least", CAUGHT)
+        yield rate("passed", self.audit.sound, lambda r: r.is_correct, "at least", PASSED)
         yield rate("named", self.named, _is_named, "at least", NAMED)
         for code, of in by_code.items():
             flagged = [r for r in of if r.flags is not None and code != NO_CODE]
             yield rate(f"flagged {code}", flagged, lambda r, code=code: code in (r.flags or ()))
-        severities = {s: [r for r in self.faults if r.variant.severity == s] for s in SEVERITIES}
+        severities = {
+            s: [r for r in self.audit.faults if r.variant.severity == s] for s in SEVERITIES
+        }
         for name, of in (*severities.items(), *by_code.items()):
             graded = [r for r in of if r.variant.name in self.drops]
             title = f"grade drop, {name}"
             yield shift(title, graded, lambda r: self.drops[r.variant.name], unit="plain")
-        for code, of in by_code.items():
-            yield rate(f"proven by rule, {code}", of, lambda r: r.is_proven)
-        for code, of in grouped(unproven, _codes).items():
-            yield rate(f"caught {code}, not proven by rule", of, _is_caught)
+        yield from rates("proven by rule, {}", by_code, lambda r: r.is_proven)
+        unproven = grouped((r for r in self.audit.faults if not r.is_proven), _codes)
+        yield from rates("caught {}, not proven by rule", unproven, _is_caught)
         # what judge and code catch together, which is what ``grade`` reports
-        enforced = [r for r in self.faults if r.enforced is not None]
-        for name, of in {"all codes": enforced, **grouped(enforced, _codes)}.items():
-            title = f"caught by judge and code together, {name}"
-            yield rate(title, of, lambda r: not r.enforced)
-        bands = _bands(self.faults)
-        for name, of in bands.items() if len(bands) > 1 else ():
-            yield rate(f"caught, {name}", of, _is_caught)
-
-    def because(self, reason: str) -> str:
-        """The reason, also where there are no faults."""
-        if self.faults:
-            return reason
-        planted = self.audit.asked("fault")
-        return "no planted fault has a verdict" if planted else "nothing is planted"
+        enforced = [r for r in self.audit.faults if r.enforced is not None]
+        together = {"all codes": enforced, **grouped(enforced, _codes)}
+        title = "caught by judge and code together, {}"
+        yield from rates(title, together, lambda r: not r.enforced)
+        if len(bands := _bands(self.audit.faults)) > 1:
+            yield from rates("caught, {}", bands, _is_caught)
 
     def tables(self) -> Iterable[ProbeTable]:
         """Codes planted against codes flagged, faults by kind, sound plans, lengths of lists."""
-        by_code = grouped(self.faults, _codes)
-        flagged = {code for r in self.faults for code in r.flags or ()}
-        present = flagged.union(*(r.variant.truth.codes or () for r in self.faults))
+        by_code = grouped(self.audit.faults, _codes)
+        flagged = {code for r in self.audit.faults for code in r.flags or ()}
+        present = flagged.union(*(r.variant.truth.codes or () for r in self.audit.faults))
         # else of an own rubric
         codes = ERROR_CODES if present <= {*ERROR_CODES} else sorted(present)
 
@@ -141,7 +122,7 @@ class Faults(AuditProbe):
         yield ProbeTable.of(
             "Faults by kind",
             "kind",
-            grouped(self.faults, kind),
+            grouped(self.audit.faults, kind),
             {
                 "code": lambda of: ", ".join(dict.fromkeys(code for r in of for code in _codes(r))),
                 "n": count_text,
@@ -154,12 +135,12 @@ class Faults(AuditProbe):
         yield ProbeTable.of(
             "Sound plans, by change",
             "kind",
-            grouped(self.sound, kind),
+            grouped(self.audit.sound, kind),
             {"n": count_text, "passed": passed_text},
         )
-        bands = _bands([*self.faults, *self.sound])
+        bands = _bands([*self.audit.faults, *self.audit.sound])
         if len(bands) > 1:
-            wrong, right = _bands(self.faults), _bands(self.sound)
+            wrong, right = _bands(self.audit.faults), _bands(self.audit.sound)
             yield ProbeTable.of(
                 "By length of the list of tools",
                 "listed",
@@ -180,22 +161,22 @@ class Faults(AuditProbe):
 
     def examples(self) -> Iterable[tuple[Response, str]]:
         """Faults that passed, sound plans that failed, faults with a wrong name."""
-        missed = (r for r in self.faults if r.is_correct)
-        failed = (r for r in self.sound if not r.is_correct)
+        missed = (r for r in self.audit.faults if r.is_correct)
+        failed = (r for r in self.audit.sound if not r.is_correct)
         misnamed = (r for r in self.named if not _is_named(r))
         return ((r, describe(r)) for r in (*missed, *failed, *misnamed))
 
     def notes(self) -> Iterable[str]:
         """Faults in references, and proven ones."""
-        n = len(self.faults)
-        if solved := sum(r.variant.row.get("tested_model") == SOLVER for r in self.faults):
+        n = len(self.audit.faults)
+        if solved := sum(r.variant.row.get("tested_model") == SOLVER for r in self.audit.faults):
             yield (
                 f"{solved} of {n} faults are planted in the case's own reference: a judge that "
                 "sees it only has to find the one difference, so the rates for these faults are "
                 "upper bounds"
             )
-        if proven := sum(r.is_proven for r in self.faults):
-            is_shown = any(r.is_informed for r in self.faults)
+        if proven := sum(r.is_proven for r in self.audit.faults):
+            is_shown = any(r.is_informed for r in self.audit.faults)
             yield f"{proven} of {n} planted faults are proven by rule; " + (
                 "the judge was shown the proof, and `grade` enforces it: the figures are about "
                 "the judge's own verdicts, before that"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import log2
 from typing import Any
@@ -13,12 +13,12 @@ import numpy as np
 from ...statistics.estimates import Array, Estimate, Ids, t_quantile
 from ...statistics.sample import Sample
 from ..outcomes import ProbeTable
-from ..responses import Pair, Response, sample_of
+from ..responses import Response, sample_of
 from .base import AuditProbe
 from .measures import (
     Value,
     by_truth,
-    change,
+    changes,
     count_text,
     describe,
     error,
@@ -28,6 +28,7 @@ from .measures import (
     kind_figures,
     mean_text,
     turned,
+    value_of,
 )
 
 PADDED = 0.10
@@ -55,19 +56,13 @@ class Length(AuditProbe):
     nothing = "no plan was padded, and too few labelled predictions differ in length"
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Plans made longer, each with its parent."""
-        return self.audit.pairs(*self.roles)
-
-    @cached_property
     def regression(self) -> Value | None:
         """The judge's error on length."""
         return regression(self.audit.labelled)
 
     def values(self) -> Iterable[Value | None]:
         """Changes by padding, apart for correct and faulty plans, and the error by length."""
-        for name, of in by_truth(self.pairs).items():
-            yield change(f"padded, {name}", of, "within", PADDED)
+        yield from changes("padded, {}", by_truth(self.pairs), "within", PADDED)
         yield self.regression
         yield from kind_figures(self.pairs)
 
@@ -126,13 +121,8 @@ def regression(labelled: Sequence[Response]) -> Value | None:
     if len(cases) < FEWEST or max(spread, default=0.0) < LEAST_SPREAD:
         return None
     errors, sample = np.array([float(error(r)) for r in labelled]), sample_of(labelled)
-    return Value(
-        name="error per doubling of length",
-        take=lambda level: slope(errors, x, truths, sample, level),
-        side="within",
-        limit=PER_DOUBLING,
-        unit="points",
-    )
+    take = partial(slope, errors, x, truths, sample)
+    return value_of("error per doubling of length", take, "within", PER_DOUBLING, unit="points")
 
 
 def _length(response: Response) -> int:

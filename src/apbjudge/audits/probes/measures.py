@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -31,40 +31,38 @@ NO_REPEATS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """A value of a probe, before it is taken.
+TakeMeasure = Callable[[float], Measure]
+"""Takes a measure at a confidence level, which follows from how many measures its probe has."""
+Value = TakeMeasure | ProbeMetric
+"""A value with a limit, which decides, or one that is only shown."""
 
-    Attributes:
-        take: The estimate at a confidence level.
+
+def value_of(
+    name: str,
+    take: Callable[[float], Estimate],
+    side: Side | None = None,
+    limit: float = 0.0,
+    *,
+    parts: Parts | None = None,
+    unit: Unit = "share",
+    clears_only: bool = False,
+) -> Value:
+    """A value from its estimate at a confidence level.
+
+    Args:
+        name: Such as ``caught E4``.
+        take: The estimate at a level.
         side: On which side of the limit a sound judge is; None for a value that is only shown.
-        parts: What each case adds to it, where it has a limit.
+        limit: The limit.
+        parts: What each case adds to it.
+        unit: Its form.
         clears_only: Whether it can clear a judge but not convict it.
     """
-
-    name: str
-    take: Callable[[float], Estimate]
-    side: Side | None = None
-    limit: float = 0.0
-    parts: Parts = field(default_factory=dict[str, tuple[float, float]])
-    unit: Unit = "share"
-    clears_only: bool = False
-
-    def measure(self, level: float) -> Measure:
-        """The value beside its limit."""
-        return measured(
-            self.name,
-            self.take(level),
-            self.side or "within",
-            self.limit,
-            parts=self.parts,
-            unit=self.unit,
-            clears_only=self.clears_only,
-        )
-
-    def figure(self) -> ProbeMetric:
-        """The value as it is shown where it decides nothing."""
-        return ProbeMetric(name=self.name, estimate=self.take(0.95), unit=self.unit)
+    if side is None:
+        return ProbeMetric(name=name, estimate=take(0.95), unit=unit)
+    return lambda level: measured(
+        name, take(level), side, limit, parts=parts, unit=unit, clears_only=clears_only
+    )
 
 
 def rate(
@@ -81,13 +79,12 @@ def rate(
     if not rows:
         return None
     responses, hits = list(map(lead, rows)), np.array([float(hit(row) or 0) for row in rows])
-    return Value(
-        name=name,
-        take=lambda level: share(hits, np.ones(len(hits)), sample_of(responses), level=level),
-        side=side,
-        limit=limit,
-        parts=_parts(responses, hits),
-    )
+    ones, sample = np.ones(len(hits)), sample_of(responses)
+
+    def take(level: float) -> Estimate:
+        return share(hits, ones, sample, level=level)
+
+    return value_of(name, take, side, limit, parts=_parts(responses, hits))
 
 
 def shift(
@@ -107,15 +104,12 @@ def shift(
     if not rows:
         return None
     responses, changes = list(map(lead, rows)), np.array([float(change(row)) for row in rows])
-    return Value(
-        name=name,
-        take=lambda level: paired_test(changes, sample_of(responses), level=level).estimate,
-        side=side,
-        limit=limit,
-        parts=_parts(responses, changes),
-        unit=unit,
-        clears_only=clears_only,
-    )
+    sample, parts = sample_of(responses), _parts(responses, changes)
+
+    def take(level: float) -> Estimate:
+        return paired_test(changes, sample, level=level).estimate
+
+    return value_of(name, take, side, limit, parts=parts, unit=unit, clears_only=clears_only)
 
 
 def change(
@@ -123,6 +117,24 @@ def change(
 ) -> Value | None:
     """The mean change of passing against the other of each pair; None of no pairs."""
     return shift(name, pairs, turned, side, limit)
+
+
+def rates(
+    name: str,
+    groups: Groups[Row],
+    hit: Callable[[Row], float | None],
+    side: Side | None = None,
+    limit: float = 0.0,
+) -> Iterable[Value | None]:
+    """The rate of each group, whose name stands for ``{}``."""
+    return (rate(name.format(group), of, hit, side, limit) for group, of in groups.items())
+
+
+def changes(
+    name: str, groups: Groups[Pair], side: Side | None = None, limit: float = 0.0
+) -> Iterable[Value | None]:
+    """The change of each group, whose name stands for ``{}``."""
+    return (change(name.format(group), of, side, limit) for group, of in groups.items())
 
 
 def turned(pair: Sequence[Response]) -> int:
@@ -194,8 +206,7 @@ def by_truth(rows: Sequence[Row]) -> Groups[Row]:
 def kind_figures(pairs: Sequence[Pair]) -> Iterable[Value | None]:
     """Change of passing by kind, apart for correct and faulty plans."""
     for name, of in grouped(pairs, kind).items():
-        for truth, chosen in by_truth(of).items():
-            yield change(f"{name}, {truth}: change of passing", chosen)
+        yield from changes(f"{name}, {{}}: change of passing", by_truth(of))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +286,7 @@ class Split:
     def value(self, name: str, limit: float) -> Value:
         """The difference, within a limit."""
         parts = within_one(self.parts())
-        return Value(
-            name=name, take=self.difference, side="within", limit=limit, parts=parts, unit="points"
-        )
+        return value_of(name, self.difference, "within", limit, parts=parts, unit="points")
 
     def parts(self) -> dict[str, tuple[float, float]]:
         """By case its share in the difference, so that their mean is the difference.

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
-from ..outcomes import ProbeTable, amount, amount_with_ends, verdict_text
-from ..responses import Response, passed
+from ..outcomes import ProbeMetric, ProbeTable, amount, amount_with_ends, verdict_text
+from ..responses import Response, passed, sample_of
 from .base import AuditProbe
-from .measures import Value, error, shift, within_one
+from .measures import Value, value_of, within_one
 
 FAVOUR = 0.10
 """Ten points of pass rate are about the distance between neighbours in a table of tested models."""
@@ -123,16 +123,6 @@ class _Rows:
     verdicts: Array
     truths: Array
 
-    @classmethod
-    def of_labelled(cls, labelled: Sequence[Response]) -> _Rows:
-        """Judgements of predictions with a known truth."""
-        return cls(
-            responses=labelled,
-            models=np.array([str(r.variant.row.get("tested_model", "")) for r in labelled]),
-            verdicts=passed(labelled),
-            truths=np.array([float(bool(r.variant.truth.is_correct)) for r in labelled]),
-        )
-
     def of(self, names: Collection[str]) -> np.ndarray:
         """Marks the plans of some tested models."""
         return np.isin(self.models, sorted(names))
@@ -155,7 +145,13 @@ class Preference(AuditProbe):
     @cached_property
     def rows(self) -> _Rows:
         """Predictions with a known truth."""
-        return _Rows.of_labelled(self.audit.labelled)
+        labelled = self.audit.labelled
+        return _Rows(
+            responses=labelled,
+            models=np.array([str(r.variant.row.get("tested_model", "")) for r in labelled]),
+            verdicts=passed(labelled),
+            truths=np.array([float(bool(r.variant.truth.is_correct)) for r in labelled]),
+        )
 
     @cached_property
     def relations(self) -> Mapping[str, str]:
@@ -184,25 +180,24 @@ class Preference(AuditProbe):
         return {name: contrast for name, contrast in contrasts.items() if contrast is not None}
 
     @cached_property
-    def biases(self) -> Mapping[str, Value]:
+    def biases(self) -> Mapping[str, Estimate]:
         """By tested model, the mean of verdict less truth on its plans."""
-        marks = {model: np.flatnonzero(self.rows.of([model])).tolist() for model in self.relations}
-        biases = {
-            model: shift(f"bias on {model}", [self.rows.responses[i] for i in at], error)
-            for model, at in marks.items()
-        }
-        return {model: bias for model, bias in biases.items() if bias is not None}
+        biases: dict[str, Estimate] = {}
+        for model in self.relations:
+            part = self.rows.of([model])
+            of = [self.rows.responses[i] for i in np.flatnonzero(part).tolist()]
+            errors = (self.rows.verdicts - self.rows.truths)[part]
+            biases[model] = paired_test(errors, sample_of(of)).estimate
+        return biases
 
     def values(self) -> Iterable[Value | None]:
         """The differences in bias, and the bias on each tested model."""
         yield from (contrast.value(name) for name, contrast in self.contrasts.items())
         for name, contrast in self.contrasts.items():
-            yield Value(
-                name=f"{name}, plain difference in bias",
-                take=lambda level, of=contrast.plain: _mean(of, level),
-                unit="points",
-            )
-        yield from self.biases.values()
+            title = f"{name}, plain difference in bias"
+            yield ProbeMetric(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
+        for name, bias in self.biases.items():
+            yield ProbeMetric(name=f"bias on {name}", estimate=bias, unit="points")
 
     def because(self, reason: str) -> str:
         """The reason, and the source of the truth; without labels or a contrast what is needed."""
@@ -222,7 +217,7 @@ class Preference(AuditProbe):
         """Rates of judge and truth by tested model."""
 
         def line(name: str) -> tuple[str, ...]:
-            part, bias = self.rows.of([name]), self.biases[name].figure().estimate
+            part, bias = self.rows.of([name]), self.biases[name]
             both = (self.rows.verdicts, self.rows.truths)
             rates = [amount("share", float(v[part].mean())) for v in both]
             ends = amount_with_ends("points", bias)
@@ -315,14 +310,8 @@ class _Contrast:
     def value(self, name: str) -> Value:
         """The adjusted difference, within its limit."""
         parts = {c: (float(v), 1.0) for c, v in zip(self.cases, self.adjusted, strict=True)}
-        return Value(
-            name=name,
-            take=lambda level: _mean(self.adjusted, level),
-            side="within",
-            limit=FAVOUR,
-            parts=within_one(parts),
-            unit="points",
-        )
+        take, parts = partial(_mean, self.adjusted), within_one(parts)
+        return value_of(name, take, "within", FAVOUR, parts=parts, unit="points")
 
 
 def _comparable(

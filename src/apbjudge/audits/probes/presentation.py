@@ -46,18 +46,18 @@ class Presentation(AuditProbe):
     @cached_property
     def flips(self) -> dict[str, Flips]:
         """Flips by the kind of change."""
-        kinds = grouped(self.audit.pairs("shown"), kind)
+        kinds = grouped(self.pairs, kind)
         return {name: flips_of(self.audit, of) for name, of in kinds.items()}
 
     def values(self) -> Iterable[Value | None]:
         """Flips of each kind, and what they do to correct and to faulty plans."""
         yield from (of.value(name, SHIFT) for name, of in self.flips.items())
-        yield from kind_figures(self.audit.pairs("shown"))
+        yield from kind_figures(self.pairs)
 
     def used(self) -> Iterable[Response]:
         """The variants, their parents and the repeats of these."""
-        found = {r.variant.parent: self.audit.find(r.variant.parent or "") for r in self.asked}
-        parents = [parent for parent in found.values() if parent is not None]
+        names = dict.fromkeys(r.variant.parent or "" for r in self.asked)
+        parents = [parent for parent in map(self.audit.find, names) if parent is not None]
         repeats = (repeats_of(self.audit, parent) for parent in parents)
         return chain(self.asked, parents, *repeats)
 

@@ -14,6 +14,7 @@ from .measures import (
     Value,
     by_truth,
     change,
+    changes,
     count_text,
     describe,
     flipped,
@@ -65,11 +66,6 @@ class ReferenceUse(AuditProbe):
         return [*self.audit.asked(*self.roles), *blind]
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Variants with their parents."""
-        return self.audit.pairs(*self.roles)
-
-    @cached_property
     def blind(self) -> list[Pair]:
         """Plans without a reference, each with the verdict where it was shown."""
         return self.audit.across(BLIND)
@@ -92,7 +88,7 @@ class ReferenceUse(AuditProbe):
             "blind, faulty plans", of_truth(self.blind, is_correct=False), "within", WITHOUT
         )
         yield from (of.value(name, EQUIVALENT) for name, of in self.flips.items())
-        yield from (change(f"{name}: change of passing", of) for name, of in kinds.items())
+        yield from changes("{}: change of passing", kinds)
 
     def used(self) -> Iterable[Response]:
         """What was asked, what it is compared with, and the repeats that flips need."""

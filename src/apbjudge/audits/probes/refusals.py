@@ -33,6 +33,7 @@ class Refusals(AuditProbe):
     title = "Selective refusal"
     question = "Does the judge leave faulty plans without a verdict more often than sound ones?"
     roles = ("fault", "base", "harmless")
+    nothing = "no case has faulty and sound plans that reached the judge, or nothing has a verdict"
 
     @cached_property
     def asked(self) -> list[Response]:
@@ -66,12 +67,6 @@ class Refusals(AuditProbe):
         for name, truth in (("faulty plans", False), ("sound plans", True)):
             chosen = [r for r in self.asked if bool(r.variant.truth.is_correct) is truth]
             yield rate(f"without verdict, {name}", chosen, _is_missing)
-
-    def because(self, reason: str) -> str:
-        """The reason, also where nothing can be compared."""
-        if not self.faults:
-            return "no case has faulty and sound plans that reached the judge"
-        return reason if self.taken else "nothing has a verdict"
 
     def tables(self) -> Iterable[ProbeTable]:
         """Reasons of missing verdicts by kind of plan, of all variants of the main run."""

@@ -17,7 +17,7 @@ from ...statistics.estimates import Array, Estimate, Ids
 from ...statistics.jackknife import jackknife
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample, tabulate
-from ..outcomes import ProbeTable, verdict_text
+from ..outcomes import ProbeMetric, ProbeTable, verdict_text
 from ..responses import Response, passed, sample_of
 from .base import AuditProbe
 from .measures import (
@@ -67,19 +67,14 @@ class Scale(AuditProbe):
     nothing = "needs verdicts on plans whose truth is known"
 
     @cached_property
-    def faults(self) -> list[Response]:
-        """Verdicts on planted faults."""
-        return self.audit.scored("fault")
-
-    @cached_property
     def unproven(self) -> Groups[Response]:
-        """Those of which the judge was shown no proof, by code."""
-        return grouped((r for r in self.faults if not r.is_informed), _code)
+        """Planted faults of which the judge was shown no proof, by code."""
+        return grouped((r for r in self.audit.faults if not r.is_informed), _code)
 
     @cached_property
     def caught(self) -> list[Response]:
-        """Those that the judge itself failed."""
-        return [r for r in self.faults if not r.is_overridden and not r.is_correct]
+        """Planted faults that the judge itself failed."""
+        return [r for r in self.audit.faults if not r.is_overridden and not r.is_correct]
 
     @cached_property
     def graded_faults(self) -> list[Response]:
@@ -106,12 +101,12 @@ class Scale(AuditProbe):
         often enough.
         """
         often = {code for code, of in self.unproven.items() if len(of) >= LEAST_OF_CODE}
-        faults = [r for r in self.faults if not r.is_informed and _code(r) in often]
+        faults = [r for r in self.audit.faults if not r.is_informed and _code(r) in often]
         wrong = of_truth(self.audit.labelled, is_correct=False)
         sides = {
             _BALANCE: (
                 faults,
-                self.audit.scored("base", "harmless"),
+                self.audit.sound,
                 evenly(list(map(_code, faults))),
             ),
             _OF_PREDICTIONS: (
@@ -152,7 +147,7 @@ class Scale(AuditProbe):
         yield rate("further codes flagged", self.flagged, _has_halo, "at most", FURTHER)
         for tilt, split in self.tilts.items():
             for name, part in zip(_SIDES[tilt], (split.first, ~split.first), strict=True):
-                yield Value(name=name, take=partial(_side, split, part))
+                yield ProbeMetric(name=name, estimate=_side(split, part))
         yield shift("judge CR - true CR", self.audit.labelled, error)
         if self.graded:
             for grade in GRADES:
@@ -160,15 +155,15 @@ class Scale(AuditProbe):
                     f"graded {grade:g}", self.graded, lambda r, grade=grade: r.grade == grade
                 )
             title = "entropy of grades, bits"
-            yield Value(name=title, take=lambda _: _entropy(self.graded), unit="plain")
+            yield ProbeMetric(name=title, estimate=_entropy(self.graded), unit="plain")
         if self.flagged:
             title = "further codes a caught fault"
-            yield Value(name=title, take=partial(_mean_further, self.flagged), unit="plain")
+            yield ProbeMetric(name=title, estimate=_mean_further(self.flagged), unit="plain")
         coded = [r for r in self.audit.labelled if r.flags is not None]
         coded = [r for r in coded if r.variant.truth.codes is not None]
         if any({*ERROR_CODES} & {*(r.flags or ()), *(r.variant.truth.codes or ())} for r in coded):
             title = "correlation between flags, judge minus truth"
-            yield Value(name=title, take=lambda _: _correlation(coded), unit="plain")
+            yield ProbeMetric(name=title, estimate=_correlation(coded), unit="plain")
 
     def used(self) -> Iterable[Response]:
         """The main run, where anything of it can be measured."""
@@ -210,7 +205,7 @@ class Scale(AuditProbe):
             "lenient balance: share of wrong plans passed minus share of right plans failed; a "
             "judge that errs equally to both sides has 0, however often it errs"
         )
-        if n_informed := sum(r.is_informed for r in self.faults):
+        if n_informed := sum(r.is_informed for r in self.audit.faults):
             yield (
                 f"{n_informed} planted faults of which the judge was shown a proof show little "
                 "about leniency: left out of the balance"
@@ -250,17 +245,17 @@ def _has_halo(response: Response) -> bool:
     return len(_further(response)) > 1
 
 
-def _side(split: Split, part: Ids, level: float) -> Estimate:
+def _side(split: Split, part: Ids) -> Estimate:
     """The mean over one part of a split."""
     responses = [split.responses[i] for i in np.flatnonzero(part).tolist()]
     sample = replace(sample_of(responses), weights=split.weights[part])
-    return share(split.values[part], np.ones(len(responses)), sample, level=level)
+    return share(split.values[part], np.ones(len(responses)), sample)
 
 
-def _mean_further(flagged: Sequence[Response], level: float) -> Estimate:
+def _mean_further(flagged: Sequence[Response]) -> Estimate:
     numbers = np.array([float(len(_further(r))) for r in flagged])
     bounds = (0.0, float(len(ERROR_CODES) - 1))
-    return bounded(numbers, sample_of(flagged), bounds=bounds, level=level)
+    return bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
 
 
 def _entropy(graded: Sequence[Response]) -> Estimate:
