@@ -103,22 +103,22 @@ def test_a_setting_of_a_judge_refuses_no_earlier_run(copy: Copy, tmp_path: Path)
 
 PROBE = '''"""Volume."""
 
-from ..outcomes import ProbeSpec, decide
+from .base import AuditProbe
 from .measures import shift
 
-SPEC = ProbeSpec(name="volume", title="Volume", question="Is a loud plan graded like another?")
 
+class Volume(AuditProbe):
+    name, title, roles = "volume", "Volume", ("base",)
+    question = "Is a loud plan graded like another?"
 
-def probe(audit):
-    asked = audit.asked("base")
-    same = shift("loud minus quiet", asked, [0.0 for _ in asked], "within", 0.1)
-    return SPEC.result(decide([same]), asked)
+    def values(self):
+        yield shift("loud minus quiet", self.asked, lambda plan: 0.0, "within", 0.1)
 '''
 
 
 def test_a_probe_of_an_audit_is_two_files(copy: Copy, tmp_path: Path) -> None:
     (copy.package / "audits" / "probes" / "volume.py").write_text(PROBE)
-    for end in (")\n\nOF_RESPONSES", ')\n"""Probes that'):
-        copy.insert("audits/probes/__init__.py", "    volume,\n", end)
+    copy.insert("audits/probes/__init__.py", "from .volume import Volume\n", "\nOF_RESPONSES")
+    copy.insert("audits/probes/__init__.py", "    Volume,\n", ')\n"""Probes of')
     audit = ["audit", "static", "--quick", "--bases", "2", "--fail-on", "volume"]
     assert "Volume" in copy.python("-m", "apbjudge", *audit, "--out", tmp_path / "card")

@@ -13,15 +13,7 @@ import pytest
 
 from apbjudge.audits.card import Card, card_from_json, read_card
 from apbjudge.audits.comparison import MeasurePair, compare_cards
-from apbjudge.audits.outcomes import (
-    Measure,
-    Probe,
-    ProbeSpec,
-    Side,
-    Unit,
-    measured,
-    outcome_of,
-)
+from apbjudge.audits.outcomes import Measure, Probe, Side, Unit, measured, outcome_of
 from apbjudge.errors import InputError, OptionError
 from apbjudge.statistics.differences import adjust, paired_test
 from apbjudge.statistics.estimates import nothing
@@ -93,7 +85,7 @@ def test_p_values_are_adjusted_by_holm_over_all_measures() -> None:
     first = [measure(some, "one"), measure(few, "two"), measure({}, "three"), measure(none, "four")]
     second = [measure(none, name) for name in ("one", "two", "three", "five")]
     last = probe(measure(some), name="last")
-    other = ProbeSpec(name="other", title="Other", question="Is it?").unasked("no labels")
+    other = replace(probe(name="other"), because="no labels")
     both = compare_cards(card(probe(*first), last), card(probe(*second), other, judge="b"))
     probes = [(pair.name, pair.second, pair.second_because) for pair in both.probes]
     assert probes[1:] == [("last", None, ""), ("other", "could not tell", "no labels")]
@@ -131,7 +123,7 @@ def test_equal_judges_are_told_apart_no_more_often_than_stated() -> None:
 
 
 def whole() -> Card:
-    other = ProbeSpec(name="b", title="B", question="Q?").unasked("x")
+    other = replace(probe(name="b"), because="x")
     return card(probe(measure(FIRST), measure(SECOND, "passed")), other)
 
 

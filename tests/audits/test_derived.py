@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.audits.perturbations.bases import Base, faithful
-from apbjudge.audits.perturbations.format_changes import FORMAT_CHANGES, change_format
+from apbjudge.audits.perturbations.bases import Base
 from apbjudge.audits.perturbations.injections import (
     EXTRA_KEY,
     PlaceName,
@@ -22,8 +21,9 @@ from apbjudge.audits.perturbations.injections import (
     inject,
     payloads,
 )
-from apbjudge.audits.perturbations.padding import MORE, TIMES, idle_sentences, neutral_text, pad
-from apbjudge.audits.perturbations.references import other_references
+from apbjudge.audits.perturbations.kinds import Occasion, kinds_of, plans_the_same
+from apbjudge.audits.perturbations.padding import MORE, TIMES, idle_sentences, neutral_text
+from apbjudge.audits.perturbations.table import perturbed
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import matches_reference
 from apbjudge.protocols.fence import neutralize
@@ -78,9 +78,9 @@ def test_calls_proven_findings_and_truth_stay(labelled: bool) -> None:
         parents = {v.name: v for v in (base.variant, fault)}
         expected = {name: (calls_of(base, v), proven(base, v)) for name, v in parents.items()}
         for variant in (
-            *change_format(base, parent, seed=1),
-            *pad(base, parent, seed=2),
-            *other_references(base, fault, bases, seed=1),
+            *perturbed("shown", base, parent, seed=1),
+            *perturbed("padded", base, parent, seed=2),
+            *referred(base, fault, *bases).values(),
         ):
             offered.add(variant.kind)
             old = parents[variant.parent or ""]
@@ -93,7 +93,7 @@ def test_calls_proven_findings_and_truth_stay(labelled: bool) -> None:
                 assert variant.role == ("padded" if variant.kind in PADDINGS else "shown")
                 assert variant.parent == parent.name
                 assert orjson.dumps(variant.row | {"id": old.row["id"]}) != orjson.dumps(old.row)
-    shown = {one.name for one in FORMAT_CHANGES} - {"image-order"}
+    shown = {one.name for one in kinds_of("shown")} - {"image-order"}
     also = {"equivalent-reference"} if labelled else set[str]()
     assert offered == shown | PADDINGS | REFERENCES | also
 
@@ -102,17 +102,17 @@ def test_calls_proven_findings_and_truth_stay(labelled: bool) -> None:
 
 
 def shown(base: Base, kind: str) -> Variant:
-    (variant,) = change_format(base, base.variant, seed=3, kinds=[kind])
+    (variant,) = perturbed("shown", base, base.variant, seed=3, kinds=[kind])
     return variant
 
 
 def test_no_other_order_where_there_is_none_and_no_json_where_there_is_more() -> None:
     for tools in (None, PLAN_ROW["tools"][:1], PLAN_ROW["tools"] * 2):
         base = base_of(PLAN_ROW, tools=tools)
-        assert change_format(base, base.variant, seed=1, kinds=["tool-order"]) == ()
+        assert perturbed("shown", base, base.variant, seed=1, kinds=["tool-order"]) == ()
     base = base_of(PLAN_ROW)
     parent = fault_of(base, reply=f"Here:\n{base.parts.text}")
-    kinds = {v.kind for v in change_format(base, parent, seed=1)}
+    kinds = {v.kind for v in perturbed("shown", base, parent, seed=1)}
     assert kinds == {"tool-order", "reference-wording"}
     assert inject(base, parent, seed=1, n=3) == ()
 
@@ -153,7 +153,7 @@ def test_markup_changes_no_word() -> None:
     assert reply(shown(base, "plan-markup"))["plan"] == expected
     for text in ("# Plan\nFind it.", "Do:\n```json\n{}\n```", "| a |\n|---|"):
         base = with_plan(text)
-        assert change_format(base, base.variant, seed=0, kinds=["plan-markup"]) == ()
+        assert perturbed("shown", base, base.variant, seed=0, kinds=["plan-markup"]) == ()
 
 
 def test_capitals_leave_names_values_and_keys_alone() -> None:
@@ -178,7 +178,7 @@ def test_pictures_turn_round_where_nobody_counts_them() -> None:
         base_of(PLAN_ROW, files=PICTURES, plan="Look at image 1."),
         with_plan("Photo 2.", files=PICTURES),
     ):
-        assert change_format(base, base.variant, seed=1, kinds=["image-order"]) == ()
+        assert perturbed("shown", base, base.variant, seed=1, kinds=["image-order"]) == ()
 
 
 def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
@@ -187,7 +187,8 @@ def test_what_changes_a_call_or_nothing_is_not_offered() -> None:
     other = base.parts.text.replace('"guests": 2', '"guests": 3')
     for text in (drop, other, base.parts.text, "nothing"):
         bad = base.derived("shown", "bad", what="", truth=base.truth, reply=text)
-        assert faithful(base, base.variant, [bad]) == ()
+        on = Occasion("shown", base, base.variant, kinds_of("shown")[0], seed=1)
+        assert not plans_the_same(on, bad)
 
 
 # padded -------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def _is_idle(text: str) -> bool:
 
 def test_plans_and_thoughts_are_three_times_as_long() -> None:
     for base in example_bases(labelled=True)[::2]:
-        (padded, *_) = pad(base, base.variant, seed=2)
+        (padded, *_) = perturbed("padded", base, base.variant, seed=2)
         after = base.parts_of(padded)
         assert after is not None
         pairs = zip(base.parts.passages, after.passages, strict=True)
@@ -215,19 +216,19 @@ def test_plans_and_thoughts_are_three_times_as_long() -> None:
 
 def test_reasons_say_what_the_tool_is_for_where_there_are_any() -> None:
     base = base_of(PLAN_ROW)
-    _, longer = pad(base, base.variant, seed=2)
+    _, longer = perturbed("padded", base, base.variant, seed=2)
     reason = reply(longer)["tool_chain"][0]["reason"]
     assert reason.startswith("Free rooms and prices. ")
     assert reason.endswith("find_rooms reads as follows: Lists free rooms of a house.")
     assert reply(longer)["plan"] == base.parts.plan
     steps = base_of(STEPS_ROW)
-    _, longer = pad(steps, steps.variant, seed=2)
+    _, longer = perturbed("padded", steps, steps.variant, seed=2)
     assert reply(longer)["thought"].endswith("Lists free rooms of a house.")
     base = base_of(REFUSAL_ROW)
-    assert [v.kind for v in pad(base, base.variant, seed=2)] == ["padded-plan"]
+    assert [v.kind for v in perturbed("padded", base, base.variant, seed=2)] == ["padded-plan"]
     mute = base_of(STEPS_ROW, model_response=STEPS_ROW["model_response"] | {"thought": ""})
-    assert pad(mute, mute.variant, seed=2) == ()
-    assert pad(base, fault_of(base, reply="No."), seed=2) == ()
+    assert perturbed("padded", mute, mute.variant, seed=2) == ()
+    assert perturbed("padded", base, fault_of(base, reply="No."), seed=2) == ()
 
 
 @settings(max_examples=40)
@@ -252,7 +253,9 @@ STRANGE = [{"name": "mow_lawn", "parameter_description": {}, "reason": "It is hi
 
 
 def referred(base: Base, fault: Variant | None = None, *others: Base) -> dict[str, Variant]:
-    return {v.kind: v for v in other_references(base, fault, others, seed=1)}
+    parents = (base.variant,) if fault is None else (fault, base.variant)
+    made = (perturbed("reference", base, parent, seed=1, others=others) for parent in parents)
+    return {variant.kind: variant for variants in made for variant in variants}
 
 
 def other_case(**changes: Any) -> Base:

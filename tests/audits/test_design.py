@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apbjudge.audits.design import FULL, QUICK, QUICK_CALLS, AuditDesign, design_audit
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.faults import plant
+from apbjudge.audits.perturbations.table import perturbed
 from apbjudge.audits.responses import AGAIN, BLIND, MAIN, WARM
 from apbjudge.audits.variants import Variant
 from apbjudge.records import ERROR_CODES
@@ -26,7 +26,7 @@ def of_role(plan: AuditDesign, role: str) -> list[Variant]:
 
 def offered(base: Base) -> set[str]:
     """Codes of the faults that can be planted in a base."""
-    return {code for fault in plant(base, seed=3) for code in fault.truth.codes or ()}
+    return {code for fault in perturbed("fault", base, seed=3) for code in fault.truth.codes or ()}
 
 
 @cache
@@ -65,7 +65,7 @@ def test_codes_and_kinds_come_about_equally_often() -> None:
     assert len(counts) >= 4
     assert max(counts) - min(counts) <= 1
     kinds = {fault.kind for fault in faults}
-    assert kinds == {fault.kind for base in plans() for fault in plant(base, seed=1)}
+    assert kinds == {fault.kind for base in plans() for fault in perturbed("fault", base, seed=1)}
 
 
 @settings(max_examples=4)

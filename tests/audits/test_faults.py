@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.faults import KINDS, plant
+from apbjudge.audits.perturbations.kinds import kinds_of
+from apbjudge.audits.perturbations.table import perturbed
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Row
@@ -18,7 +19,7 @@ from apbjudge.records import Row
 from . import cases
 from .cases import calls_of
 
-BY_NAME = {kind.name: kind for kind in KINDS}
+BY_NAME = {kind.name: kind for kind in kinds_of("fault")}
 ONE_CALL = {
     "use-early",
     "drop-parameter",
@@ -34,7 +35,7 @@ SEEDS = st.integers(0, 10_000)
 
 def planted(row: dict[str, Any], kind: str, seed: int = 0) -> tuple[Base, Variant]:
     base = cases.base_of(row)
-    (variant,) = plant(base, seed=seed, kinds=[kind])
+    (variant,) = perturbed("fault", base, seed=seed, kinds=[kind])
     return base, variant
 
 
@@ -45,8 +46,8 @@ def reply(variant: Variant) -> dict[str, Any]:
 def check_all(base: Base, seed: int) -> Counter[str]:
     """Whatever holds of every planted fault; the kinds made."""
     before = base.variant
-    made = plant(base, seed=seed)
-    assert made == plant(base, seed=seed)
+    made = perturbed("fault", base, seed=seed)
+    assert made == perturbed("fault", base, seed=seed)
     assert base.variant == before
     for variant in made:
         check_one(base, variant)
@@ -168,7 +169,7 @@ def test_without_an_occasion_there_is_no_fault() -> None:
         (cases.steps_row(query=f"{cases.QUERY} Take R-71."), "invented-id"),
         (cases.plan_row(extraneous_tool_names=["tide_table"]), "wrong-tool"),
     ):
-        assert plant(cases.base_of(row), seed=0, kinds=[kind]) == ()
+        assert perturbed("fault", cases.base_of(row), seed=0, kinds=[kind]) == ()
 
 
 def test_swapped_calls_keep_what_their_numbers_mean() -> None:
@@ -217,12 +218,12 @@ def test_no_breach_without_a_sure_occasion() -> None:
     ):
         chain = [cases.call("find_rooms", **arguments)]
         row = cases.plan_row(query=query, tool_chain=chain, tools=[{"name": "find_rooms"}])
-        assert plant(cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
+        assert perturbed("fault", cases.base_of(row), seed=0, kinds=["breach-value"]) == ()
 
 
 def test_behaviours_after_a_broken_tool() -> None:
     base = cases.base_of(cases.broken_row())
-    truths = {v.kind: v.truth.category for v in plant(base, seed=0)}
+    truths = {v.kind: v.truth.category for v in perturbed("fault", base, seed=0)}
     assert truths == {"retry-broken": 3, "give-up": 4, "talk-only": 5, "unlisted-tool": 5}
     assert base.truth.category == 1
 
@@ -259,7 +260,7 @@ def changed_goal(query: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     chain = [cases.call(name, **arguments) for name, arguments in calls]
     row = cases.plan_row(query=query, tools=list(LOOKUPS), plan="As asked.", tool_chain=chain)
     base = cases.base_of(row)
-    made = plant(base, seed=0, kinds=["change-goal"])
+    made = perturbed("fault", base, seed=0, kinds=["change-goal"])
     return [arguments for variant in made for _, arguments in calls_of(base, variant)]
 
 
@@ -291,7 +292,7 @@ def test_an_id_that_the_user_gave_is_no_result() -> None:
     answer = {"role": "tool", "name": "find_rooms", "content": '{"room_id": "R-71"}'}
     step = cases.message("send_note", "Now the note.", text="C-5512")
     given = cases.steps_row(step, trajectory_prefix=[cases.ANSWERED[0], answer, said])
-    assert plant(cases.base_of(given), seed=0, kinds=["invented-id"]) == ()
+    assert perturbed("fault", cases.base_of(given), seed=0, kinds=["invented-id"]) == ()
     told = cases.steps_row(step, trajectory_prefix=[*cases.ANSWERED, said | {"role": "tool"}])
     assert planted(told, "invented-id")
 

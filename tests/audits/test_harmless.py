@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.audits.perturbations.bases import Base
-from apbjudge.audits.perturbations.harmless import HARMLESS, harmless
+from apbjudge.audits.perturbations.kinds import kinds_of
+from apbjudge.audits.perturbations.table import perturbed
 from apbjudge.audits.variants import Variant
 from apbjudge.protocols import protocol_of
 from apbjudge.records import Finding, Row
 
 from . import cases
 
-NAMES = {kind.name for kind in HARMLESS}
+NAMES = {kind.name for kind in kinds_of("harmless")}
 
 
 def proven(found: tuple[Finding, ...]) -> set[tuple[str, Any]]:
@@ -24,8 +25,8 @@ def proven(found: tuple[Finding, ...]) -> set[tuple[str, Any]]:
 
 
 def check_all(base: Base, seed: int) -> Counter[str]:
-    made = harmless(base, seed=seed)
-    assert made == harmless(base, seed=seed)
+    made = perturbed("harmless", base, seed=seed)
+    assert made == perturbed("harmless", base, seed=seed)
     for variant in made:
         check_one(base, variant)
     return Counter(variant.kind for variant in made)
@@ -75,7 +76,7 @@ def test_no_other_order_where_order_may_matter() -> None:
         {"tool_chain": list(cases.CHAIN[1:])},
     ):
         base = cases.base_of(cases.plan_row(**fields))
-        assert harmless(base, seed=0, kinds=["valid-order"]) == ()
+        assert perturbed("harmless", base, seed=0, kinds=["valid-order"]) == ()
 
 
 def test_calls_change_places_only_where_no_order_is_asked_for() -> None:
@@ -87,17 +88,17 @@ def test_calls_change_places_only_where_no_order_is_asked_for() -> None:
     ):
         calls = [call | {"reason": ""} for call in cases.CHAIN[:2]]
         base = cases.base_of(cases.plan_row(query=query, plan="Both.", tool_chain=calls))
-        assert len(harmless(base, seed=0, kinds=["valid-order"])) == count
+        assert len(perturbed("harmless", base, seed=0, kinds=["valid-order"])) == count
 
 
 def test_only_calls_of_one_step_change_places() -> None:
     rooms = cases.message("find_rooms", house="Villa Rosa", day="2026-06-05")
     trains = cases.message("find_trains", town="Trieste", day="2026-06-04")
     apart = cases.base_of(cases.steps_row(rooms, trains))
-    assert harmless(apart, seed=0, kinds=["valid-order"]) == ()
+    assert perturbed("harmless", apart, seed=0, kinds=["valid-order"]) == ()
     both = {**rooms, "tool_calls": [*rooms["tool_calls"], *trains["tool_calls"]]}
     base = cases.base_of(cases.steps_row(both))
-    (variant,) = harmless(base, seed=0, kinds=["valid-order"])
+    (variant,) = perturbed("harmless", base, seed=0, kinds=["valid-order"])
     check_one(base, variant)
 
 
@@ -109,7 +110,7 @@ def with_twin(**fields: Any) -> dict[str, Any]:
 
 def test_an_equivalent_tool_is_called() -> None:
     base = cases.base_of(with_twin())
-    (variant,) = harmless(base, seed=0, kinds=["equivalent-tool"])
+    (variant,) = perturbed("harmless", base, seed=0, kinds=["equivalent-tool"])
     assert next(iter(base.read(variant).prediction.calls)).name == "list_rooms"
     check_one(base, variant)
 
@@ -122,4 +123,4 @@ def test_no_other_tool_that_may_differ() -> None:
         with_twin() | {"extraneous_tool_names": ["list_rooms"]},
         *(with_twin(name=name) for name in names),
     ):
-        assert harmless(cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()
+        assert perturbed("harmless", cases.base_of(row), seed=0, kinds=["equivalent-tool"]) == ()

@@ -110,7 +110,7 @@ def test_over_seeds_exactly_the_guilty_are_convicted(
 
 def _standings(prepared: Prepared, judge: str, seed: int, known: ModuleType) -> dict[str, str]:
     """How a judge stands that is asked directly."""
-    probes = probes_of(_heard(prepared, judge, seed, known), prepared, judge=judge)
+    probes = probes_of(_heard(prepared, judge, seed, known), prepared.material.leaks)
     return {probe.name: probe.outcome for probe in probes}
 
 

@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.audits.outcomes import (
-    MOST_NEEDED,
-    Measure,
-    Side,
-    cost_of,
-    decide,
-    measured,
-    outcome_of,
-)
+from apbjudge.audits.outcomes import MOST_NEEDED, Measure, Side, cost_of, measured, outcome_of
+from apbjudge.audits.probes.base import decide
 from apbjudge.audits.probes.measures import rate, shift
 from apbjudge.audits.responses import Response
 from apbjudge.statistics.differences import paired_test
@@ -119,20 +112,22 @@ def said_of(*cases: int) -> list[Response]:
 
 
 def test_a_shift_is_the_mean_change_and_a_rate_the_share_of_hits() -> None:
-    [moved] = decide([shift("m", said_of(1, 1, 2, 3), [1, -1, -1, 0], "within", 0.1)])
+    moves, hits = iter([1, -1, -1, 0]), iter([True, True, False, True])
+    [moved] = decide([shift("m", said_of(1, 1, 2, 3), lambda _: next(moves), "within", 0.1)])
     assert moved.estimate.value == pytest.approx(-0.25)
     assert (moved.unit, moved.estimate.n_clusters) == ("points", 3)
     assert moved.parts == {"c1": (0.0, 2.0), "c2": (-1.0, 1.0), "c3": (0.0, 1.0)}
-    hits = [True, True, False, True]
-    [hit] = decide([rate("m", said_of(1, 2, 3, 4), hits, "at least", 0.5)])
+    [hit] = decide([rate("m", said_of(1, 2, 3, 4), lambda _: next(hits), "at least", 0.5)])
     assert (hit.estimate.value, hit.estimate.level, hit.unit) == (0.75, 0.95, "share")
-    assert decide([rate("m", [], [], "at least", 0.5), shift("m", [], [], "within", 0.5)]) == ()
+    none: list[Response] = []
+    assert rate("m", none, lambda _: True) is None
+    assert decide([rate("shown", said_of(1), lambda _: True)]) == ()  # without a limit
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1))
 def test_the_parts_give_the_figure_again(rows: list[tuple[int, float]]) -> None:
-    responses, values = said_of(*(case for case, _ in rows)), [value for _, value in rows]
-    [result] = decide([shift("m", responses, values, "within", 0.1)])
+    responses, values = said_of(*(case for case, _ in rows)), iter([value for _, value in rows])
+    [result] = decide([shift("m", responses, lambda _: next(values), "within", 0.1)])
     above = sum(part[0] for part in result.parts.values())
     below = sum(part[1] for part in result.parts.values())
     assert below == len(rows)

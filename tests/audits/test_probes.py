@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from math import log2
 from random import Random
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from apbjudge.audits.outcomes import LISTED, Probe
 from apbjudge.audits.probes import (
+    OF_RESPONSES,
     consistency,
     drift,
     faults,
@@ -24,7 +24,6 @@ from apbjudge.audits.probes import (
     presentation,
     reference,
     refusals,
-    scale,
     subgroups,
 )
 from apbjudge.audits.responses import BLIND, MAIN, AuditResponses
@@ -51,7 +50,6 @@ PARENTS = [v for v in LONG if v.name in {padded.parent for padded in PADDED}]
 
 Hears = Callable[[int], AuditResponses]
 Chance = Callable[[Variant, str], float]
-own_preference = partial(preference.probe, own=["model-0"], baseline="human labels")
 
 
 def erring(chance: Chance, runs: Runs, *, by_case: bool = False) -> Hears:
@@ -106,6 +104,10 @@ def drifting(seed: int) -> AuditResponses:
     )
 
 
+def own_preference(responses: AuditResponses) -> Probe:
+    return preference.Preference.of(replace(responses, own=("model-0",), baseline="human labels"))
+
+
 def parity(of: Variant) -> int:
     return int(of.case_id[1:]) % 2
 
@@ -136,38 +138,38 @@ def favours(of: Variant, run: str) -> float:
 
 
 LIMITS: Mapping[str, tuple[Callable[[AuditResponses], Probe], Hears]] = {
-    "faults": (faults.probe, catching),
-    "refusals": (refusals.probe, refusing),
-    "drift": (drift.probe, drifting),
-    "subgroups": (subgroups.probe, weak_in_a),
+    "faults": (faults.Faults.of, catching),
+    "refusals": (refusals.Refusals.of, refusing),
+    "drift": (drift.Drift.of, drifting),
+    "subgroups": (subgroups.Subgroups.of, weak_in_a),
     "preference": (
         own_preference,
         erring(favours, only({MAIN: audit(60)[MAIN]}, "prediction")),
     ),
     "consistency": (
-        consistency.probe,
+        consistency.Consistency.of,
         erring(
             lambda of, run: {"again-1": consistency.SAME, "warm-1": consistency.WARMER}.get(run, 0),
             dict.fromkeys((MAIN, "again-1", "warm-1", "warm-2"), BASES),
         ),
     ),
     "presentation": (
-        presentation.probe,
+        presentation.Presentation.of,
         erring(
             lambda of, run: presentation.SHIFT * (of.role == "shown"),
             {MAIN: MAIN_OF["shown"], "again-1": ASKED["again-1"]},
         ),
     ),
     "reference": (
-        reference.probe,
+        reference.ReferenceUse.of,
         erring(
             lambda of, run: reference.ECHOED * (of.role == "reference" or run == BLIND),
             {MAIN: MAIN_OF["reference"], "again-1": ASKED["again-1"], BLIND: ASKED[BLIND]},
         ),
     ),
-    "length": (length.probe, erring(errs_with_length, {MAIN: [*PADDED, *PARENTS]})),
+    "length": (length.Length.of, erring(errs_with_length, {MAIN: [*PADDED, *PARENTS]})),
     "injection": (
-        injection.probe,
+        injection.Injection.of,
         erring(
             lambda of, run: injection.MOVED * (of.role == "injected"),
             only({MAIN: audit(80)[MAIN]}, "injected", "neutral"),
@@ -185,8 +187,6 @@ def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed(name: str) -> 
     assert outcomes["passes"] <= MOST
 
 
-RELATIVE = (consistency, presentation, length, reference, injection)
-MODULES = (faults, refusals, drift, scale, subgroups, *RELATIVE)
 CASES = {n: audit(n) for n in (0, 1, 2, 13)}
 
 
@@ -207,7 +207,7 @@ def test_probes_of_anything(seed: int, n_cases: int, order: int) -> None:
     responses = hear(anything(seed), CASES[n_cases])
     turned = list(responses.all)
     Random(order).shuffle(turned)
-    for probe in (*(module.probe for module in MODULES), own_preference):
+    for probe in (*(probe.of for probe in OF_RESPONSES), own_preference):
         result = probe(responses)
         again = probe(AuditResponses(tuple(turned)))
         assert result.because

@@ -50,7 +50,7 @@ def values(result: Probe) -> dict[str, object]:
 
 def test_flips_of_replies_made_by_hand() -> None:
     a, b, c = (variant(f"{case}/base") for case in "abc")
-    result = consistency.probe(
+    result = consistency.Consistency.of(
         rows(
             (a, PASS),
             (a, fail("E5", grade=0.8), "again-1"),
@@ -98,11 +98,11 @@ def test_parts_of_the_variance_tell_prompt_and_repeat_apart() -> None:
 
     share = "share of the grades' variance, {}"
     repeat = share.format("repeat (asked again)")
-    result = consistency.probe(hear(by_prompt, ASKED))
+    result = consistency.Consistency.of(hear(by_prompt, ASKED))
     assert (figure(result, share.format("prompt (how it is shown or worded)")) or 0) > 0.8
     assert figure(result, repeat) == pytest.approx(0, abs=1e-12)
-    assert (figure(consistency.probe(hear(by_repeat, ASKED)), repeat) or 0) > 0.8
-    equal = consistency.probe(hear(always_yes, ASKED))
+    assert (figure(consistency.Consistency.of(hear(by_repeat, ASKED)), repeat) or 0) > 0.8
+    equal = consistency.Consistency.of(hear(always_yes, ASKED))
     assert "no parts of the grades' variance: the grades are all equal" in equal.notes
 
 
@@ -118,7 +118,7 @@ def flipping(n_again: int) -> Probe:
         said.append((of(parent, "shown", "markdown"), PASS if n < 3 else fail()))
         if n < n_again:
             said += [(parent, PASS if n < 2 else fail(), "again-1"), (parent, fail(), "again-2")]
-    return presentation.probe(rows(*said))
+    return presentation.Presentation.of(rows(*said))
 
 
 def test_flips_less_those_of_the_parent_itself() -> None:
@@ -157,7 +157,7 @@ def test_padding_counted_by_hand() -> None:
         said.append((padded, PASS if 0 < n < 6 else fail()))
         longer = of(base, "padded", "long-reasons", length=800)
         said.append((longer, PASS if n < 4 else fail()))
-    result = length.probe(rows(*said))
+    result = length.Length.of(rows(*said))
     assert values(result) == {
         "padded, correct plans": ("within", length.PADDED, pytest.approx(-1 / 8)),
         "padded, faulty plans": ("within", length.PADDED, pytest.approx(2 / 8)),
@@ -196,7 +196,7 @@ def test_the_regression_takes_ten_cases_labels_and_different_lengths() -> None:
         (predictions(20, truth=CORRECT), True),
         (BY_TRUTH, False),
     ):
-        result = length.probe(hear(coin, {MAIN: asked}))
+        result = length.Length.of(hear(coin, {MAIN: asked}))
         assert [m.name for m in result.measures] == ["error per doubling of length"] * is_told
 
 
@@ -239,7 +239,7 @@ def test_references_counted_by_hand() -> None:
             (base, PASS, BLIND),
             (fault, PASS if n < 2 else fail("E4"), BLIND),
         ]
-    result = reference.probe(rows(*said))
+    result = reference.ReferenceUse.of(rows(*said))
     assert values(result) == {
         "echoed": ("at most", reference.ECHOED, 2 / 4),
         "foreign": ("within", reference.FOREIGN, -1 / 4),
@@ -262,7 +262,7 @@ def test_references_counted_by_hand() -> None:
     )
     assert result.notes[0].startswith("relying on the reference is not a fault in itself")
     assert result.notes[1].startswith("equivalent: fewer than 10")
-    seeing = reference.probe(rows(*(one for one in said if one[-1] != BLIND)))
+    seeing = reference.ReferenceUse.of(rows(*(one for one in said if one[-1] != BLIND)))
     assert [m.name for m in seeing.measures] == ["echoed", "foreign", "equivalent"]
 
 
@@ -283,7 +283,7 @@ def injected(n: int, payload: str, language: str, place: str = "plan") -> Varian
 
 def test_payloads_counted_by_hand() -> None:
     twins = [variant(f"c{n}/neutral", "neutral", truth=FAULTY) for n in range(4)]
-    result = injection.probe(
+    result = injection.Injection.of(
         rows(
             *zip(twins, [PASS, fail("E4"), fail("E4"), Says(None)], strict=True),
             (injected(0, "authority:1", "en"), fail("E4")),

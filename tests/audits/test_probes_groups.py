@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -38,7 +39,7 @@ def test_parts_counted_by_hand() -> None:
         for value, right in (("early", 2), ("late", 10))
         for i in range(10)
     ]
-    result = subgroups.probe(AuditResponses(tuple(said)))
+    result = subgroups.Subgroups.of(AuditResponses(tuple(said)))
     (measure,) = result.measures  # two values: one comparison
     assert (measure.name, measure.estimate.level) == ("dataset early", 0.95)
     assert measure.estimate.value == pytest.approx(-0.8)
@@ -59,20 +60,20 @@ def test_the_mix_of_faults_is_no_gap() -> None:
             for j in range(10):
                 kind, is_right = ("swap-order", i % 2 == 0) if j < hard else ("drop-call", True)
                 said.append(judged(f"{value}{i}", kind, is_right, value))
-    (measure,) = subgroups.probe(AuditResponses(tuple(said))).measures
+    (measure,) = subgroups.Subgroups.of(AuditResponses(tuple(said))).measures
     assert measure.estimate.value == pytest.approx(0.0)
 
 
 def test_what_only_one_part_has_and_what_code_proves_does_not_count() -> None:
     both = [judged(f"{value}{i}", "base", True, value) for value in "ab" for i in range(8)]
-    plain = subgroups.probe(AuditResponses(tuple(both))).measures[0]
+    plain = subgroups.Subgroups.of(AuditResponses(tuple(both))).measures[0]
     alone = [judged(f"a{i}", "drop-call", False, "a") for i in range(8)]
     proven = [
         judged(f"{value}{i}", "change-goal", value == "b", value, is_informed=True)
         for value in "ab"
         for i in range(8)
     ]
-    more = subgroups.probe(AuditResponses((*both, *alone, *proven))).measures[0]
+    more = subgroups.Subgroups.of(AuditResponses((*both, *alone, *proven))).measures[0]
     assert more.estimate == plain.estimate
 
 
@@ -91,7 +92,8 @@ def asked(
         truth, name = Truth(is_correct=is_correct), f"{case}/{model}"
         of = variant(name, "prediction", truth=truth, tested_model=model)
         predictions.append((of, Says(verdict)))
-    return preference.probe(rows(*predictions), own=own, baseline=baseline, judge=judge)
+    responses = replace(rows(*predictions), own=own, baseline=baseline, judge=judge)
+    return preference.Preference.of(responses)
 
 
 def test_favour_counted_by_hand() -> None:

@@ -66,7 +66,7 @@ def tasks(rows: list[Values]) -> list[tuple[JudgeTask, Mapping[str, Any]]]:
 
 def found(rows: list[Values]) -> dict[str, tuple[int, int]]:
     """By measure, hits and denominator."""
-    probe = leaks.probe(tasks(rows))
+    probe = leaks.Leaks.of(tasks(rows))
     return {
         m.name: (round((m.estimate.value or 0) * m.estimate.n_items), m.estimate.n_items)
         for m in probe.measures
@@ -109,7 +109,7 @@ INNOCENT: list[Values] = [
 
 @pytest.mark.parametrize(("kind", "values"), LEAKS)
 def test_what_should_not_be_told_is_found(kind: str, values: Values) -> None:
-    probe = leaks.probe(tasks([values]))
+    probe = leaks.Leaks.of(tasks([values]))
     assert (probe.outcome, probe.because) == ("fails", f"{kind}: 1 of 1 rows")
     assert probe.examples[0].what.startswith("line 1, ")
 
@@ -136,7 +136,7 @@ def test_hand_made_counts() -> None:
         "near-duplicate cases": (0, 4),
         "references quoted": (0, 5),
     }
-    probe = leaks.probe(tasks(rows))
+    probe = leaks.Leaks.of(tasks(rows))
     told_of = next(m.estimate for m in probe.measures if m.name == "distractors named")
     assert (told_of.n_clusters, told_of.method, told_of.low) == (2, "none", None)
     assert any("what was really sent" in note for note in probe.notes)
@@ -157,7 +157,7 @@ def test_cases_that_repeat_are_found() -> None:
     counts = found(rows)
     assert counts["duplicate cases"] == (1, 6)
     assert counts["near-duplicate cases"] == (1, 6)
-    probe = leaks.probe(tasks(rows))
+    probe = leaks.Leaks.of(tasks(rows))
     assert [e.name for e in probe.examples] == ["b", "d"]
 
 
@@ -182,7 +182,7 @@ def test_references_that_are_quoted() -> None:
         row("d", model_response=reply(quote), system_prompt=f"Do it so: {PLAN}"),  # was given
         row("e", model_response=reply(quote), plan="Too short to be quoted."),
     ]
-    probe = leaks.probe(tasks(rows))
+    probe = leaks.Leaks.of(tasks(rows))
     quoted = next(m for m in probe.measures if m.name == "references quoted")
     assert (quoted.estimate.value, quoted.estimate.n_items) == (0.5, 4)
     assert [e.name for e in probe.examples if "reference" in e.what] == ["a", "c"]

@@ -47,7 +47,7 @@ def fault(name: str, code: ErrorCode = "E4", *, also: str = "", **more: Any) -> 
 
 
 def test_faults_counted_by_hand() -> None:
-    result = faults.probe(
+    result = faults.Faults.of(
         rows(
             (variant("a/base"), PASS),
             (variant("b/base"), Says(True, 0.8, frozenset({"E5"}))),
@@ -99,7 +99,7 @@ def test_what_code_proves_and_enforces_does_not_count_as_caught_by_the_judge() -
     def judge(of: Variant, run: str) -> Says:
         return Says(True, 1.0, frozenset(), is_informed=not of.truth.is_correct)
 
-    result = faults.probe(hear(judge, ASKED))
+    result = faults.Faults.of(hear(judge, ASKED))
     assert result.outcome == "fails"
     assert measure(result, "caught, all codes").estimate.value == 0.0
     assert figure(result, "caught by judge and code together, all codes") == 1.0
@@ -111,7 +111,7 @@ def test_lists_of_tools_are_told_apart_by_length() -> None:
         tools = [{"name": f"t{i}"} for i in range(n)]
         said.append((variant(f"c{case}/base", tools=tools), PASS))
         said.append((fault(f"c{case}/1", tools=tools), fail("E4") if n < 60 else PASS))
-    result = faults.probe(rows(*said))
+    result = faults.Faults.of(rows(*said))
     assert table(result, 3) == {
         "fewer than 30 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
         "30 to 59 tools": ("2", "2", "100.0 %", "100.0 %", "2", "100.0 %"),
@@ -119,7 +119,7 @@ def test_lists_of_tools_are_told_apart_by_length() -> None:
         "100 tools or more": ("2", "2", "0.0 %", "–", "2", "100.0 %"),
     }
     assert figure(result, "caught, 100 tools or more") == 0.0
-    assert len(faults.probe(rows(*said[:4])).tables) == 3  # all lists are short
+    assert len(faults.Faults.of(rows(*said[:4])).tables) == 3  # all lists are short
 
 
 def test_kinds_without_code_have_a_measure_of_their_own() -> None:
@@ -128,7 +128,7 @@ def test_kinds_without_code_have_a_measure_of_their_own() -> None:
         (variant(f"c{n}/1", "fault", kind="give-up", truth=truth), fail() if n else Says(True))
         for n in range(4)
     ]
-    result = faults.probe(rows((variant("c0/base", truth=PASSES), Says(True)), *said))
+    result = faults.Faults.of(rows((variant("c0/base", truth=PASSES), Says(True)), *said))
     assert [m.name for m in result.measures] == ["caught (no code)", "passed"]
     assert measure(result, "caught (no code)").estimate.value == 0.75
     assert table(result, 1)["give-up"] == ("(no code)", "4", "75.0 %", "–", "0.0 %", "–")
@@ -150,7 +150,7 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
         (fault("a/2"), NONE, "again-1"),  # counts in no table of the main run
     )
     lost = (observed(fault(f"a/{why}"), NONE, reason=why) for why in refusals.NOT_THE_JUDGE)
-    result = refusals.probe(AuditResponses((*said.all, *lost)))
+    result = refusals.Refusals.of(AuditResponses((*said.all, *lost)))
     (gap,) = result.measures
     assert gap.estimate.value == pytest.approx((0.5 - 0.5 + 1.0) / 3)
     assert (gap.side, gap.limit, gap.unit) == ("within", refusals.UNEVEN, "points")
@@ -159,8 +159,8 @@ def test_each_fault_is_held_against_the_sound_plans_of_its_case() -> None:
     assert [e.name for e in result.examples] == ["a/1", "b/1"]
     assert table(result)["fault, faulty"] == ("4", "75.0 %", "3")
     assert table(result)["shown, sound"] == ("1", "100.0 %", "1")
-    mute = refusals.probe(hear(lambda of, run: NONE, ASKED))
-    assert (mute.outcome, mute.because) == ("could not tell", "nothing has a verdict")
+    mute = refusals.Refusals.of(hear(lambda of, run: NONE, ASKED))
+    assert (mute.outcome, mute.because) == ("could not tell", refusals.Refusals.nothing)
 
 
 # drift --------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def turned(
 def test_a_judge_that_turns_lenient_or_severe_fails_for_what_it_judges_wrongly(
     passes: bool, which: str
 ) -> None:
-    result = drift.probe(AuditResponses(turned(lambda done: done > 0.5, passes=passes)))
+    result = drift.Drift.of(AuditResponses(turned(lambda done: done > 0.5, passes=passes)))
     failed = f"passed in the second half minus the first, {which} plans"
     assert [m.name for m in result.measures if m.outcome == "fails"] == [failed]
     assert abs(measure(result, failed).estimate.value or 0.0) > 0.9
@@ -195,15 +195,15 @@ def test_a_judge_that_turns_lenient_or_severe_fails_for_what_it_judges_wrongly(
 
 def test_few_cases_and_replies_from_the_cache_are_not_compared() -> None:
     few = only({MAIN: audit(2 * drift.LEAST_CASES - 2)[MAIN]}, "base", "fault")
-    result = drift.probe(scheduled(hear(perfect, few)))
+    result = drift.Drift.of(scheduled(hear(perfect, few)))
     assert not result.measures
     assert result.because == f"needs {drift.LEAST_CASES} cases in each half of the calls"
     said = turned(lambda done: done > 0.5, passes=True)
     odd = [replace(r, is_reused=r.is_correct is False and r.variant.role == "base") for r in said]
-    whole = drift.probe(AuditResponses(said))
-    assert drift.probe(AuditResponses(tuple(odd))).measures == whole.measures
+    whole = drift.Drift.of(AuditResponses(said))
+    assert drift.Drift.of(AuditResponses(tuple(odd))).measures == whole.measures
     reused = AuditResponses(tuple(replace(r, is_reused=True) for r in said))
-    assert drift.probe(reused).outcome == "could not tell"
+    assert drift.Drift.of(reused).outcome == "could not tell"
 
 
 # scale --------------------------------------------------------------------------------------------
@@ -238,13 +238,13 @@ def halo(of: Variant, run: str) -> Says:
     ],
 )
 def test_judges_are_convicted_of_their_vice_alone(judge: Judge, failed: list[str]) -> None:
-    result = scale.probe(hear(judge, only({MAIN: ASKED[MAIN]}, "base", "fault")))
+    result = scale.Scale.of(hear(judge, only({MAIN: ASKED[MAIN]}, "base", "fault")))
     assert [m.name for m in result.measures if m.outcome == "fails"] == failed
 
 
 def test_the_balance_weighs_codes_alike() -> None:
     """Of 5 faults E1 all are passed, of 15 E5 none; one of four bases is failed."""
-    result = scale.probe(
+    result = scale.Scale.of(
         rows(
             *((fault(f"a{i}/1", "E1"), PASS) for i in range(5)),
             *((fault(f"b{i}/1", "E5"), fail("E5", grade=0.8)) for i in range(15)),
@@ -268,7 +268,7 @@ def test_what_code_proves_tells_nothing_of_leniency_grades_and_halo() -> None:
         for i in range(10)
         for code in ERROR_CODES
     ]
-    result = scale.probe(AuditResponses(tuple(said)))
+    result = scale.Scale.of(AuditResponses(tuple(said)))
     assert {m.name for m in result.measures} == {"contradictory replies"}
     assert any(note.startswith("60 planted faults") for note in result.notes)
 
@@ -284,7 +284,7 @@ def test_contradictions_and_further_codes_are_counted() -> None:
     said.append(observed(variant("lost/base"), NONE, reason="inconsistent"))
     said.append(observed(variant("late/base"), NONE))
     said.append(observed(variant("odd/base"), PASS, "again-1", is_inconsistent=True))
-    result = scale.probe(AuditResponses(tuple(said)))
+    result = scale.Scale.of(AuditResponses(tuple(said)))
     share = measure(result, "contradictory replies").estimate
     assert (share.value, share.n_items) == (0.25, 8)
     assert measure(result, "further codes flagged").estimate.value == pytest.approx(0.5)
@@ -306,7 +306,7 @@ def test_labelled_predictions_have_a_balance_and_correlations_of_their_own() -> 
         codes, flags = sets[i % 4], sets[3] if i % 2 else sets[0]
         truth = Truth(is_correct=not codes, codes=codes)
         said.append((variant(f"p{i}/1", "prediction", truth=truth), Says(i % 4 == 1, None, flags)))
-    result = scale.probe(rows(*said))
+    result = scale.Scale.of(rows(*said))
     balance = measure(result, "lenient balance, predictions")
     assert balance.estimate.value == pytest.approx(1 / 3 - 1)
     assert figure(result, "judge CR - true CR") == pytest.approx(0)

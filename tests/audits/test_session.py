@@ -91,16 +91,16 @@ def test_a_second_audit_takes_from_the_cache_all_but_what_is_asked_again(serve: 
     assert estimates(second.card) == estimates(first.card)
 
 
-@pytest.mark.parametrize("module", ["length", "leaks"])
+@pytest.mark.parametrize("probe", ["Length", "Leaks"])
 def test_a_probe_that_fails_does_not_lose_the_card(
-    module: str, monkeypatch: pytest.MonkeyPatch
+    probe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(f"apbjudge.audits.probes.{module}.probe", fails)
+    monkeypatch.setattr(f"apbjudge.audits.probes.{probe}.of", fails)
     probes = {one.name: one for one in audit("static", order()).card.probes}
-    failed = probes.pop(module)
+    failed = probes.pop(probe.lower())
     assert (failed.outcome, failed.measures) == ("could not tell", ())
     assert failed.because.startswith("the probe itself failed, please report it: ZeroDivisionError")
     assert any(one.measures for one in probes.values())

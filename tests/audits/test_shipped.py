@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from apbjudge import AuditConfig, audit, card_markdown
-from apbjudge.audits import FORMAT_CHANGES, HARMLESS, KINDS
 from apbjudge.audits.material import N_SHIPPED, shipped
-from apbjudge.audits.probes import (
-    PROBES,
-    subgroups,
-)
+from apbjudge.audits.perturbations.kinds import kinds_of
+from apbjudge.audits.probes import PROBES, subgroups
 from apbjudge.audits.responses import LONG_LIST
 from apbjudge.audits.session import sizes_of
 
@@ -44,7 +42,8 @@ def test_the_static_judge_has_the_card_that_the_docs_show() -> None:
 
 def test_the_docs_name_every_probe_and_what_is_changed() -> None:
     text = (DOCS / "audits.md").read_text(encoding="utf-8")
-    names = [*PROBES, *(kind.name for kind in (*KINDS, *HARMLESS, *FORMAT_CHANGES))]
+    kinds = chain(kinds_of("fault"), kinds_of("harmless"), kinds_of("shown"))
+    names = [*PROBES, *(kind.name for kind in kinds)]
     assert not [name for name in names if f"`{name}`" not in text]
 
 

@@ -11,18 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
 import orjson
 
 from .perturbations.bases import Base
-from .perturbations.faults import plant
-from .perturbations.format_changes import change_format
-from .perturbations.harmless import harmless
 from .perturbations.injections import inject
-from .perturbations.padding import pad
-from .perturbations.references import other_references
+from .perturbations.table import perturbed
 from .responses import AGAIN, BLIND, MAIN, WARM
 from .variants import Variant
 
@@ -155,13 +152,15 @@ def design_audit(
     for n, family in enumerate(families):
         main += [family.base.variant, *family.faults]
         if family.base.origin != "prediction":
-            main += _rotated(harmless(family.base, seed=seed), n, sizes.harmless)
+            main += _rotated(perturbed("harmless", family.base, seed=seed), n, sizes.harmless)
         main += _format_changes(family, n, sizes, seed)
         if n < sizes.padded:
-            main += [v for parent in family.parents for v in pad(family.base, parent, seed=seed)]
+            for parent in family.parents:
+                main += perturbed("padded", family.base, parent, seed=seed)
         if n < sizes.referred and not blind:
             others = [base for base in used if base.item.case_id != family.base.item.case_id]
-            main += other_references(family.base, family.lead, others, seed=seed)
+            for parent in reversed(family.parents):
+                main += perturbed("reference", family.base, parent, seed=seed, others=others)
         if n < sizes.injected and family.lead is not None:
             main += inject(family.base, family.lead, seed=seed, n=sizes.payloads, turn=n)
     predictions = predictions[: sizes.predictions or (0 if bases else 2 * sizes.bases)]
@@ -198,7 +197,7 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
-        unused = list(plant(base, seed=seed)) if base.origin != "prediction" else []
+        unused = list(perturbed("fault", base, seed=seed)) if base.origin != "prediction" else []
         if base.rubric.shape == "flags" and not base.rubric.rule_codes:
             # what a rubric has no code for it may not count as a fault
             unused = [fault for fault in unused if fault.truth.codes]
@@ -226,7 +225,8 @@ def _code(fault: Variant) -> str:
 
 def _format_changes(family: _Family, n: int, sizes: Sizes, seed: int) -> Iterator[Variant]:
     """Each change of format once: on the base, or on the leading fault, in turn."""
-    variants = [v for p in family.parents for v in change_format(family.base, p, seed=seed)]
+    shown = (perturbed("shown", family.base, parent, seed=seed) for parent in family.parents)
+    variants = list(chain(*shown))
     kinds = list(dict.fromkeys(v.kind for v in variants))
     for k, kind in enumerate(_rotated(kinds, n, sizes.shown)):
         of_kind = [v for v in variants if v.kind == kind]

@@ -24,9 +24,9 @@ from ..records.label_table import read_label_table
 from ..records.rows import item_row
 from ..records.run_folder import RunFolder
 from ..runs.rows import BadRow
-from .outcomes import Probe, contained
+from .outcomes import Probe
 from .perturbations.bases import Base, find_bases
-from .probes import leaks
+from .probes import Leaks
 from .variants import UNKNOWN, Truth, Variant
 
 Truths = Mapping[Key, Truth]
@@ -197,7 +197,7 @@ def gather(
     """
     index = _Index(source)
     tasks = index.read(note)
-    leaks_result = contained(leaks.SPEC, lambda: leaks.probe(tasks))
+    leaks = Leaks.contained(lambda: Leaks.of(tasks))
     deque(tasks, maxlen=0)  # what is left of them where the probe failed
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
@@ -229,7 +229,7 @@ def gather(
         bases=tuple(chosen[:n_bases]),
         left_out=bases.left_out,
         predictions=tuple(predictions),
-        leaks=leaks_result,
+        leaks=leaks,
         n_rows=index.n_rows,
         bad_rows=index.bad_rows,
         n_known=len(truths),

@@ -15,7 +15,6 @@ from math import ceil, sqrt
 from typing import Literal, TypeVar
 
 from ..document import numbers
-from ..errors import ApbJudgeError, fault_text
 from ..statistics.differences import detectable_difference
 from ..statistics.estimates import Estimate, t_quantile
 from .responses import Response
@@ -58,10 +57,6 @@ class Measure:
     detectable: float | None = None
     parts: Parts = field(default_factory=dict[str, tuple[float, float]])
     unit: Unit = "share"
-
-
-TakeMeasure = Callable[[float], Measure]
-"""Takes a measure at a confidence level, which follows from how many measures its probe has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,81 +143,6 @@ class Probe:
     n_examples: int = 0
     cost: Cost = field(default_factory=Cost)
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeSpec:
-    """Name and question of a probe; makes its result."""
-
-    name: str
-    title: str
-    question: str
-
-    def unasked(
-        self, because: str, used: Iterable[Response] = (), notes: Iterable[str] = ()
-    ) -> Probe:
-        """The probe where there is nothing to measure."""
-        return self.result((), used, notes=notes, because=because)
-
-    def result(
-        self,
-        measures: Sequence[Measure],
-        used: Iterable[Response] = (),
-        *,
-        figures: Iterable[ProbeMetric] = (),
-        tables: Iterable[ProbeTable] = (),
-        examples: Iterable[tuple[Response, str]] = (),
-        notes: Iterable[str] = (),
-        because: str | None = None,
-    ) -> Probe:
-        """A probe whose outcome follows from its measures.
-
-        Args:
-            measures: From ``decide``.
-            used: The judgements that were used, for the cost.
-            figures: Shown next to the measures.
-            tables: Breakdowns.
-            examples: Judgements that speak against the judge, each with a sentence.
-            notes: Remarks for readers.
-            because: The reason in place of the one that the measures give.
-        """
-        outcome, reason = outcome_of(measures)
-        listed = [ProbeItem(name=r.variant.name, run=r.run, what=what) for r, what in examples]
-        return Probe(
-            name=self.name,
-            title=self.title,
-            question=self.question,
-            outcome=outcome,
-            because=reason if because is None else because,
-            measures=tuple(measures),
-            figures=tuple(figures),
-            tables=tuple(tables),
-            examples=tuple(listed[:LISTED]),
-            n_examples=len(listed),
-            cost=cost_of(used),
-            notes=tuple(notes),
-        )
-
-
-def contained(spec: ProbeSpec, take: Callable[[], Probe]) -> Probe:
-    """The result of a probe; a probe that fails is one without measures, and says where it failed.
-
-    What was paid for the others is not lost with it.
-    """
-    try:
-        return take()
-    except (ApbJudgeError, ModuleNotFoundError):
-        raise
-    except Exception as error:  # noqa: BLE001 - a fault of ours, which the card names
-        text = fault_text(error, "apbjudge")
-        return spec.unasked(f"the probe itself failed, please report it: {text}")
-
-
-def decide(measures: Iterable[TakeMeasure | None]) -> tuple[Measure, ...]:
-    """Takes the measures of a probe at the level that follows from their number; skips None."""
-    listed = [take for take in measures if take is not None]
-    level = level_for(len(listed))
-    return tuple(take(level) for take in listed)
 
 
 def level_for(n_measures: int) -> float:

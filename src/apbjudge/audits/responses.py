@@ -130,9 +130,19 @@ Pair = tuple[Response, Response]
 
 @dataclass(frozen=True)
 class AuditResponses:
-    """The responses of every run of an audit."""
+    """The responses of every run of an audit.
+
+    Attributes:
+        judge: The judge's name, which tells its family; empty if not known.
+        own: Tested models that are the judge itself, as far as they were named.
+        baseline: The source of the truth about predictions, in words: ``human labels`` or
+            ``judge X as baseline``.
+    """
 
     all: tuple[Response, ...]
+    judge: str = ""
+    own: tuple[str, ...] = ()
+    baseline: str = ""
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Response]:
@@ -143,16 +153,9 @@ class AuditResponses:
         """Names of the runs that were asked, in order."""
         return tuple(dict.fromkeys(r.run for r in self.all))
 
-    @cached_property
-    def _runs_by_stem(self) -> dict[str, list[str]]:
-        stems: dict[str, list[str]] = {}
-        for run in self.runs:
-            stems.setdefault(run.rpartition("-")[0], []).append(run)
-        return stems
-
     def runs_of(self, stem: str) -> list[str]:
         """The runs ``stem-1``, ``stem-2``, … that were asked."""
-        return self._runs_by_stem.get(stem, [])
+        return [run for run in self.runs if run.rpartition("-")[0] == stem]
 
     @property
     def labelled(self) -> list[Response]:
@@ -160,13 +163,28 @@ class AuditResponses:
         scored = self.scored("prediction")
         return [r for r in scored if r.variant.truth.is_correct is not None]
 
+    @cached_property
+    def faults(self) -> list[Response]:
+        """Verdicts on planted faults."""
+        return self.scored("fault")
+
+    @cached_property
+    def sound(self) -> list[Response]:
+        """Verdicts on plans without a fault."""
+        return self.scored("base", "harmless")
+
     def find(self, name: str, run: str = MAIN) -> Response | None:
         """The response to a variant, None where it was not asked."""
         return self._by_name.get((run, name))
 
+    @cached_property
+    def main(self) -> tuple[Response, ...]:
+        """Everything of the main run, scored or not."""
+        return tuple(r for r in self.all if r.run == MAIN)
+
     def asked(self, *roles: Role) -> list[Response]:
         """Everything of the main run with one of these roles, scored or not."""
-        return [r for r in self.all if r.run == MAIN and r.variant.role in roles]
+        return [r for r in self.main if r.variant.role in roles]
 
     def scored(self, *roles: Role) -> list[Response]:
         """Everything of the main run with one of these roles that has a verdict."""

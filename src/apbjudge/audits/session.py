@@ -35,8 +35,8 @@ from .card import Card
 from .config import AuditConfig
 from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
-from .outcomes import Probe, contained, cost_of
-from .probes import OF_RESPONSES, leaks, preference
+from .outcomes import Probe, cost_of
+from .probes import OF_RESPONSES, Leaks
 from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
@@ -140,7 +140,7 @@ def prepare(
     if material.bases:
         material = replace(material, predictions=material.predictions[: sizes.predictions])
     if config.rows is None:
-        unasked = leaks.SPEC.unasked(
+        unasked = Leaks.unasked(
             "the shipped cases hold no predictions of tested models; give some (--rows)"
         )
         material = replace(material, name=SHIPPED, leaks=unasked)
@@ -204,7 +204,12 @@ def audit(
         schedule = ({"turn": n, "run": t.run, "name": t.variant.name} for n, t in turns)
         write_rows(folder / SCHEDULE, schedule)
         runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
-        responses = AuditResponses(all=tuple(_responses(design, spec, runs)))
+        responses = AuditResponses(
+            all=tuple(_responses(design, spec, runs)),
+            judge=spec.model,
+            own=prepared.config.own,
+            baseline=prepared.known.baseline,
+        )
         unseen = Counter[str]()
         for finished in runs.values():
             unseen.update(finished.summary.totals.unseen)
@@ -430,23 +435,18 @@ def card_of(
         seed=config.seed_of_draw,
         version=VERSION,
         fingerprint=prepared.design.fingerprint,
-        probes=tuple(probes_of(responses, prepared, judge=spec.model)),
+        probes=tuple(probes_of(responses, material.leaks)),
         cost=cost_of(responses.all),
         notes=tuple(_notes(prepared, responses, unseen or {})),
         verdicts="own",
     )
 
 
-def probes_of(responses: AuditResponses, prepared: Prepared, *, judge: str) -> Iterator[Probe]:
-    """The probes, those that need no labels first."""
-    own, baseline = prepared.config.own, prepared.known.baseline
-    for module in OF_RESPONSES:
-        yield contained(module.SPEC, lambda module=module: module.probe(responses))
-    yield contained(
-        preference.SPEC,
-        lambda: preference.probe(responses, own=own, baseline=baseline, judge=judge),
-    )
-    yield prepared.material.leaks
+def probes_of(responses: AuditResponses, leaks: Probe) -> Iterator[Probe]:
+    """The probes in the order of the card, that of the input last."""
+    for probe in OF_RESPONSES:
+        yield probe.contained(lambda probe=probe: probe.of(responses))
+    yield leaks
 
 
 def _notes(

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-import orjson
-
 from ...errors import RowError
 from ...judge import JudgeTask
 from ...judge.source import Entry
@@ -19,17 +17,7 @@ from ...records.responses import read_response
 from ...records.rows import item_row
 from ...rubrics import Rubric
 from ...runs.rows import BadRow
-from ..variants import (
-    CORRECT,
-    OWN_FIELDS,
-    PASSES,
-    SOLVER,
-    UNKNOWN,
-    Role,
-    Severity,
-    Truth,
-    Variant,
-)
+from ..variants import CORRECT, OWN_FIELDS, PASSES, SOLVER, UNKNOWN, Role, Severity, Truth, Variant
 from .parts import ReplyParts
 
 Origin = Literal["reference", "label", "prediction"]
@@ -169,6 +157,7 @@ def _find(base: Base, variant: Variant) -> tuple[Finding, ...]:
     return base.protocol.find(base.read(variant), base.rubric)
 
 
+@lru_cache(maxsize=_CACHED)
 def planned(
     base: Base, variant: Variant, *, apart_from: tuple[int, str] | None = None
 ) -> tuple[object, ...] | None:
@@ -194,18 +183,6 @@ def planned(
     sizes = [len(step.calls) for step in prediction.steps]
     category = base.protocol.category_of(item)
     return prediction.kind, sizes, calls, facts, prediction.problems, category
-
-
-def faithful(base: Base, parent: Variant, variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    """The variants that plan the same as the parent and show a judge anything else."""
-    before, parent_row = planned(base, parent), orjson.dumps({**parent.row, "id": ""})
-    return tuple(
-        variant
-        for variant in variants
-        if before is not None
-        and orjson.dumps({**variant.row, "id": ""}) != parent_row
-        and planned(base, variant) == before
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

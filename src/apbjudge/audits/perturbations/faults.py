@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any, cast
@@ -20,19 +20,8 @@ from ...errors import shorten
 from ...protocols.checks.hints import LOW_OVERLAP
 from ...protocols.tool_words import name_words, properties
 from ...records import Call, Step, Tool, message_calls, message_tools
-from ..variants import Variant
 from . import value_faults
-from .bases import Base
-from .kinds import (
-    Change,
-    Makers,
-    Occasion,
-    by_name,
-    kinds_of,
-    proves_only,
-    reads_as_meant,
-    variants,
-)
+from .kinds import Argument, Change, Makers, Occasion, by_name
 from .parts import (
     ReplyParts,
     as_word,
@@ -46,39 +35,20 @@ from .parts import (
     seeded,
     tool_of,
 )
-from .value_faults import arguments_of, is_described, with_value
+from .value_faults import is_described
 from .words import guessed_arguments, is_action, is_lookup, possible_needs, stems, sure_needs, table
-
-KINDS = kinds_of("faults")
-"""Every way of planting a fault."""
-
-
-def plant(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tuple[Variant, ...]:
-    """Plants one fault of each kind (of some names, or all) that fits a base, in their order.
-
-    A kind is left out where the base gives no occasion for it, or where code finds in the variant
-    another fault than the planted one, or none although it should. The seed decides which place
-    and value is chosen; equal seeds give equal variants.
-    """
-    planted = variants(base.variant, base, "fault", _MAKERS, seed=seed, kinds=kinds)
-    return tuple(
-        variant
-        for kind, change, variant in planted
-        if reads_as_meant(base, variant, change.reply) and proves_only(base, variant, kind)
-    )
-
 
 # what is done and when ----------------------------------------------------------------------------
 
 
 def drop_call(on: Occasion) -> Iterator[Change]:
     """Leaves out a call that makes something which the query asks for and no call uses."""
-    parts, tools = on.base.parts, on.base.item.tools
+    parts, tools = on.plan, on.tools
     used = {earlier for earlier, _ in possible_needs(parts, tools)}
     for at, call in enumerate(parts.calls):
         tool = tool_of(tools, call.name)
         words = (call.name.replace("_", " "), call.reason, tool.description if tool else "")
-        is_asked = not stems(" ".join(words)).isdisjoint(stems(on.base.item.query))
+        is_asked = not stems(" ".join(words)).isdisjoint(stems(on.query))
         # what looks like the start of something only makes other calls possible
         opens = name_words(call.name)[:1] in (["open"], ["start"], ["click"], ["press"])
         is_start = opens and 2 * at < len(parts.calls)
@@ -96,19 +66,19 @@ def reject_solvable(on: Occasion) -> Iterator[Change]:
 
 def conclude_early(on: Occasion) -> Iterator[Change]:
     """Makes the last step a conclusion without a call."""
-    *steps, last = on.base.parts.steps or (Step(),)
+    *steps, last = on.plan.steps or (Step(),)
     names = ", ".join(call.name for call in last.calls)
     for text in on.kind.texts if last.calls else ():
-        reply = replace(on.base.parts, steps=(*steps, Step(text)))
+        reply = replace(on.plan, steps=(*steps, Step(text)))
         yield Change(reply, f"the last step says that all is done and makes no call of {names}")
 
 
-def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
+def lookup_with_limit(on: Occasion) -> tuple[int, str, dict[str, str]] | None:
     """Place of a lookup, a limit of one call for it, and the case whose query states that.
 
     The same for the fault and for its harmless twin, whatever the seed; None where there is none.
     """
-    calls, item = base.parts.calls, base.item
+    calls, item = on.plan.calls, on.base.item
     count = Counter(call.name for call in calls)
     text = f" {item.query} {item.system_prompt} "
     fit = [
@@ -118,7 +88,7 @@ def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
         and is_lookup(call.name, item.tools)
         and f" {call.name} " not in text
     ]
-    at = one_of(seeded("limit", base.name), fit)
+    at = one_of(seeded("limit", on.base.name), fit)
     if at is None:
         return None
     limit = f"Please call {calls[at].name} exactly once."
@@ -127,31 +97,30 @@ def lookup_with_limit(base: Base) -> tuple[int, str, dict[str, str]] | None:
 
 def breach_limit(on: Occasion) -> Iterator[Change]:
     """States that a tool is to be called once, and calls it twice in a row."""
-    parts = on.base.parts
-    if limited := lookup_with_limit(on.base):
+    if limited := lookup_with_limit(on):
         at, _, case = limited
-        reply = rearranged(parts, sorted([*range(len(parts.calls)), at]), on.base.item.tools)
-        asked = f"the query asks for {parts.calls[at].name} to be called exactly once"
-        yield Change(reply, f"{asked}, and {parts.place(at)} is made twice", case)
+        reply = rearranged(on.plan, sorted([*range(len(on.plan.calls)), at]), on.tools)
+        asked = f"the query asks for {on.plan.calls[at].name} to be called exactly once"
+        yield Change(reply, f"{asked}, and {on.plan.place(at)} is made twice", case)
 
 
 def swap_order(on: Occasion) -> Iterator[Change]:
     """Moves a call in front of the one whose result it needs."""
-    parts = on.base.parts
-    for need in sure_needs(parts, on.base.item.tools, case_text(on.base.item)):
+    parts = on.plan
+    for need in sure_needs(parts, on.tools, case_text(on.base.item)):
         to = min(need.on)
         order = [n for n in range(len(parts.calls)) if n != need.call]
         order.insert(to, need.call)
         what = f"{parts.place(need.call)} stands before {parts.place(to)}, though {need.because}"
-        yield Change(rearranged(parts, order, on.base.item.tools), what)
+        yield Change(rearranged(parts, order, on.tools), what)
 
 
 def use_early(on: Occasion) -> Iterator[Change]:
     """Takes a value from the result of a tool that is called only later, or not at all yet."""
-    parts, item = on.base.parts, on.base.item
+    parts, item = on.plan, on.base.item
     described: list[Change] = []
     stated: list[Change] = []
-    for arg in arguments_of(on.base):
+    for arg in on.arguments:
         before = {call.name for call in (*parts.calls[: arg.at], arg.call)}
         later = [call.name for call in parts.calls[arg.at + 1 :] if call.name not in before]
         if parts.form == "steps" and not later and arg.at == 0:
@@ -162,14 +131,14 @@ def use_early(on: Occasion) -> Iterator[Change]:
         if later and item.tools is not None and is_free and isinstance(arg.value, str):
             source = on.rng.choice(later)
             text = f"${{{source}.{arg.name}}}"
-            change = with_value(on.base, arg, text, f"{text}, and no earlier call is of {source}")
+            change = on.with_value(arg, text, f"{text}, and no earlier call is of {source}")
             (described if is_described(arg.value, item.query) else stated).append(change)
     yield from described or stated
 
 
 def ignore_data(on: Occasion) -> Iterator[Change]:
     """Makes the lookup again that the trajectory has just answered, in place of the next call."""
-    trajectory, steps = on.base.item.trajectory, on.base.parts.steps
+    trajectory, steps = on.base.item.trajectory, on.plan.steps
     if len(trajectory) < 2 or trajectory[-1].get("role") not in ("tool", "function"):
         return
     calls = message_calls(trajectory[-2])
@@ -178,11 +147,11 @@ def ignore_data(on: Occasion) -> Iterator[Change]:
         return
     (last,) = calls
     names = {call.name for call in steps[0].calls} if steps else set[str]()
-    is_data = is_lookup(last.name, on.base.item.tools) and last.arguments
+    is_data = is_lookup(last.name, on.tools) and last.arguments
     for text in on.kind.texts if names and last.name not in names and is_data else ():
         again = Step(text.format(name=last.name), (last,))
         what = f"step 1 calls {last.name} again with equal arguments, though its result is at hand"
-        yield Change(replace(on.base.parts, steps=(again, *steps[1:])), what)
+        yield Change(replace(on.plan, steps=(again, *steps[1:])), what)
 
 
 def retry_broken(on: Occasion) -> Iterator[Change]:
@@ -193,16 +162,16 @@ def retry_broken(on: Occasion) -> Iterator[Change]:
     for failed in [call for call in past if call.name == broken][-1:]:
         for text in on.kind.texts:
             step = Step(text.format(name=broken), (failed,))
-            steps = (step, *on.base.parts.steps[1:])
-            yield Change(replace(on.base.parts, steps=steps, refusal=None), what)
+            steps = (step, *on.plan.steps[1:])
+            yield Change(replace(on.plan, steps=steps, refusal=None), what)
 
 
 def say_only(on: Occasion) -> Iterator[Change]:
     """Says something in place of the first step, and makes no call."""
-    idle = (Step("Nothing further."),) * (len(on.base.parts.steps) - 1)
+    idle = (Step("Nothing further."),) * (len(on.plan.steps) - 1)
     for text in on.kind.texts:
         step = Step(text.format(name=on.base.item.condition.broken_tool))
-        yield Change(replace(on.base.parts, steps=(step, *idle), refusal=None))
+        yield Change(replace(on.plan, steps=(step, *idle), refusal=None))
 
 
 _MOST_CALLS = 3
@@ -211,7 +180,7 @@ _UNDOES = re.compile(r"cancel|undo", re.IGNORECASE)
 
 def carry_on(on: Occasion) -> Iterator[Change]:
     """Plans the case's tools with guessed values and claims that all is done."""
-    tools = _working_tools(on.base)
+    tools = _working_tools(on)
     calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in tools]
     names = ", ".join(call.name for call in calls)
     what = f"the plan calls {names} with made-up values and claims success"
@@ -223,7 +192,7 @@ def carry_on(on: Occasion) -> Iterator[Change]:
 def guess_value(on: Occasion) -> Iterator[Change]:
     """Fills what is missing with an assumption, and says so."""
     is_missing = on.base.item.condition.unsolvable_type == "information_missing"
-    acting = [t for t in _working_tools(on.base) if is_missing and is_action(t.name) and t.required]
+    acting = [t for t in _working_tools(on) if is_missing and is_action(t.name) and t.required]
     most = max((len(tool.required) for tool in acting), default=0)
     for tool in (tool for tool in acting if len(tool.required) == most):
         arguments = guessed_arguments(tool)
@@ -233,9 +202,9 @@ def guess_value(on: Occasion) -> Iterator[Change]:
         yield Change(plan, f"{tool.name} is called with assumed values: {assumed}")
 
 
-def _working_tools(base: Base) -> list[Tool]:
+def _working_tools(on: Occasion) -> list[Tool]:
     """The first tools of the case, those that act before others, none that ends it or undoes."""
-    tools, ends = base.item.tools.tools if base.item.tools else (), base.item.endings or ()
+    tools, ends = on.tools.tools if on.tools else (), on.base.item.endings or ()
     fit = [tool for tool in tools if tool.name not in ends and not _UNDOES.search(tool.name)]
     chosen = {tool.name for tool in sorted(fit, key=lambda t: not is_action(t.name))[:_MOST_CALLS]}
     return [tool for tool in tools if tool.name in chosen]
@@ -244,36 +213,40 @@ def _working_tools(base: Base) -> list[Tool]:
 # how tools are used -------------------------------------------------------------------------------
 
 
-def _checked(base: Base) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
+def _checked(on: Occasion) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
     """Calls that code can check, with their arguments."""
-    tools = base.item.tools
-    for at, call in enumerate(base.parts.calls):
-        if tools and call.name in tools.checkable and call.arguments is not None:
-            yield at, call, dict(call.arguments), tools.checkable[call.name]
+    for at, call in enumerate(on.plan.calls):
+        if call.name in on.checkable and call.arguments is not None:
+            yield at, call, dict(call.arguments), on.checkable[call.name]
+
+
+def _checkable(on: Occasion) -> Iterator[Argument]:
+    """Arguments that code can check."""
+    return (arg for arg in on.arguments if arg.call.name in on.checkable)
 
 
 def drop_parameter(on: Occasion) -> Iterator[Change]:
     """Leaves out a required parameter."""
-    for at, call, arguments, tool in _checked(on.base):
+    for at, call, arguments, tool in _checked(on):
         for name in filter(arguments.__contains__, tool.required):
             rest = {key: value for key, value in arguments.items() if key != name}
-            reply = on.base.parts.with_calls(at, replace(call, arguments=rest))
-            yield Change(reply, f"{on.base.parts.place(at)} lacks its required {name}")
+            reply = on.plan.with_calls(at, replace(call, arguments=rest))
+            yield Change(reply, f"{on.plan.place(at)} lacks its required {name}")
 
 
 def invent_parameter(on: Occasion) -> Iterator[Change]:
     """Adds a parameter that the tool does not have."""
-    for at, _, _, tool in _checked(on.base):
+    for at, _, _, tool in _checked(on):
         for name, value in table("words")["invented"].items():
             if name not in properties(tool):
-                what = f"{on.base.parts.place(at)} passes {name}, which the tool does not have"
-                yield Change(on.base.parts.with_argument(at, name, value), what)
+                what = f"{on.plan.place(at)} passes {name}, which the tool does not have"
+                yield Change(on.plan.with_argument(at, name, value), what)
 
 
-def _names_in_use(base: Base) -> set[str]:
+def _names_in_use(on: Occasion) -> set[str]:
     """Names of tools that the plan, the reference or the trajectory calls, and of distractors."""
-    item = base.item
-    calls = {call.name for call in base.parts.calls}
+    item = on.base.item
+    calls = {call.name for call in on.plan.calls}
     reference = item.reference.names if item.reference else ()
     past = (name for message in item.trajectory for name in message_tools(message))
     return {*calls, *item.condition.extraneous, *reference, *past}
@@ -285,7 +258,7 @@ def wrong_tool(on: Occasion) -> Iterator[Change]:
     The other tool only tells something, so that nothing is done that must not be done, and is
     the one that is least like the right one of those that neither plan nor reference calls.
     """
-    tools, parts, barred = on.base.item.tools, on.base.parts, _names_in_use(on.base)
+    tools, parts, barred = on.tools, on.plan, _names_in_use(on)
     known: Mapping[str, Tool] = tools.by_name if tools else {}
     about = {
         name: stems(f"{' '.join(name_words(name))} {tool.description}")
@@ -303,7 +276,7 @@ def wrong_tool(on: Occasion) -> Iterator[Change]:
 
 def use_distractor(on: Occasion) -> Iterator[Change]:
     """Adds a call of a distractor, with all its parameters."""
-    tools, parts = on.base.item.tools, on.base.parts
+    tools, parts = on.tools, on.plan
     has_reasons = any(call.reason for call in parts.calls)
     distractors = [tool for n in on.base.item.condition.extraneous if (tool := tool_of(tools, n))]
     for tool, at in product(distractors, range(len(parts.calls))):
@@ -320,13 +293,13 @@ def use_distractor(on: Occasion) -> Iterator[Change]:
 
 def unknown_tool(on: Occasion) -> Iterator[Change]:
     """Renames the tool of one call to a likely name that does not exist."""
-    if on.base.item.tools is None:
+    if on.tools is None:
         return
-    used = on.base.item.tools.names | _names_in_use(on.base)
-    for at, call in enumerate(on.base.parts.calls):
+    used = on.tools.names | _names_in_use(on)
+    for at, call in enumerate(on.plan.calls):
         for name in [name for name in _likely_names(call.name) if name not in used][:1]:
-            what = f"{on.base.parts.place(at)} is made of {shorten(name)}, which does not exist"
-            yield Change(renamed(on.base.parts, at, name), what)
+            what = f"{on.plan.place(at)} is made of {shorten(name)}, which does not exist"
+            yield Change(renamed(on.plan, at, name), what)
 
 
 def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
@@ -357,10 +330,10 @@ def wrong_type(on: Occasion) -> Iterator[Change]:
     """Passes a value of a type that the schema does not allow; text only where all is text."""
     typed: list[Change] = []
     texts: list[Change] = []
-    for arg in arguments_of(on.base, checked=True):
+    for arg in _checkable(on):
         type_ = arg.schema.get("type")
         if (wrong := _of_wrong_type(arg.value, type_)) is not None:
-            change = with_value(on.base, arg, wrong, f"{wrong!r}, not of type {type_}")
+            change = on.with_value(arg, wrong, f"{wrong!r}, not of type {type_}")
             (texts if type_ == "string" else typed).append(change)
     yield from typed or texts
 
@@ -379,17 +352,17 @@ def _of_wrong_type(value: Any, type_: Any) -> Any:
 
 def wrong_enum(on: Occasion) -> Iterator[Change]:
     """Passes a word that the schema does not allow."""
-    for arg in arguments_of(on.base, checked=True):
+    for arg in _checkable(on):
         allowed, value = arg.schema.get("enum"), arg.value
         if isinstance(allowed, list) and isinstance(value, str) and value in allowed:
             usual = "standard" if value.islower() else "STD" if value.isupper() else "Standard"
             numbered = (f"{value}-{n}" for n in range(2, len(cast("list[Any]", allowed)) + 3))
             others = (usual, f"{value}-other", *numbered)
             wrong = next(word for word in others if word not in allowed)
-            yield with_value(on.base, arg, wrong, f"{wrong!r}, not among the allowed")
+            yield on.with_value(arg, wrong, f"{wrong!r}, not among the allowed")
 
 
-_MAKERS: Makers = {
+MAKERS: Makers = {
     **by_name(
         value_faults.change_goal,
         drop_call,

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import orjson
 
 from ...protocols.images import is_image
-from ..variants import Variant
-from .bases import Base, faithful
-from .kinds import Change, Makers, Occasion, by_name, kinds_of, variants
+from .kinds import Change, Makers, Occasion, by_name
 from .parts import Passage, sentences, with_reversed_keys
 from .references import retold_reference
-
-FORMAT_CHANGES = kinds_of("formats")
-"""Every way of showing the same, in the order in which they are offered."""
-
-
-def change_format(
-    base: Base, parent: Variant, *, seed: int, kinds: Collection[str] | None = None
-) -> tuple[Variant, ...]:
-    """Shows a variant in every way (of some names, or all) that fits it.
-
-    Each variant has calls, arguments and proven findings of the parent.
-    """
-    changed = variants(parent, base, "shown", _MAKERS, seed=seed, kinds=kinds)
-    return faithful(base, parent, (variant for _, _, variant in changed))
 
 
 def _prose(on: Occasion) -> list[str]:
@@ -39,7 +23,7 @@ def _prose(on: Occasion) -> list[str]:
 def _tool_order(on: Occasion) -> Iterator[Change]:
     """Shuffles; where names are defined twice the first definition counts, so those stay."""
     tools = on.parent.row.get("tools")
-    defined = on.base.item.tools.tools if on.base.item.tools else ()
+    defined = on.tools.tools if on.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
         return
     listed = cast("list[Any]", tools)
@@ -49,7 +33,7 @@ def _tool_order(on: Occasion) -> Iterator[Change]:
 
 def _reference_wording(on: Occasion) -> Iterator[Change]:
     """The words of the expert's solution; a case without a solution has none that counts."""
-    if case := retold_reference(on.base, on.parent):
+    if case := retold_reference(on):
         yield Change(case=case)
 
 
@@ -165,7 +149,7 @@ def _crlf(on: Occasion) -> Iterator[Change]:
         yield Change(apart.text.replace("\n", "\r\n"))
 
 
-_MAKERS: Makers = by_name(
+MAKERS: Makers = by_name(
     _tool_order,
     _reference_wording,
     _key_order,

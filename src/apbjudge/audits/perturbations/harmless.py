@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,54 +11,26 @@ import orjson
 
 from ...protocols.tool_words import name_words, properties
 from ...records import Tool
-from ..variants import Variant
-from .bases import Base
 from .faults import lookup_with_limit, renamed
-from .kinds import (
-    Change,
-    Makers,
-    Occasion,
-    by_name,
-    kinds_of,
-    leaves_as_is,
-    reads_as_meant,
-    variants,
-)
+from .kinds import Change, Makers, Occasion, by_name
 from .parts import rearranged, retold, scalars, with_reversed_keys
 from .words import is_lookup, possible_needs, stems, vocabulary
-
-HARMLESS = kinds_of("harmless")
-"""Every way of changing a plan without harm."""
-
-
-def harmless(base: Base, *, seed: int, kinds: Collection[str] | None = None) -> tuple[Variant, ...]:
-    """Changes a base in every way (of some names, or all) that must not matter, in their order.
-
-    A kind is left out where the base gives no occasion for it, or where code finds anything else
-    in the variant than in the base. The seed decides between several places.
-    """
-    changed = variants(base.variant, base, "harmless", _MAKERS, seed=seed, kinds=kinds)
-    return tuple(
-        variant
-        for _, change, variant in changed
-        if reads_as_meant(base, variant, change.reply) and leaves_as_is(base, variant)
-    )
 
 
 def reword(on: Occasion) -> Iterator[Change]:
     """Retells the prose of a plan from its calls; opens thoughts and refusals in another way."""
-    parts = on.base.parts
+    parts = on.plan
     if parts.form == "steps" or parts.refusal is not None:
         changed = parts.with_prose(lambda passage: on.rng.choice(on.kind.texts) + passage.text)
         yield Change(changed)
     elif parts.plan:
-        plan = retold(parts.calls, on.base.item.tools)
+        plan = retold(parts.calls, on.tools)
         yield from (Change(replace(parts, plan=f"{text}\n{plan}")) for text in on.kind.texts)
 
 
 def key_order(on: Occasion) -> Iterator[Change]:
     """Reverses the keys of every object in the reply."""
-    yield Change(with_reversed_keys(on.base.parts))
+    yield Change(with_reversed_keys(on.plan))
 
 
 _ORDER = re.compile(
@@ -71,14 +43,14 @@ _ORDER = re.compile(
 
 def valid_order(on: Occasion) -> Iterator[Change]:
     """Swaps two neighbouring lookups that have nothing to do with each other."""
-    parts, tools = on.base.parts, on.base.item.tools
-    words = frozenset(re.findall(r"[^\W\d_]+", on.base.item.query.lower()))
+    parts, tools = on.plan, on.tools
+    words = frozenset(re.findall(r"[^\W\d_]+", on.query.lower()))
     # in another language, words that ask for an order would not be known
     is_english = not words or len(words & vocabulary("english")) >= min(2, 1 + len(words) // 6)
     step_of = [n for n, step in enumerate(parts.steps) for _ in step.calls]
     pairs = pairwise(step_of)
     near = [at for at, (n, m) in enumerate(pairs) if n == m or parts.form == "plan"]
-    near = [at for at in near if is_english and _may_move(on.base, at)]
+    near = [at for at in near if is_english and _may_move(on, at)]
     bound = possible_needs(parts, tools) if near else ()
     for at in (at for at in near if (at, at + 1) not in bound):
         what = f"{parts.place(at)} and {parts.place(at + 1)}, which are independent, change places"
@@ -90,9 +62,9 @@ def valid_order(on: Occasion) -> Iterator[Change]:
         yield Change(rearranged(parts, order, tools) if is_plan else swapped, what)
 
 
-def _may_move(base: Base, at: int) -> bool:
+def _may_move(on: Occasion, at: int) -> bool:
     """True if a call and the next one are independent lookups, and no words order them."""
-    item, (first, second) = base.item, base.parts.calls[at : at + 2]
+    item, (first, second) = on.base.item, on.plan.calls[at : at + 2]
     if first == second or not second.arguments:
         return False
     if not all(is_lookup(call.name, item.tools) for call in (first, second)):
@@ -113,8 +85,7 @@ _LIKENESS = 0.6
 
 def equivalent_tool(on: Occasion) -> Iterator[Change]:
     """Calls another tool with equal parameters that does the same; a distractor does not."""
-    parts, tools, barred = on.base.parts, on.base.item.tools, on.base.item.condition.distractors
-    known: Mapping[str, Tool] = tools.checkable if tools else {}
+    parts, known, barred = on.plan, on.checkable, on.base.item.condition.distractors
     signatures = {name: _signature(tool) for name, tool in known.items()}
     for at, call in enumerate(parts.calls):
         for name, tool in known.items() if call.name in known else ():
@@ -151,9 +122,9 @@ def _signature(tool: Tool) -> bytes:
 
 def stated_limit(on: Occasion) -> Iterator[Change]:
     """States a limit in the query that the plan keeps."""
-    if limited := lookup_with_limit(on.base):
+    if limited := lookup_with_limit(on):
         _, limit, case = limited
-        yield Change(on.base.parts, f"the query also says {limit!r}, as is done", case)
+        yield Change(on.plan, f"the query also says {limit!r}, as is done", case)
 
 
-_MAKERS: Makers = by_name(reword, key_order, valid_order, equivalent_tool, stated_limit)
+MAKERS: Makers = by_name(reword, key_order, valid_order, equivalent_tool, stated_limit)

@@ -1,19 +1,19 @@
-"""The table of perturbations, data/perturbations.toml, and how variants are made by it."""
+"""Kinds of perturbations (data/perturbations.toml), their inputs, and what must hold of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from ...records import ErrorCode, Form, Item, Record
+from ...records import Call, ErrorCode, Form, Item, Record, Tool, Toolset
 from ...rubrics.rubric import Shape
 from ..variants import Role, Severity, Truth, Variant
-from .bases import Base
-from .parts import ReplyParts, one_of, seeded
-from .words import table
+from .bases import Base, planned
+from .parts import ReplyParts, seeded, tool_of
+from .words import schema_of, table
 
 CARRIED_ON = "carried-on"
 
@@ -69,21 +69,41 @@ class Kind(Record):
         return Truth(is_correct=False, codes=codes, also=self.also, category=self.category)
 
 
+class Argument(NamedTuple):
+    """One argument of a plan's calls, with its schema."""
+
+    at: int
+    call: Call
+    name: str
+    value: Any
+    schema: dict[str, Any]
+
+
 @dataclass(frozen=True, eq=False)  # no slots: item and parts are read once
 class Occasion:
     """The inputs of a change.
 
     Attributes:
+        role: Why the variant is to be judged.
         base: The plan taken as correct.
         parent: The variant that is changed, such as the base's own.
         kind: What is done.
-        rng: Draws places and values.
+        seed: Decides, with names, which places and values are chosen.
+        others: Bases whose references may be lent.
     """
 
+    role: Role
     base: Base
     parent: Variant
     kind: Kind
-    rng: Random
+    seed: int
+    others: Sequence[Base] = ()
+
+    @cached_property
+    def rng(self) -> Random:
+        """Draws places and values."""
+        stem = self.parent.name if self.role == "shown" else self.base.name
+        return seeded(self.seed, stem, self.kind.name)
 
     @cached_property
     def item(self) -> Item:
@@ -94,6 +114,39 @@ class Occasion:
     def parts(self) -> ReplyParts | None:
         """The parent's reply; None where it is no JSON."""
         return self.base.parts_of(self.parent)
+
+    @property
+    def plan(self) -> ReplyParts:
+        """The plan taken as correct."""
+        return self.base.parts
+
+    @property
+    def query(self) -> str:
+        """The query of the base's case."""
+        return self.base.item.query
+
+    @property
+    def tools(self) -> Toolset | None:
+        """The tools of the base's case."""
+        return self.base.item.tools
+
+    @property
+    def checkable(self) -> Mapping[str, Tool]:
+        """Those tools whose arguments code can check, by name."""
+        return self.tools.checkable if self.tools else {}
+
+    @property
+    def arguments(self) -> Iterator[Argument]:
+        """Every argument of the plan taken as correct."""
+        for at, call in enumerate(self.plan.calls):
+            tool = tool_of(self.tools, call.name)
+            for name, value in (call.arguments or {}).items():
+                yield Argument(at, call, name, value, schema_of(tool, name))
+
+    def with_value(self, old: Argument, value: Any, what: str) -> Change:
+        """A change of one argument; ``what`` says what it is now."""
+        reply = self.plan.with_argument(old.at, old.name, value)
+        return Change(reply, f"{old.name} of {self.plan.place(old.at)} is {what}")
 
 
 Maker = Callable[[Occasion], Iterable[Change]]
@@ -108,50 +161,14 @@ def by_name(*makers: Maker) -> Makers:
 
 
 @cache
-def kinds_of(name: Literal["faults", "harmless", "formats"]) -> tuple[Kind, ...]:
-    """The kinds of a table, in its order."""
-    return tuple(Kind.model_validate(entry) for entry in table("perturbations")[name])
+def kinds_of(role: Role) -> tuple[Kind, ...]:
+    """The kinds of variants of a role, in the order of their table."""
+    return tuple(Kind.model_validate(entry) for entry in table("perturbations")[role])
 
 
-_TABLES: Mapping[Role, Literal["faults", "harmless", "formats"]] = {
-    "fault": "faults",
-    "harmless": "harmless",
-    "shown": "formats",
-}
-
-
-def variants(
-    parent: Variant,
-    base: Base,
-    role: Role,
-    makers: Makers,
-    *,
-    seed: int,
-    kinds: Collection[str] | None,
-) -> Iterator[tuple[Kind, Change, Variant]]:
-    """One variant of each kind that fits a base, as long as there is occasion for it."""
-    stem = parent.name if role == "shown" else base.name
-    for kind in kinds_of(_TABLES[role]):
-        if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
-            continue
-        rng = seeded(seed, stem, kind.name)
-        change = one_of(rng, list(makers[kind.name](Occasion(base, parent, kind, rng))))
-        if change is not None:
-            variant = base.derived(
-                role,
-                kind.name,
-                what=change.what or kind.what,
-                truth=kind.truth,
-                reply=change.reply,
-                case=change.case,
-                parent=parent,
-                severity=kind.severity,
-            )
-            yield kind, change, variant
-
-
-def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None) -> bool:
+def reads_as_meant(on: Occasion, change: Change, variant: Variant) -> bool:
     """True if a variant is read without problems, as its parts, and differs from the base."""
+    base, reply = on.base, change.reply
     item = base.read(variant)
     if item.prediction.problems or item.prediction.kind == "text":
         return False
@@ -161,11 +178,12 @@ def reads_as_meant(base: Base, variant: Variant, reply: ReplyParts | str | None)
         ]
         if calls[0] != calls[1]:
             return False
-    return item.response != base.parts.text or item.query != base.item.query
+    return item.response != on.plan.text or item.query != on.query
 
 
-def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
+def proves_only(on: Occasion, variant: Variant) -> bool:
     """True if code proves the planted fault where it should, and no other one."""
+    base, kind = on.base, on.kind
     if base.rubric.shape == "category":
         category = base.protocol.category_of(base.read(variant))
         return category == kind.category or (category is None and not kind.is_proven)
@@ -175,11 +193,19 @@ def proves_only(base: Base, variant: Variant, kind: Kind) -> bool:
     return codes <= {kind.code, *kind.also} and (not kind.is_proven or kind.code in codes)
 
 
-def leaves_as_is(base: Base, variant: Variant) -> bool:
+def leaves_as_is(on: Occasion, variant: Variant) -> bool:
     """True if code has the same findings and category for a variant and its base."""
 
     def facts(of: Variant) -> object:
-        codes = {(finding.rule, finding.code) for finding in base.proven(of)}
-        return codes, base.protocol.category_of(base.read(of))
+        codes = {(finding.rule, finding.code) for finding in on.base.proven(of)}
+        return codes, on.base.protocol.category_of(on.base.read(of))
 
-    return facts(base.variant) == facts(variant)
+    return facts(on.base.variant) == facts(variant)
+
+
+def plans_the_same(on: Occasion, variant: Variant) -> bool:
+    """True if a variant plans the same as its parent and shows a judge anything else."""
+    if {**variant.row, "id": ""} == {**on.parent.row, "id": ""}:
+        return False
+    before = planned(on.base, on.parent)
+    return before is not None and planned(on.base, variant) == before

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
-from ..variants import Variant
-from .bases import Base, faithful
+from .kinds import Change, Makers, Occasion, by_name
 from .parts import Passage, seeded, sentences, tool_of
 from .words import table
 
@@ -21,59 +21,47 @@ def idle_sentences() -> tuple[str, ...]:
     return tuple(table("words")["idle"])
 
 
-def pad(base: Base, parent: Variant, *, seed: int) -> tuple[Variant, ...]:
-    """Makes a variant longer, in its plan or thoughts and in its reasons.
-
-    - ``padded-plan``: idle sentences around the prose of the plan, each thought or the refusal.
-    - ``long-reasons``: after each reason (of steps, each thought) which tool is called there
-      and what its description says.
-
-    Each has calls, arguments and proven findings of the parent; none is made where there is no
-    prose to be made longer.
-    """
-    parts = base.parts_of(parent)
-    if parts is None:
-        return ()
-    prose = [passage for passage in parts.passages if passage.place != "reason"]
-    padded = parts
+def padded_plan(on: Occasion) -> Iterator[Change]:
+    """Adds idle sentences around the prose of the plan, each thought or the refusal."""
+    if on.parts is None:
+        return
+    padded = on.parts
+    prose = [passage for passage in padded.passages if passage.place != "reason"]
     for n, passage in enumerate(prose):
         length = max((TIMES - 1) * len(passage.text), -(-MORE // len(prose))) + 20
-        idle = sentences(neutral_text(length, seed=f"{seed}/{parent.name}/{n}"))
+        idle = sentences(neutral_text(length, seed=f"{on.seed}/{on.parent.name}/{n}"))
         before, after = idle[: len(idle) // 2], idle[len(idle) // 2 :]
         text = f"{' '.join(before)}\n\n{passage.text}\n\n{' '.join(after)}"
         padded = padded.with_passage(passage, text)
-    described = parts.with_prose(lambda passage: _described(base, passage))
-    changes = (
-        ("padded-plan", "idle sentences are added to the prose of the reply", padded),
-        (
-            "long-reasons",
-            "each reason goes on to say which tool is called and what its description reads",
-            described,
-        ),
-    )
-    variants = [
-        base.derived("padded", kind, what=what, reply=reply, parent=parent)
-        for kind, what, reply in changes
-    ]
-    return faithful(base, parent, variants)
+    yield Change(padded)
 
 
-def _described(base: Base, passage: Passage) -> str:
-    """A reason or thought that goes on with its tools: their names and descriptions."""
-    names = [name for name in dict.fromkeys(passage.tools) if name]
-    if not names:
-        return passage.text
-    text = passage.text.rstrip()
-    added = [text if text.endswith((".", "!", "?", "…")) else f"{text}."]
-    for name in names:
-        tool = tool_of(base.item.tools, name)
-        added.append(f"The tool that is called at this place of the reply is {name}, and no other.")
-        if tool and (description := tool.description.strip()):
+def long_reasons(on: Occasion) -> Iterator[Change]:
+    """Goes on, after each reason or thought, with its tools: their names and descriptions."""
+
+    def described(passage: Passage) -> str:
+        names = [name for name in dict.fromkeys(passage.tools) if name]
+        if not names:
+            return passage.text
+        text = passage.text.rstrip()
+        added = [text if text.endswith((".", "!", "?", "…")) else f"{text}."]
+        for name in names:
+            tool = tool_of(on.tools, name)
             added.append(
-                f"In the list of tools the description of {name} reads as follows: {description}"
+                f"The tool that is called at this place of the reply is {name}, and no other."
             )
-    return " ".join(added)
+            if tool and (description := tool.description.strip()):
+                added.append(
+                    f"In the list of tools the description of {name} reads as follows: "
+                    f"{description}"
+                )
+        return " ".join(added)
 
+    if on.parts is not None:
+        yield Change(on.parts.with_prose(described))
+
+
+MAKERS: Makers = by_name(padded_plan, long_reasons)
 
 _NEAR = 200
 """Characters that are left for the sentences that are fitted to the wanted length."""

@@ -2,62 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, cast
 
 from ...protocols import matches_reference
 from ...records import Reference
-from ..variants import Variant
-from .bases import Base, faithful
-from .parts import ReplyParts, retold, seeded
+from .bases import Base
+from .kinds import Change, Makers, Occasion, by_name
+from .parts import ReplyParts, retold
 
 OPENING = "To put it in words: "
 
 
-def other_references(
-    base: Base, fault: Variant | None, others: Sequence[Base], *, seed: int
-) -> tuple[Variant, ...]:
-    """Shows a base with other references, and a faulty plan with itself as reference.
+def _echoed_reference(on: Occasion) -> Iterator[Change]:
+    """The faulty plan itself becomes the reference."""
+    echo = ReplyParts.of_prediction(on.item) if _is_fault(on) else None
+    if _has_reference(on) and echo and echo.refusal is None:
+        what = f"the reference is this very plan, faulty as it is ({on.parent.kind})"
+        yield Change(what=what, case=_as_reference(echo))
 
-    - ``echoed-reference`` (of the fault): the reference is the faulty plan.
-    - ``foreign-reference`` (of the base): the reference of another case, which no plan for this
-      one resembles. Not for cases with a broken tool.
-    - ``reworded-reference`` (of the base): the same calls, other words.
-    - ``equivalent-reference`` (of the base): a base that humans passed and that takes another way
-      than the reference becomes the reference itself.
 
-    None for cases without a solution or without a reference; each has calls, arguments and proven
-    findings of its parent. ``others`` are bases whose references may be lent.
-    """
-    item, own = base.item, base.variant
-    if item.condition.unsolvable_type or item.reference is None:
-        return ()
-    changes: list[tuple[Variant, str, str, dict[str, Any]]] = []
-    echo = ReplyParts.of_prediction(base.read(fault)) if fault else None
-    if fault and echo and echo.refusal is None:
-        what = f"the reference is this very plan, faulty as it is ({fault.kind})"
-        changes.append((fault, "echoed", what, _as_reference(echo)))
-    lenders = [] if item.condition.broken_tool else [o for o in others if _may_lend(base, o)]
-    if lenders:
-        lender = seeded(seed, base.name, "foreign-reference").choice(lenders).item
-        what = f"the reference is that of another case ({lender.case_id})"
-        changes.append((own, "foreign", what, _fields(cast("Reference", lender.reference))))
-    if (case := retold_reference(base, own)) is not None:
-        what = "the reference says the same in other words, with the same calls"
-        changes.append((own, "reworded", what, case))
-    is_plan = base.origin == "label" and base.parts.refusal is None
-    if is_plan and matches_reference(item) is False:
-        what = "the reference is this plan, which humans passed, and no longer the expert's"
-        changes.append((own, "equivalent", what, _as_reference(base.parts)))
-    return tuple(
-        variant
-        for parent, name, what, case in changes
-        for variant in faithful(
-            base,
-            parent,
-            [base.derived("reference", f"{name}-reference", what=what, case=case, parent=parent)],
-        )
-    )
+def _foreign_reference(on: Occasion) -> Iterator[Change]:
+    """The reference of another case, which no plan for this one resembles."""
+    if _has_reference(on) and not _is_fault(on) and not on.base.item.condition.broken_tool:
+        for lender in (other.item for other in on.others if _may_lend(on.base, other)):
+            what = f"the reference is that of another case ({lender.case_id})"
+            yield Change(what=what, case=_fields(cast("Reference", lender.reference)))
+
+
+def _reworded_reference(on: Occasion) -> Iterator[Change]:
+    """The same calls in other words."""
+    case = None if _is_fault(on) else retold_reference(on)
+    if case is not None:
+        yield Change(case=case)
+
+
+def _equivalent_reference(on: Occasion) -> Iterator[Change]:
+    """A plan that humans passed and that takes another way becomes the reference itself."""
+    is_plan = on.base.origin == "label" and on.plan.refusal is None and not _is_fault(on)
+    if _has_reference(on) and is_plan and matches_reference(on.base.item) is False:
+        yield Change(case=_as_reference(on.plan))
+
+
+MAKERS: Makers = by_name(
+    _echoed_reference, _foreign_reference, _reworded_reference, _equivalent_reference
+)
+
+
+def _has_reference(on: Occasion) -> bool:
+    return on.base.item.reference is not None and not on.base.item.condition.unsolvable_type
+
+
+def _is_fault(on: Occasion) -> bool:
+    return on.parent.role == "fault"
 
 
 def _may_lend(base: Base, other: Base) -> bool:
@@ -84,15 +81,15 @@ def _fields(reference: Reference) -> dict[str, Any]:
     return {"plan": reference.plan, name: list(reference.value)}
 
 
-def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
+def retold_reference(on: Occasion) -> dict[str, Any] | None:
     """The row's fields with the reference in other words, with the same calls.
 
     The prose of a plan is retold from the calls; reasons and thoughts get an opening that says
     nothing new. None where there is no reference, none that counts (a case without a solution),
     or one without a word.
     """
-    reference = base.read(parent).reference
-    if reference is None or base.item.condition.unsolvable_type:
+    reference = on.item.reference
+    if reference is None or on.base.item.condition.unsolvable_type:
         return None
     before = _fields(reference)
     after: dict[str, Any] = {
@@ -100,7 +97,7 @@ def retold_reference(base: Base, parent: Variant) -> dict[str, Any] | None:
         for key, value in before.items()
     }
     if reference.plan:
-        after["plan"] = retold(reference.calls, base.item.tools)
+        after["plan"] = retold(reference.calls, on.tools)
     return after if after != before else None
 
 

@@ -6,51 +6,14 @@ import re
 from calendar import month_name
 from collections.abc import Iterator
 from datetime import date, timedelta
-from random import Random
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import orjson
 
 from ...protocols.tool_words import name_words
-from ...records import Call
-from .bases import Base
 from .kinds import Change, Occasion
-from .parts import (
-    Edit,
-    as_word,
-    case_text,
-    everywhere,
-    in_text,
-    new_number,
-    scalars,
-    tool_of,
-)
-from .words import possible_needs, schema_of, table, vocabulary
-
-
-class Argument(NamedTuple):
-    """One argument of a base's calls, with its schema."""
-
-    at: int
-    call: Call
-    name: str
-    value: Any
-    schema: dict[str, Any]
-
-
-def arguments_of(base: Base, *, checked: bool = False) -> Iterator[Argument]:
-    """Every argument, or those alone that code can check."""
-    tools = base.item.tools
-    for at, call in enumerate(base.parts.calls):
-        if not checked or (tools is not None and call.name in tools.checkable):
-            for name, value in (call.arguments or {}).items():
-                yield Argument(at, call, name, value, schema_of(tool_of(tools, call.name), name))
-
-
-def with_value(base: Base, old: Argument, value: Any, what: str) -> Change:
-    """A change of one argument; ``what`` says what it is now."""
-    reply = base.parts.with_argument(old.at, old.name, value)
-    return Change(reply, f"{old.name} of {base.parts.place(old.at)} is {what}")
+from .parts import Edit, as_word, case_text, everywhere, in_text, new_number, scalars
+from .words import possible_needs, table, vocabulary
 
 
 def is_described(value: Any, query: str) -> bool:
@@ -59,13 +22,13 @@ def is_described(value: Any, query: str) -> bool:
     return is_text and value[:1].islower()
 
 
-def _values(base: Base) -> list[Any]:
-    return [value for call in base.parts.calls for value in scalars(call.arguments)]
+def _values(on: Occasion) -> list[Any]:
+    return [value for call in on.plan.calls for value in scalars(call.arguments)]
 
 
 def breach_value(on: Occasion) -> Iterator[Change]:
     """Changes a date, a number or a choice that the query states, wherever the reply has it."""
-    sorts = [list(of_sort(on.base)) for of_sort in (_dates, _numbers, _choices)]
+    sorts = [list(of_sort(on)) for of_sort in (_dates, _numbers, _choices)]
     offered = [changes for changes in sorts if changes]
     yield from on.rng.choice(offered) if offered else ()
 
@@ -79,17 +42,17 @@ _OPEN_END = re.compile(
 )
 
 
-def _dates(base: Base) -> Iterator[Change]:
+def _dates(on: Occasion) -> Iterator[Change]:
     """All dates of the reply moved by four weeks, where the query states each of them.
 
     Only dates such as 2026-08-14 are known: a month in words, in query or reply, gives no occasion.
     """
-    query, step = base.item.query, timedelta(weeks=_WEEKS)
-    values = [value for value in _values(base) if isinstance(value, str)]
+    query, step = on.query, timedelta(weeks=_WEEKS)
+    values = [value for value in _values(on) if isinstance(value, str)]
     days = sorted({day for text in values for iso in _ISO.findall(text) if (day := _day(iso))})
     if not days or days[-1] > _LATEST or (days[-1] + step).year > days[-1].year:
         return
-    if any(month in text for month in month_name[1:] for text in (query, base.parts.text)):
+    if any(month in text for month in month_name[1:] for text in (query, on.plan.text)):
         return
     stated = {match[0]: query[: match.start()] for match in reversed([*_ISO.finditer(query)])}
     if any(_OPEN_END.search(stated.get(f"{day}", "after ")) for day in days):
@@ -98,7 +61,7 @@ def _dates(base: Base) -> Iterator[Change]:
     edit = in_text(_ISO, lambda match: moved.get(match[0], match[0]))
     example = f"{days[0] + step} for {days[0]}"
     what = f"every date is {_WEEKS} weeks later than the query has it, such as {example}"
-    yield Change(everywhere(base.parts, edit), what)
+    yield Change(everywhere(on.plan, edit), what)
 
 
 def _day(text: str) -> date | None:
@@ -124,9 +87,9 @@ _LEAST_NUMBER = 5
 """Smaller whole numbers may well stand for something else elsewhere in the reply."""
 
 
-def _numbers(base: Base) -> Iterator[Change]:
+def _numbers(on: Occasion) -> Iterator[Change]:
     """A number with a unit, raised by half, or halved where the query gives a lower limit."""
-    query = base.item.query
+    query = on.query
     for stated in _NUMBER.finditer(query):
         text = stated[1]
         value = float(text.replace(",", ""))
@@ -139,9 +102,9 @@ def _numbers(base: Base) -> Iterator[Change]:
             new = int(value + (value + 1) // 2) if value.is_integer() else round(value * 1.5, 4)
         text_now = f"{new:,}" if "," in text else f"{new}"
         edit = _exchange(alone, text_now, value)
-        if any(edit(leaf) != leaf and len(str(leaf)) <= _LONGEST_VALUE for leaf in _values(base)):
+        if any(edit(leaf) != leaf and len(str(leaf)) <= _LONGEST_VALUE for leaf in _values(on)):
             what = f"{text_now} stands where the query says {stated[0]}"
-            yield Change(everywhere(base.parts, edit), what)
+            yield Change(everywhere(on.plan, edit), what)
 
 
 def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
@@ -156,10 +119,10 @@ def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
     return edit
 
 
-def _choices(base: Base) -> Iterator[Change]:
+def _choices(on: Occasion) -> Iterator[Change]:
     """One of the words that a schema allows, where the query names it, for another of them."""
-    query = base.item.query
-    for _, _, name, value, schema in arguments_of(base):
+    query = on.query
+    for _, _, name, value, schema in on.arguments:
         allowed = schema.get("enum")
         if not isinstance(value, str) or len(value) < 4 or not isinstance(allowed, list):
             continue
@@ -168,7 +131,7 @@ def _choices(base: Base) -> Iterator[Change]:
         for other in cast("list[object]", allowed):
             if isinstance(other, str) and other != value and other.lower() not in query.lower():
                 what = f"{name} is {other!r} where the query says {value!r}"
-                yield Change(everywhere(base.parts, _choose(value, other)), what)
+                yield Change(everywhere(on.plan, _choose(value, other)), what)
 
 
 def _choose(value: str, other: str) -> Edit:
@@ -186,27 +149,27 @@ def change_goal(on: Occasion) -> Iterator[Change]:
     Only what the first call that takes something from the query is about counts as the object
     of the task, and only in the first half of the calls.
     """
-    calls = on.base.parts.calls
+    calls = on.plan.calls
     for at, call in enumerate(calls[: (len(calls) + 1) // 2]):
         changes: list[Change] = []
         for name, value in (call.arguments or {}).items():
-            other = _other_object(on.base, call.name, name, value, on.rng)
+            other = _other_object(on, call.name, name, value)
             if other is not None:
                 edit = _exchange(as_word(value), other, int(value) if value.isdecimal() else None)
                 what = f"the plan is about {other!r} instead of {value!r}"
-                changes.append(Change(everywhere(on.base.parts, edit), what))
+                changes.append(Change(everywhere(on.plan, edit), what))
         if changes:
-            yield from changes if _is_object(on.base, at) else ()
+            yield from changes if _is_object(on, at) else ()
             return
 
 
-def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> str | None:
+def _other_object(on: Occasion, tool: str, name: str, value: Any) -> str | None:
     """Another id or name for one that the query has; None where its sort is not clear."""
-    query = base.item.query
+    query = on.query
     if not isinstance(value, str) or not as_word(value).search(query) or _ISO.search(value):
         return None
     if _ID.fullmatch(value) and not vocabulary("ids").isdisjoint(name_words(name)):
-        return new_number(value, rng, case_text(base.item) + base.parts.text)
+        return new_number(value, on.rng, case_text(on.base.item) + on.plan.text)
     if not re.fullmatch(r"[^\W\d_a-z][^\d@/\\]*", value):
         return None
     sorts = table("words")["names"]
@@ -217,25 +180,25 @@ def _other_object(base: Base, tool: str, name: str, value: Any, rng: Random) -> 
         if not set(words).isdisjoint(sort["of"].split())
     )
     sort = next(of_words, None)
-    has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _values(base))
+    has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _values(on))
     if sort is None or (sort is sorts[0] and has_codes):  # codes of airports stand for places
         return None
-    return rng.choice([other for other in sort["names"] if other not in query])
+    return on.rng.choice([other for other in sort["names"] if other not in query])
 
 
-def _is_object(base: Base, at: int) -> bool:
+def _is_object(on: Occasion, at: int) -> bool:
     """True if half of the calls or more are about the object of a call; that call counts too.
 
     They pass a value that it passes, or may need what it or such a call yields.
     """
-    calls, query = base.parts.calls, base.item.query.lower()
+    calls, query = on.plan.calls, on.query.lower()
     values = [{v for v in scalars(call.arguments) if isinstance(v, str)} for call in calls]
     about = {n for n in range(len(calls)) if values[at] & values[n]} | {at}
     # texts that stand in the query need no call
     unstated = everywhere(
-        base.parts, lambda leaf: "" if isinstance(leaf, str) and leaf.lower() in query else leaf
+        on.plan, lambda leaf: "" if isinstance(leaf, str) and leaf.lower() in query else leaf
     )
-    needs = possible_needs(unstated, base.item.tools)
+    needs = possible_needs(unstated, on.tools)
     for earlier, later in sorted(needs, key=lambda pair: pair[1]):
         if earlier in about:
             about.add(later)
@@ -244,14 +207,14 @@ def _is_object(base: Base, at: int) -> bool:
 
 def unmade_result(on: Occasion) -> Iterator[Change]:
     """Takes a value from a message or result that there is not."""
-    parts, item = on.base.parts, on.base.item
+    parts, item = on.plan, on.base.item
     text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
     nowhere = table("words")["nowhere"]
     sources = [s["text"] for s in nowhere if not any(mark in text for mark in s["marks"])]
-    for arg in arguments_of(on.base):
+    for arg in on.arguments:
         if sources and is_described(arg.value, item.query):
             source = on.rng.choice(sources).format(name=arg.name.replace("_", " "))
-            yield with_value(on.base, arg, source, f"{source!r}, which does not exist")
+            yield on.with_value(arg, source, f"{source!r}, which does not exist")
 
 
 _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*|\d{4,})")
@@ -262,10 +225,10 @@ def invented_id(on: Occasion) -> Iterator[Change]:
     item = on.base.item
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
-    results, taken = orjson.dumps(answers).decode(), case_text(item) + on.base.parts.text
-    for arg in arguments_of(on.base):
+    results, taken = orjson.dumps(answers).decode(), case_text(item) + on.plan.text
+    for arg in on.arguments:
         is_id = isinstance(arg.value, str) and _RESULT_ID.fullmatch(arg.value)
         if is_id and arg.value not in item.query and arg.value in results:
             other = new_number(arg.value, on.rng, taken)
             if other is not None:
-                yield with_value(on.base, arg, other, f"{other!r}, which is in no result")
+                yield on.with_value(arg, other, f"{other!r}, which is in no result")

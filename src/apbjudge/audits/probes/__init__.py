@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from . import (
-    consistency,
-    drift,
-    faults,
-    injection,
-    leaks,
-    length,
-    preference,
-    presentation,
-    reference,
-    refusals,
-    scale,
-    subgroups,
-)
+from .base import AuditProbe
+from .consistency import Consistency
+from .drift import Drift
+from .faults import Faults
+from .injection import Injection
+from .leaks import Leaks
+from .length import Length
+from .preference import Preference
+from .presentation import Presentation
+from .reference import ReferenceUse
+from .refusals import Refusals
+from .scale import Scale
+from .subgroups import Subgroups
 
-OF_RESPONSES = (
-    faults,
-    refusals,
-    consistency,
-    drift,
-    presentation,
-    length,
-    reference,
-    injection,
-    scale,
-    subgroups,
+OF_RESPONSES: tuple[type[AuditProbe], ...] = (
+    Faults,
+    Refusals,
+    Consistency,
+    Drift,
+    Presentation,
+    Length,
+    ReferenceUse,
+    Injection,
+    Scale,
+    Subgroups,
+    Preference,
 )
-"""Probes that need nothing but the responses."""
+"""Probes of what a judge replied; the last needs labels."""
 
-PROBES = tuple(module.SPEC.name for module in (*OF_RESPONSES, preference, leaks))
+PROBES = tuple(probe.name for probe in (*OF_RESPONSES, Leaks))
 """Names of all probes."""

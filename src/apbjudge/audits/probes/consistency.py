@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain, combinations
 from math import sqrt
 
 import numpy as np
 
-from ...statistics.estimates import transformed
+from ...statistics.estimates import Estimate, transformed
 from ...statistics.proportions import bounded
 from ...statistics.variance_components import PARTS, Components, Part, nested_components
-from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide, verdict_text
-from ..responses import AGAIN, MAIN, WARM, AuditResponses, Response, passed, sample_of
-from .measures import mean_text, rate, repeats_of, unscored_note
-
-SPEC = ProbeSpec(
-    name="consistency",
-    title="Consistency",
-    question="Does the judge give the same verdict when asked again?",
+from ..outcomes import ProbeMetric, ProbeTable, verdict_text
+from ..responses import AGAIN, MAIN, WARM, Response, sample_of
+from .base import AuditProbe
+from .measures import (
+    Groups,
+    Value,
+    count_text,
+    flipped,
+    mean_text,
+    passed_text,
+    rate,
+    repeats_of,
+    unscored_note,
 )
 
 SAME = 0.10
@@ -27,147 +33,155 @@ SAME = 0.10
 WARMER = 0.15
 """Temperature 1 shows every uncertainty; more flips than this are not about a few items."""
 
-Groups = Mapping[str, list[list[Response]]]
-"""By settings, the responses to one variant, two at least."""
-
 _LIMITS = {"same settings": SAME, "temperature 1": WARMER}
-_WORDS: Mapping[Part, str] = {
+_WORDS: dict[Part, str] = {
     "item": "item (which plan)",
     "prompt": "prompt (how it is shown or worded)",
     "repeat": "repeat (asked again)",
 }
 
 
-def probe(audit: AuditResponses) -> Probe:
+class Consistency(AuditProbe):
     """Compares flips between responses to the same variant with the limits.
 
     The main run and ``again-1``, … are one group of responses, those of ``warm-1``, … another, of
     which two at least have to be there.
     """
-    again = [r for r in audit.all if _is_repeat(r.run)]
-    names = dict.fromkeys(r.variant.name for r in again)
-    first = [audit.find(name) for name in names]
-    used = [*(r for r in first if r is not None), *again]
-    groups: Groups = {
-        "same settings": audit.repeats(AGAIN, with_main=True),
-        "temperature 1": audit.repeats(WARM, with_main=False),
-    }
-    if not any(groups.values()):
-        return SPEC.unasked("no request was repeated, or no repeated one has a verdict", used)
-    parts = _components(audit)
-    return SPEC.result(
-        decide(
-            rate(
-                f"flips, {name}",
-                [group[0] for group in of],
-                [_differing(group) for group in of],
-                "at most",
-                _LIMITS[name],
+
+    name = "consistency"
+    title = "Consistency"
+    question = "Does the judge give the same verdict when asked again?"
+    nothing = "no request was repeated, or no repeated one has a verdict"
+
+    @cached_property
+    def groups(self) -> Groups[Sequence[Response]]:
+        """By settings, the responses to one variant, two at least."""
+        return {
+            "same settings": [*self.audit.repeats(AGAIN, with_main=True)],
+            "temperature 1": [*self.audit.repeats(WARM, with_main=False)],
+        }
+
+    @cached_property
+    def runs(self) -> dict[str, list[Response]]:
+        """Responses by run, of the variants that were asked again."""
+        again = [MAIN, *self.audit.runs_of(AGAIN), *self.audit.runs_of(WARM)]
+        names = {r.variant.name for r in self.audit.all if r.run in again[1:]}
+        return {
+            run: [r for r in self.audit.all if r.run == run and r.variant.name in names]
+            for run in again
+        }
+
+    @cached_property
+    def components(self) -> Components:
+        """Variance components of the grades of plans with several presentations or repeats."""
+        others: dict[str, list[Response]] = {}
+        for response in self.audit.scored("shown", "harmless"):
+            others.setdefault(response.variant.parent or "", []).append(response)
+        rows = [
+            (reply, parent.variant.name, again.variant.name)
+            for parent in self.audit.scored("base", "fault")
+            for again in (parent, *others.get(parent.variant.name, ()))
+            for reply in (again, *repeats_of(self.audit, again))
+            if reply.grade is not None
+        ]
+        counts = Counter(item for _, item, _ in rows)
+        rows = [row for row in rows if counts[row[1]] > 1]
+        return nested_components(
+            np.array([reply.grade for reply, _, _ in rows], dtype=float),
+            np.array([item for _, item, _ in rows]),
+            np.array([prompt for _, _, prompt in rows]),
+            np.array([reply.variant.case_id for reply, _, _ in rows]),
+        )
+
+    def values(self) -> Iterable[Value | None]:
+        """Flips by settings, spread of the grades and where it comes from."""
+        if not any(self.groups.values()):
+            return
+        for name, of in self.groups.items():
+            yield rate(f"flips, {name}", of, _differing, "at most", _LIMITS[name])
+        for name, of in self.groups.items():
+            if graded := [group for group in of if len(_grades(group)) > 1]:
+                title = f"standard deviation of the grade, {name}"
+                yield ProbeMetric(name=title, estimate=_deviation(graded), unit="plain")
+        for part in PARTS:
+            share = self.components.shares.get(part)
+            if share is not None and share.value is not None:
+                name = f"share of the grades' variance, {_WORDS[part]}"
+                yield ProbeMetric(name=name, estimate=share)
+
+    def used(self) -> Iterable[Response]:
+        """The variants that were asked again, with all responses to them."""
+        return chain(*self.runs.values())
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """Verdicts and grades by run, and the parts of the grades' variance."""
+        scored = {run: [r for r in of if r.is_scored] for run, of in self.runs.items()}
+
+        def mean_grade(run: str) -> str:
+            grades = _grades(scored[run])
+            return f"{sum(grades) / len(grades):.2f}" if grades else "–"
+
+        def against_main(run: str) -> str:
+            return "" if run == MAIN else mean_text(map(flipped, self.audit.across(run)))
+
+        yield ProbeTable.of(
+            "By run, over the repeated requests",
+            "run",
+            {run: run for run in scored},
+            {
+                "n": lambda run: count_text(scored[run]),
+                "passed": lambda run: passed_text(scored[run]),
+                "mean grade": mean_grade,
+                "flips against main": against_main,
+            },
+        )
+        if variances := self.components.variances:
+            yield ProbeTable.of(
+                "Where the grades' variance comes from",
+                "part",
+                {_WORDS[part]: value for part, value in variances.items()},
+                {
+                    "variance": lambda value: f"{value:.4f}",
+                    "standard deviation": lambda value: f"{sqrt(value):.3f}",
+                },
             )
-            for name, of in groups.items()
-        ),
-        used,
-        figures=_figures(groups, parts),
-        tables=_tables(audit, parts),
-        examples=_examples(groups),
-        notes=[*_notes(groups, parts), *unscored_note(used)],
-    )
 
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Variants with differing verdicts, and these."""
+        for group in filter(_differing, chain(*self.groups.values())):
+            verdicts = (f"{r.run}: {verdict_text(r)}" for r in group)
+            yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])
 
-def _is_repeat(run: str) -> bool:
-    return run.rpartition("-")[0] in {AGAIN, WARM}
+    def notes(self) -> Iterable[str]:
+        """What could not be measured."""
+        parts = self.components
+        for name, of in self.groups.items():
+            if not of:
+                yield f"{name}: no variant has two verdicts"
+        if parts.note:
+            yield f"no parts of the grades' variance: {parts.note}"
+        if parts.variances and not any(parts.variances.values()):
+            yield "no parts of the grades' variance: the grades are all equal"
+        if parts.cut:
+            names = ", ".join(_WORDS[part] for part in parts.cut)
+            yield f"a part of the variance came out below 0 and was set to 0: {names}"
+        yield from unscored_note([*self.used()])
 
 
 def _differing(group: Sequence[Response]) -> float:
     """Share of the pairs of responses whose verdicts differ."""
-    pairs = [a.is_correct != b.is_correct for a, b in combinations(group, 2)]
-    return sum(pairs) / len(pairs)
+    pairs = [*combinations(group, 2)]
+    return sum(map(flipped, pairs)) / len(pairs)
 
 
 def _grades(group: Iterable[Response]) -> list[float]:
     return [r.grade for r in group if r.grade is not None]
 
 
-def _components(audit: AuditResponses) -> Components:
-    """Variance components of the grades of plans with several presentations or repeats."""
-    others: dict[str, list[Response]] = {}
-    for response in audit.scored("shown", "harmless"):
-        others.setdefault(response.variant.parent or "", []).append(response)
-    rows = [
-        (reply, parent.variant.name, again.variant.name)
-        for parent in audit.scored("base", "fault")
-        for again in (parent, *others.get(parent.variant.name, ()))
-        for reply in (again, *repeats_of(audit, again))
-        if reply.grade is not None
-    ]
-    counts = Counter(item for _, item, _ in rows)
-    rows = [row for row in rows if counts[row[1]] > 1]
-    return nested_components(
-        np.array([reply.grade for reply, _, _ in rows], dtype=float),
-        np.array([item for _, item, _ in rows]),
-        np.array([prompt for _, _, prompt in rows]),
-        np.array([reply.variant.case_id for reply, _, _ in rows]),
-    )
-
-
-def _figures(groups: Groups, parts: Components) -> Iterable[ProbeMetric]:
-    for name, of in groups.items():
-        graded = [(group[0], grades) for group in of if len(grades := _grades(group)) > 1]
-        if graded:  # root of the mean variance of the grades of one variant
-            variances = np.array([float(np.var(grades, ddof=1)) for _, grades in graded])
-            # two grades between 0 and 1 have a variance of 0.5 at most, more have less
-            sample = sample_of([first for first, _ in graded])
-            mean = bounded(variances, sample, bounds=(0.0, 0.5), level=0.95)
-            estimate = transformed(mean, lambda variance: sqrt(max(0.0, variance)))
-            title = f"standard deviation of the grade, {name}"
-            yield ProbeMetric(name=title, estimate=estimate, unit="plain")
-    for part in PARTS:
-        if part in parts.shares and parts.shares[part].value is not None:
-            name = f"share of the grades' variance, {_WORDS[part]}"
-            yield ProbeMetric(name=name, estimate=parts.shares[part])
-
-
-def _tables(audit: AuditResponses, parts: Components) -> Iterable[ProbeTable]:
-    names = {r.variant.name for r in audit.all if _is_repeat(r.run)}
-    rows: list[tuple[str, ...]] = []
-    for run in [MAIN, *filter(_is_repeat, audit.runs)]:
-        of = [r for r in audit.all if r.run == run and r.variant.name in names and r.is_scored]
-        grades = _grades(of)
-        mean = f"{sum(grades) / len(grades):.2f}" if grades else "–"
-        flips = [a.is_correct != b.is_correct for a, b in audit.across(run)]
-        against = "" if run == MAIN else mean_text(flips)
-        rows.append((run, str(len(of)), mean_text(passed(of).tolist()), mean, against))
-    yield ProbeTable(
-        title="By run, over the repeated requests",
-        columns=("run", "n", "passed", "mean grade", "flips against main"),
-        rows=tuple(rows),
-    )
-    if parts.variances:
-        shares = [
-            (_WORDS[part], f"{value:.4f}", f"{sqrt(value):.3f}")
-            for part, value in parts.variances.items()
-        ]
-        yield ProbeTable(
-            title="Where the grades' variance comes from",
-            columns=("part", "variance", "standard deviation"),
-            rows=tuple(shares),
-        )
-
-
-def _examples(groups: Groups) -> Iterable[tuple[Response, str]]:
-    for group in (group for of in groups.values() for group in of if _differing(group)):
-        verdicts = (f"{r.run}: {verdict_text(r)}" for r in group)
-        yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])
-
-
-def _notes(groups: Groups, parts: Components) -> Iterable[str]:
-    for name, of in groups.items():
-        if not of:
-            yield f"{name}: no variant has two verdicts"
-    if parts.note:
-        yield f"no parts of the grades' variance: {parts.note}"
-    if parts.variances and not any(parts.variances.values()):
-        yield "no parts of the grades' variance: the grades are all equal"
-    if parts.cut:
-        names = ", ".join(_WORDS[part] for part in parts.cut)
-        yield f"a part of the variance came out below 0 and was set to 0: {names}"
+def _deviation(groups: Sequence[Sequence[Response]]) -> Estimate:
+    """Root of the mean variance of the grades of one variant."""
+    variances = np.array([float(np.var(_grades(group), ddof=1)) for group in groups])
+    # two grades between 0 and 1 have a variance of 0.5 at most, more have less
+    sample = sample_of([group[0] for group in groups])
+    mean = bounded(variances, sample, bounds=(0.0, 0.5), level=0.95)
+    return transformed(mean, lambda variance: sqrt(max(0.0, variance)))

@@ -23,13 +23,8 @@ from ...protocols.overlap import (
 from ...protocols.prompt_leaks import leaks_in_prompt, secrets_of, sent_text
 from ...records import Item
 from ...statistics.estimates import Estimate
-from ..outcomes import LISTED, Measure, Probe, ProbeItem, ProbeSpec
-
-SPEC = ProbeSpec(
-    name="leaks",
-    title="Leaks in the input",
-    question="Do the rows reveal what tested models should not know, or contain a case twice?",
-)
+from ..outcomes import LISTED, Measure, Probe, ProbeItem, outcome_of
+from .base import ProbeFrame
 
 NONE_AT_ALL = 0.0
 """Every leak is one too many: there is nothing to estimate, all rows were looked at."""
@@ -45,36 +40,43 @@ QUOTES = "references quoted"
 KINDS = (*PROMPT_LEAKS, DUPLICATES, NEARLY, SAME_REPLY, QUOTES)
 
 
-def probe(rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
-    """Looks through all rows; asks no judge.
+class Leaks(ProbeFrame):
+    """Looks through all rows; asks no judge."""
 
-    Args:
-        rows: Each task with its row as it came; a ``prompt`` (text) or ``messages`` in the row
-            are what the tested model was really sent. Read once, one at a time.
-    """
-    scan = _Scan()
-    for task, row in rows:
-        scan.look(task.item, row)
-    scan.compare()
-    measures = tuple(scan.measures())
-    if not measures:
-        return SPEC.unasked(
-            "the rows contain nothing that could leak: no distractors, broken tool or unsolvable "
-            "type, one case, one tested model a case, no prose of references"
+    name = "leaks"
+    title = "Leaks in the input"
+    question = "Do the rows reveal what tested models should not know, or contain a case twice?"
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[JudgeTask, Mapping[str, Any]]]) -> Probe:
+        """The result of all rows.
+
+        Args:
+            rows: Each task with its row as it came; a ``prompt`` (text) or ``messages`` in the row
+                are what the tested model was really sent. Read once, one at a time.
+        """
+        scan = _Scan()
+        for task, row in rows:
+            scan.look(task.item, row)
+        scan.compare()
+        measures = tuple(scan.measures())
+        if not measures:
+            return cls.unasked(
+                "the rows contain nothing that could leak: no distractors, broken tool or "
+                "unsolvable type, one case, one tested model a case, no prose of references"
+            )
+        # the first of each kind, then the second of each, and so on
+        by_turns = zip_longest(*(scan.examples[kind] for kind in KINDS))
+        items = [item for turn in by_turns for item in turn if item is not None]
+        because = [_count_text(measure) for measure in measures if measure.outcome == "fails"]
+        return replace(
+            cls.unasked("; ".join(because) or f"none found in {scan.n_rows:,} rows"),
+            outcome=outcome_of(measures)[0],
+            measures=measures,
+            examples=tuple(items[:LISTED]),
+            n_examples=scan.n_examples,
+            notes=tuple(scan.notes()),
         )
-    # the first of each kind, then the second of each, and so on
-    by_turns = zip_longest(*(scan.examples[kind] for kind in KINDS))
-    items = [item for turn in by_turns for item in turn if item is not None]
-    because = [_count_text(measure) for measure in measures if measure.outcome == "fails"]
-    return replace(
-        SPEC.result(
-            measures,
-            because="; ".join(because) or f"none found in {scan.n_rows:,} rows",
-            notes=scan.notes(),
-        ),
-        examples=tuple(items[:LISTED]),
-        n_examples=scan.n_examples,
-    )
 
 
 def _count_text(measure: Measure) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from itertools import chain
 from math import log2
 from typing import Any
 
@@ -10,24 +12,23 @@ import numpy as np
 
 from ...statistics.estimates import Array, Estimate, Ids, t_quantile
 from ...statistics.sample import Sample
-from ..outcomes import Probe, ProbeSpec, ProbeTable, TakeMeasure, decide, measured
-from ..responses import AuditResponses, Pair, Response, sample_of
+from ..outcomes import ProbeTable
+from ..responses import Response, sample_of
+from .base import AuditProbe
 from .measures import (
-    TRUTHS,
-    by_kind,
-    change,
-    changes_of,
+    Value,
+    by_truth,
+    changes,
+    count_text,
     describe,
+    error,
+    flipped,
+    grouped,
+    kind,
     kind_figures,
     mean_text,
-    of_truth,
-    unscored_note,
-)
-
-SPEC = ProbeSpec(
-    name="length",
-    title="Length",
-    question="Does a plan pass because it is long, or fail for it?",
+    turned,
+    value_of,
 )
 
 PADDED = 0.10
@@ -41,51 +42,74 @@ LEAST_SPREAD = 1.0
 METHOD = "ols-clustered"
 
 
-def probe(audit: AuditResponses) -> Probe:
+class Length(AuditProbe):
     """Compares changes by padding, and the judge's error by length, with the limits.
 
     Variants with the role ``padded`` are compared with their parents, predictions with the
     truth about them.
     """
-    pairs, asked, labelled = audit.pairs("padded"), audit.asked("padded"), audit.labelled
-    used = [*asked, *(parent for _, parent in pairs), *labelled]
-    regression = _regression(labelled)
-    measures = decide(
-        [
-            *(
-                change(f"padded, {name}", of_truth(pairs, is_correct=truth), "within", PADDED)
-                for name, truth in TRUTHS.items()
-            ),
-            regression,
+
+    name = "length"
+    title = "Length"
+    question = "Does a plan pass because it is long, or fail for it?"
+    roles = ("padded",)
+    nothing = "no plan was padded, and too few labelled predictions differ in length"
+
+    @cached_property
+    def regression(self) -> Value | None:
+        """The judge's error on length."""
+        return regression(self.audit.labelled)
+
+    def values(self) -> Iterable[Value | None]:
+        """Changes by padding, apart for correct and faulty plans, and the error by length."""
+        yield from changes("padded, {}", by_truth(self.pairs), "within", PADDED)
+        yield self.regression
+        yield from kind_figures(self.pairs)
+
+    def used(self) -> Iterable[Response]:
+        """The variants, their parents and labelled predictions."""
+        return chain(self.asked, (parent for _, parent in self.pairs), self.audit.labelled)
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """What each kind of padding does to correct and to faulty plans."""
+        rows = [
+            (
+                padding,
+                name,
+                count_text(chosen),
+                f"{np.mean([_length(child) / _length(parent) for child, parent in chosen]):.1f}",
+                mean_text(map(turned, chosen), "points"),
+            )
+            for padding, of in grouped(self.pairs, kind).items()
+            for name, chosen in by_truth(of).items()
         ]
-    )
-    if not measures:
-        because = "no plan was padded, and too few labelled predictions differ in length"
-        return SPEC.unasked(because, used)
-    note = (
-        f"no regression on length: it needs labelled predictions of {FEWEST} cases or more, of "
-        "which one is at least twice as long as another of the same truth"
-    )
-    if regression:
-        note = (
-            "error per doubling of length: verdict minus truth (-1 to 1), among predictions of "
-            "the same truth; longer plans may be harder to judge for other reasons"
-        )
-    return SPEC.result(
-        measures,
-        used,
-        figures=kind_figures(pairs),
-        tables=_tables(pairs),
-        examples=(
-            (r, describe(r, parent, "before"))
-            for r, parent in pairs
-            if r.is_correct != parent.is_correct
-        ),
-        notes=[note, *unscored_note(asked)],
-    )
+        if rows:
+            yield ProbeTable(
+                title="Padded plans, by kind of padding",
+                columns=("made longer", "plans", "n", "times as long", "change of passing"),
+                rows=tuple(rows),
+            )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Verdicts that padding changed."""
+        return ((r, describe(r, parent, "before")) for r, parent in filter(flipped, self.pairs))
+
+    def notes(self) -> Iterable[str]:
+        """How the regression is to be read, or why there is none."""
+        if self.regression:
+            yield (
+                "error per doubling of length: verdict minus truth (-1 to 1), among predictions of "
+                "the same truth; longer plans may be harder to judge for other reasons"
+            )
+        else:
+            yield (
+                f"no regression on length: it needs labelled predictions of {FEWEST} cases or "
+                "more, of which one is at least twice as long as another of the same truth"
+            )
+        yield from super().notes()
 
 
-def _regression(labelled: Sequence[Response]) -> TakeMeasure | None:
+def regression(labelled: Sequence[Response]) -> Value | None:
     """The judge's error (verdict less truth) on length, at equal truth.
 
     None where cases are too few, or lengths hardly differ among plans of the same truth.
@@ -96,15 +120,9 @@ def _regression(labelled: Sequence[Response]) -> TakeMeasure | None:
     cases = {r.variant.case_id for r in labelled}
     if len(cases) < FEWEST or max(spread, default=0.0) < LEAST_SPREAD:
         return None
-    errors = np.array([float(bool(r.is_correct)) for r in labelled]) - truths
-    sample = sample_of(labelled)
-    return lambda level: measured(
-        "error per doubling of length",
-        slope(errors, x, truths, sample, level),
-        "within",
-        PER_DOUBLING,
-        unit="points",
-    )
+    errors, sample = np.array([float(error(r)) for r in labelled]), sample_of(labelled)
+    take = partial(slope, errors, x, truths, sample)
+    return value_of("error per doubling of length", take, "within", PER_DOUBLING, unit="points")
 
 
 def _length(response: Response) -> int:
@@ -165,24 +183,3 @@ def _interval(
     centre, error = float(fitted.params[0]), float(fitted.bse[0])
     half = t_quantile(0.5 + level / 2, int(units.max())) * error
     return centre - half, centre + half
-
-
-def _tables(pairs: Sequence[Pair]) -> Iterable[ProbeTable]:
-    rows = [
-        (
-            kind,
-            name,
-            str(len(chosen)),
-            f"{np.mean([_length(child) / _length(parent) for child, parent in chosen]):.1f}",
-            mean_text(changes_of(chosen), "points"),
-        )
-        for kind, of in by_kind(pairs).items()
-        for name, truth in TRUTHS.items()
-        if (chosen := of_truth(of, is_correct=truth))
-    ]
-    if rows:
-        yield ProbeTable(
-            title="Padded plans, by kind of padding",
-            columns=("made longer", "plans", "n", "times as long", "change of passing"),
-            rows=tuple(rows),
-        )

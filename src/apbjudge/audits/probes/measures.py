@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from ...statistics.differences import paired_test, part_difference
 from ...statistics.estimates import Array, Estimate, Ids
 from ...statistics.proportions import share
-from ..outcomes import ProbeMetric, Side, TakeMeasure, Unit, amount, measured, verdict_text
-from ..responses import AGAIN, AuditResponses, Pair, Response, passed, sample_of
+from ..outcomes import Measure, Parts, ProbeMetric, Side, Unit, amount, measured, verdict_text
+from ..responses import AGAIN, AuditResponses, Pair, Response, sample_of
 
-Values = Sequence[float] | Sequence[bool]
+Row = TypeVar("Row", bound=Response | Sequence[Response])
+"""A judgement, or several of which the first is the one that it is about."""
+Groups = Mapping[str, list[Row]]
 
 FEWEST = 10
 """Cases asked again from which on only these count: an interval by case needs about ten."""
@@ -28,95 +31,163 @@ NO_REPEATS = (
 )
 
 
+TakeMeasure = Callable[[float], Measure]
+"""Takes a measure at a confidence level, which follows from how many measures its probe has."""
+Value = TakeMeasure | ProbeMetric
+"""A value with a limit, which decides, or one that is only shown."""
+
+
+def value_of(
+    name: str,
+    take: Callable[[float], Estimate],
+    side: Side | None = None,
+    limit: float = 0.0,
+    *,
+    parts: Parts | None = None,
+    unit: Unit = "share",
+    clears_only: bool = False,
+) -> Value:
+    """A value from its estimate at a confidence level.
+
+    Args:
+        name: Such as ``caught E4``.
+        take: The estimate at a level.
+        side: On which side of the limit a sound judge is; None for a value that is only shown.
+        limit: The limit.
+        parts: What each case adds to it.
+        unit: Its form.
+        clears_only: Whether it can clear a judge but not convict it.
+    """
+    if side is None:
+        return ProbeMetric(name=name, estimate=take(0.95), unit=unit)
+    return lambda level: measured(
+        name, take(level), side, limit, parts=parts, unit=unit, clears_only=clears_only
+    )
+
+
 def rate(
-    name: str, responses: Sequence[Response], hits: Values, side: Side, limit: float
-) -> TakeMeasure | None:
-    """The share of n scored judgements that hit, each 0 to 1; None of no judgements."""
-    if not responses:
+    name: str,
+    rows: Sequence[Row],
+    hit: Callable[[Row], float | None],
+    side: Side | None = None,
+    limit: float = 0.0,
+) -> Value | None:
+    """The share of n rows that hit, each 0 to 1; None of no rows.
+
+    Without a side it is only shown.
+    """
+    if not rows:
         return None
-    parts = _parts(responses, hits)
-    return lambda level: measured(name, share_of(responses, hits, level), side, limit, parts=parts)
+    responses, hits = list(map(lead, rows)), np.array([float(hit(row) or 0) for row in rows])
+    ones, sample = np.ones(len(hits)), sample_of(responses)
+
+    def take(level: float) -> Estimate:
+        return share(hits, ones, sample, level=level)
+
+    return value_of(name, take, side, limit, parts=_parts(responses, hits))
 
 
 def shift(
     name: str,
-    responses: Sequence[Response],
-    changes: Values,
-    side: Side,
-    limit: float,
+    rows: Sequence[Row],
+    change: Callable[[Row], float],
+    side: Side | None = None,
+    limit: float = 0.0,
     *,
+    unit: Unit = "points",
     clears_only: bool = False,
-) -> TakeMeasure | None:
-    """The mean change of judgements, each -1 to 1, against others of their case; None of none."""
-    if not responses:
+) -> Value | None:
+    """The mean change of n rows, each -1 to 1; None of no rows.
+
+    Without a side it is only shown.
+    """
+    if not rows:
         return None
-    parts = _parts(responses, changes)
-    return lambda level: measured(
-        name,
-        shift_of(responses, changes, level),
-        side,
-        limit,
-        parts=parts,
-        unit="points",
-        clears_only=clears_only,
-    )
+    responses, changes = list(map(lead, rows)), np.array([float(change(row)) for row in rows])
+    sample, parts = sample_of(responses), _parts(responses, changes)
+
+    def take(level: float) -> Estimate:
+        return paired_test(changes, sample, level=level).estimate
+
+    return value_of(name, take, side, limit, parts=parts, unit=unit, clears_only=clears_only)
 
 
-def change(name: str, pairs: Sequence[Pair], side: Side, limit: float) -> TakeMeasure | None:
-    """The mean change of passing against the parent; None of no pairs."""
-    return shift(name, [child for child, _ in pairs], changes_of(pairs), side, limit)
+def change(
+    name: str, pairs: Sequence[Pair], side: Side | None = None, limit: float = 0.0
+) -> Value | None:
+    """The mean change of passing against the other of each pair; None of no pairs."""
+    return shift(name, pairs, turned, side, limit)
 
 
-def share_of(responses: Sequence[Response], hits: Values, level: float = 0.95) -> Estimate:
-    """A share with its interval."""
-    values = np.asarray(hits, dtype=float)
-    return share(values, np.ones(len(values)), sample_of(responses), level=level)
+def rates(
+    name: str,
+    groups: Groups[Row],
+    hit: Callable[[Row], float | None],
+    side: Side | None = None,
+    limit: float = 0.0,
+) -> Iterable[Value | None]:
+    """The rate of each group, whose name stands for ``{}``."""
+    return (rate(name.format(group), of, hit, side, limit) for group, of in groups.items())
 
 
-def shift_of(responses: Sequence[Response], changes: Values, level: float = 0.95) -> Estimate:
-    """A mean change between -1 and 1 with its interval."""
-    changed = np.asarray(changes, dtype=float)
-    return paired_test(changed, sample_of(responses), level=level).estimate
+def changes(
+    name: str, groups: Groups[Pair], side: Side | None = None, limit: float = 0.0
+) -> Iterable[Value | None]:
+    """The change of each group, whose name stands for ``{}``."""
+    return (change(name.format(group), of, side, limit) for group, of in groups.items())
 
 
-def _parts(responses: Sequence[Response], values: Values) -> dict[str, tuple[float, float]]:
+def turned(pair: Sequence[Response]) -> int:
+    """1 where the first of a pair alone is judged correct, -1 where the second alone is, else 0."""
+    return bool(pair[0].is_correct) - bool(pair[1].is_correct)
+
+
+def error(response: Response) -> int:
+    """Verdict less truth: 1 where a faulty plan is passed, -1 where a correct one is failed."""
+    return bool(response.is_correct) - bool(response.variant.truth.is_correct)
+
+
+def flipped(pair: Sequence[Response]) -> bool:
+    """True where the verdicts of a pair differ."""
+    return pair[0].is_correct != pair[1].is_correct
+
+
+def lead(row: Response | Sequence[Response]) -> Response:
+    """The judgement that a row is about: itself, or the first of several."""
+    return row if isinstance(row, Response) else row[0]
+
+
+def _parts(responses: Sequence[Response], values: Array) -> Parts:
     above: defaultdict[str, float] = defaultdict(float)
     below: defaultdict[str, float] = defaultdict(float)
-    for response, value in zip(responses, values, strict=True):
-        above[response.variant.case_id] += float(value)
+    for response, value in zip(responses, values.tolist(), strict=True):
+        above[response.variant.case_id] += value
         below[response.variant.case_id] += 1.0
     return {case: (above[case], below[case]) for case in below}
 
 
-def changes_of(pairs: Sequence[Pair]) -> list[float]:
-    """1 where the first of a pair alone is judged correct, -1 where the second alone is, else 0."""
-    child, parent = ([pair[i] for pair in pairs] for i in (0, 1))
-    return (passed(child) - passed(parent)).tolist()
+def grouped(rows: Iterable[Row], names: Callable[[Response], str | Iterable[str]]) -> Groups[Row]:
+    """Rows by the names of what they are about, in the order of these; those without one left out.
 
-
-def change_figure(name: str, pairs: Sequence[Pair]) -> ProbeMetric:
-    """The mean change, which decides nothing."""
-    estimate = shift_of([child for child, _ in pairs], changes_of(pairs))
-    return ProbeMetric(name=name, estimate=estimate, unit="points")
-
-
-def grouped(pairs: Iterable[Pair], key: Callable[[Response], str]) -> Mapping[str, list[Pair]]:
-    """Pairs by a name of their first, in the order of these names; without "" ones."""
-    groups: defaultdict[str, list[Pair]] = defaultdict(list)
-    for pair in pairs:
-        if name := key(pair[0]):
-            groups[name].append(pair)
+    ``names`` gives one name (none if empty) or several.
+    """
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        own = names(lead(row))
+        for name in (own,) if isinstance(own, str) else own:
+            if name:
+                groups[name].append(row)
     return dict(sorted(groups.items()))
 
 
-def by_kind(pairs: Iterable[Pair]) -> Mapping[str, list[Pair]]:
-    """Pairs by the kind of their first."""
-    return grouped(pairs, lambda response: response.variant.kind)
+def kind(response: Response) -> str:
+    """The kind of the variant."""
+    return response.variant.kind
 
 
-def of_truth(pairs: Iterable[Pair], *, is_correct: bool | None) -> list[Pair]:
-    """Pairs whose first is known to be correct, or known to be faulty; None: not known."""
-    return [pair for pair in pairs if pair[0].variant.truth.is_correct is is_correct]
+def of_truth(rows: Iterable[Row], *, is_correct: bool | None) -> list[Row]:
+    """What is known to be correct, or known to be faulty; None: not known."""
+    return [row for row in rows if lead(row).variant.truth.is_correct is is_correct]
 
 
 TRUTHS: Mapping[str, bool | None] = {
@@ -126,53 +197,53 @@ TRUTHS: Mapping[str, bool | None] = {
 }
 
 
-def kind_figures(pairs: Iterable[Pair]) -> Iterable[ProbeMetric]:
+def by_truth(rows: Sequence[Row]) -> Groups[Row]:
+    """Rows by their truth, in words; empty groups are left out."""
+    groups = {name: of_truth(rows, is_correct=truth) for name, truth in TRUTHS.items()}
+    return {name: of for name, of in groups.items() if of}
+
+
+def kind_figures(pairs: Sequence[Pair]) -> Iterable[Value | None]:
     """Change of passing by kind, apart for correct and faulty plans."""
-    for kind, of in by_kind(pairs).items():
-        for name, truth in TRUTHS.items():
-            if chosen := of_truth(of, is_correct=truth):
-                yield change_figure(f"{kind}, {name}: change of passing", chosen)
+    for name, of in grouped(pairs, kind).items():
+        yield from changes(f"{name}, {{}}: change of passing", by_truth(of))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCounts:
-    """Verdicts that differ from the parent's.
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Verdicts beside the parent's.
 
     Attributes:
-        pairs: The n variants with their parents.
-        flipped: For each pair, 1.0 where the verdicts differ, else 0.0.
-        own: For each pair, the share of the parent's repeats that differ from it; 0.0 where it
-            was not asked again.
+        rows: Each variant with its parent and the parent's repeats.
         is_asked_again: Whether flips can be told from those that come about by themselves.
     """
 
-    pairs: tuple[Pair, ...]
-    flipped: tuple[float, ...]
-    own: tuple[float, ...]
+    rows: Sequence[Sequence[Response]]
     is_asked_again: bool
 
-    def measure(self, name: str, limit: float) -> TakeMeasure | None:
+    def value(self, name: str, limit: float) -> Value | None:
         """Flips beyond the parent's own, at most ``limit``; without repeats they only clear."""
-        changes = [flip - own for flip, own in zip(self.flipped, self.own, strict=True)]
-        children = [child for child, _ in self.pairs]
-        clears_only = not self.is_asked_again
-        return shift(name, children, changes, "at most", limit, clears_only=clears_only)
+        return shift(
+            name,
+            self.rows,
+            lambda row: flipped(row) - own_flips(row),
+            "at most",
+            limit,
+            clears_only=not self.is_asked_again,
+        )
 
 
-def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> FlipCounts:
-    """Counts flips, on the pairs whose parent was asked again where these are enough."""
-    again = [(pair, repeats_of(audit, pair[1])) for pair in pairs]
-    is_enough = len({pair[1].variant.case_id for pair, rest in again if rest}) >= FEWEST
-    used = [(pair, rest) for pair, rest in again if rest or not is_enough]
-    return FlipCounts(
-        pairs=tuple(pair for pair, _ in used),
-        flipped=tuple(float(a.is_correct != b.is_correct) for (a, b), _ in used),
-        own=tuple(
-            sum(r.is_correct != parent.is_correct for r in rest) / max(1, len(rest))
-            for (_, parent), rest in used
-        ),
-        is_asked_again=is_enough,
-    )
+def own_flips(row: Sequence[Response]) -> float:
+    """Share of the parent's repeats that differ from it; 0.0 where it was not asked again."""
+    _, parent, *rest = row
+    return sum(flipped((again, parent)) for again in rest) / max(1, len(rest))
+
+
+def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> Flips:
+    """Flips of the pairs whose parent was asked again where these are enough, else of all."""
+    rows = [(*pair, *repeats_of(audit, pair[1])) for pair in pairs]
+    is_enough = len({row[1].variant.case_id for row in rows if len(row) > 2}) >= FEWEST
+    return Flips([row for row in rows if len(row) > 2 or not is_enough], is_enough)
 
 
 def repeats_of(audit: AuditResponses, response: Response) -> list[Response]:
@@ -181,7 +252,7 @@ def repeats_of(audit: AuditResponses, response: Response) -> list[Response]:
     return [reply for reply in again if reply is not None and reply.is_scored]
 
 
-def repeat_notes(flips: Mapping[str, FlipCounts]) -> Iterable[str]:
+def repeat_notes(flips: Mapping[str, Flips]) -> Iterable[str]:
     """A note on measures without repeats, by their names; none where all have them."""
     if names := ", ".join(name for name, of in flips.items() if not of.is_asked_again):
         yield NO_REPEATS.format(names=names, fewest=FEWEST)
@@ -212,12 +283,10 @@ class Split:
             self.values, self.first, ~self.first, sample, bounds=self.bounds, level=level
         ).estimate
 
-    def measure(self, name: str, limit: float) -> TakeMeasure:
+    def value(self, name: str, limit: float) -> Value:
         """The difference, within a limit."""
         parts = within_one(self.parts())
-        return lambda level: measured(
-            name, self.difference(level), "within", limit, parts=parts, unit="points"
-        )
+        return value_of(name, self.difference, "within", limit, parts=parts, unit="points")
 
     def parts(self) -> dict[str, tuple[float, float]]:
         """By case its share in the difference, so that their mean is the difference.
@@ -297,9 +366,20 @@ def describe(response: Response, other: Response | None = None, name: str = "") 
     return text if other is None else f"{text}, {name} {verdict_text(other)}"
 
 
-def mean_text(values: Values, unit: Unit = "share") -> str:
+def mean_text(values: Iterable[float | None], unit: Unit = "share") -> str:
     """A mean in percent, or in points with its sign (``points``); a dash for no values."""
-    return amount(unit, sum(values) / len(values) if len(values) else None)
+    listed = [value or 0 for value in values]
+    return amount(unit, sum(listed) / len(listed) if listed else None)
+
+
+def passed_text(responses: Iterable[Response]) -> str:
+    """Pass rate in percent; a dash for no judgements."""
+    return mean_text(response.is_correct for response in responses)
+
+
+def count_text(rows: Sequence[object]) -> str:
+    """The number of rows."""
+    return str(len(rows))
 
 
 def unscored_note(asked: Sequence[Response]) -> Iterable[str]:

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from ...statistics.differences import paired_test
 from ...statistics.estimates import Array, Estimate
 from ...statistics.sample import Sample
-from ..outcomes import (
-    Probe,
-    ProbeMetric,
-    ProbeSpec,
-    ProbeTable,
-    TakeMeasure,
-    amount,
-    amount_with_ends,
-    decide,
-    measured,
-    verdict_text,
-)
-from ..responses import AuditResponses, Response, passed
-from .measures import shift_of, within_one
-
-SPEC = ProbeSpec(
-    name="preference",
-    title="Self-preference and family preference",
-    question="Does the judge favour its own plans, or those of its family, over equally good ones?",
-)
+from ..outcomes import ProbeMetric, ProbeTable, amount, amount_with_ends, verdict_text
+from ..responses import Response, passed, sample_of
+from .base import AuditProbe
+from .measures import Value, value_of, within_one
 
 FAVOUR = 0.10
 """Ten points of pass rate are about the distance between neighbours in a table of tested models."""
@@ -142,57 +127,132 @@ class _Rows:
         """Marks the plans of some tested models."""
         return np.isin(self.models, sorted(names))
 
-    def bias(self, name: str) -> Estimate:
-        """Mean of verdict less truth on the plans of a tested model."""
-        part = self.of([name])
-        responses = [self.responses[i] for i in np.flatnonzero(part).tolist()]
-        return shift_of(responses, (self.verdicts - self.truths)[part].tolist())
 
-
-def probe(audit: AuditResponses, *, own: Collection[str], baseline: str, judge: str = "") -> Probe:
+class Preference(AuditProbe):
     """Compares the judge's bias on its own plans with that on those of others, case by case.
 
-    Args:
-        audit: The responses.
-        own: Tested models that are the judge itself; may be empty, and then those of the judge's
-            name are taken. Names that are not among the tested models tell the family all the
-            same.
-        baseline: The source of the truth about predictions, in words: ``human labels`` or
-            ``judge X as baseline``.
-        judge: The judge's name, which tells its family; empty if not known.
+    Tested models that are the judge itself are those that were named, or else those of the
+    judge's name. Names that are not among the tested models tell the family all the same.
     """
-    labelled = audit.labelled
-    if not labelled:
-        return SPEC.unasked(NO_LABELS)
-    rows = _Rows(
-        responses=labelled,
-        models=np.array([str(r.variant.row.get("tested_model", "")) for r in labelled]),
-        verdicts=passed(labelled),
-        truths=np.array([float(bool(r.variant.truth.is_correct)) for r in labelled]),
+
+    name = "preference"
+    title = "Self-preference and family preference"
+    question = (
+        "Does the judge favour its own plans, or those of its family, over equally good ones?"
     )
-    tested = frozenset(map(str, rows.models))
-    selves = frozenset(own) & tested or same_model(judge, tested)
-    family = relatives([judge, *own], tested) - selves
-    others = tested - selves - family
-    contrasts = {
-        name: contrast
-        for name, names in (("own against others", selves), ("family against others", family))
-        if (contrast := _Contrast.of(rows, names, others)) is not None
-    }
-    relations = {
-        name: "own" if name in selves else "family" if name in family else "other"
-        for name in sorted(tested)
-    }
-    result = SPEC.result(
-        decide(contrast.measure(name) for name, contrast in contrasts.items()),
-        audit.asked("prediction"),
-        figures=_figures(rows, contrasts, relations),
-        tables=[_table(rows, relations, baseline)],
-        examples=_examples(rows, selves | family),
-        notes=_notes(baseline, selves, family, contrasts),
-        because=None if (selves | family) and others else NO_OWN if others else NO_OTHERS,
-    )
-    return replace(result, because=f"{result.because}; truth: {baseline}")
+    roles = ("prediction",)
+
+    @cached_property
+    def rows(self) -> _Rows:
+        """Predictions with a known truth."""
+        labelled = self.audit.labelled
+        return _Rows(
+            responses=labelled,
+            models=np.array([str(r.variant.row.get("tested_model", "")) for r in labelled]),
+            verdicts=passed(labelled),
+            truths=np.array([float(bool(r.variant.truth.is_correct)) for r in labelled]),
+        )
+
+    @cached_property
+    def relations(self) -> Mapping[str, str]:
+        """By tested model: own, family or other."""
+        tested = frozenset(map(str, self.rows.models))
+        own = {*self.audit.own} & tested or same_model(self.audit.judge, tested)
+        family = relatives([self.audit.judge, *self.audit.own], tested)
+        return {
+            name: "own" if name in own else "family" if name in family else "other"
+            for name in sorted(tested)
+        }
+
+    def models(self, *relations: str) -> list[str]:
+        """The tested models of some relations."""
+        return [name for name, relation in self.relations.items() if relation in relations]
+
+    @cached_property
+    def contrasts(self) -> Mapping[str, _Contrast]:
+        """The judge's own plans, and those of its family, against those of others."""
+        contrasts = {
+            f"{name} against others": _Contrast.of(
+                self.rows, self.models(name), self.models("other")
+            )
+            for name in ("own", "family")
+        }
+        return {name: contrast for name, contrast in contrasts.items() if contrast is not None}
+
+    @cached_property
+    def biases(self) -> Mapping[str, Estimate]:
+        """By tested model, the mean of verdict less truth on its plans."""
+        biases: dict[str, Estimate] = {}
+        for model in self.relations:
+            part = self.rows.of([model])
+            of = [self.rows.responses[i] for i in np.flatnonzero(part).tolist()]
+            errors = (self.rows.verdicts - self.rows.truths)[part]
+            biases[model] = paired_test(errors, sample_of(of)).estimate
+        return biases
+
+    def values(self) -> Iterable[Value | None]:
+        """The differences in bias, and the bias on each tested model."""
+        yield from (contrast.value(name) for name, contrast in self.contrasts.items())
+        for name, contrast in self.contrasts.items():
+            title = f"{name}, plain difference in bias"
+            yield ProbeMetric(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
+        for name, bias in self.biases.items():
+            yield ProbeMetric(name=f"bias on {name}", estimate=bias, unit="points")
+
+    def because(self, reason: str) -> str:
+        """The reason, and the source of the truth; without labels or a contrast what is needed."""
+        if not self.relations:
+            return NO_LABELS
+        if not self.models("own", "family"):
+            reason = NO_OWN
+        elif not self.models("other"):
+            reason = NO_OTHERS
+        return f"{reason}; truth: {self.audit.baseline}"
+
+    def used(self) -> Iterable[Response]:
+        """The predictions, where any has a known truth."""
+        return self.asked if self.relations else ()
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """Rates of judge and truth by tested model."""
+
+        def line(name: str) -> tuple[str, ...]:
+            part, bias = self.rows.of([name]), self.biases[name]
+            both = (self.rows.verdicts, self.rows.truths)
+            rates = [amount("share", float(v[part].mean())) for v in both]
+            ends = amount_with_ends("points", bias)
+            return name, self.relations[name], f"{bias.n_items:,}", *rates, ends
+
+        yield ProbeTable(
+            title=f"Judge minus {self.audit.baseline}, by tested model (bias, not controlled for "
+            "anything)",
+            columns=("tested model", "relation", "predictions", "judge CR", "true CR", "bias"),
+            rows=tuple(map(line, self.relations)),
+        )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Wrong plans of the judge itself or of its family that it passed."""
+        rows = self.rows
+        is_favoured = rows.of(self.models("own", "family")) & (rows.verdicts > rows.truths)
+        for i in np.flatnonzero(is_favoured).tolist():
+            r = rows.responses[i]
+            model = r.variant.row.get("tested_model", "")
+            yield r, f"plan of {model}, truly incorrect; judged {verdict_text(r)}"
+
+    def notes(self) -> Iterable[str]:
+        """The source of the truth, and who is compared with whom."""
+        baseline = self.audit.baseline
+        named = [", ".join(self.models(name)) or "none" for name in ("own", "family")]
+        yield f"truth of predictions: {baseline}"
+        yield f"own: {named[0]}; family, by name: {named[1]}; all others are compared with them"
+        yield (
+            "differences are within each case, relative to the judge's treatment of plans of "
+            "others that are as correct: neither harder cases nor worse plans count as preference"
+        )
+        if "human" not in baseline:
+            yield "a baseline judge may have preferences too: a difference may be due to them"
+        for name, of in self.contrasts.items():
+            yield f"{name}: {of.n_items} predictions of {len(of.cases)} cases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,17 +307,11 @@ class _Contrast:
             n_items=int(used.sum()),
         )
 
-    def measure(self, name: str) -> TakeMeasure:
+    def value(self, name: str) -> Value:
         """The adjusted difference, within its limit."""
         parts = {c: (float(v), 1.0) for c, v in zip(self.cases, self.adjusted, strict=True)}
-        return lambda level: measured(
-            name,
-            _mean(self.adjusted, level),
-            "within",
-            FAVOUR,
-            parts=within_one(parts),
-            unit="points",
-        )
+        take, parts = partial(_mean, self.adjusted), within_one(parts)
+        return value_of(name, take, "within", FAVOUR, parts=parts, unit="points")
 
 
 def _comparable(
@@ -282,52 +336,3 @@ def _mean(values: Array, level: float) -> Estimate:
     """A mean over cases; where none shows a difference, one of a whole verdict stands by."""
     reach = max(1.0, float(np.abs(values).max()))
     return paired_test(values, Sample(), bounds=(-reach, reach), level=level).estimate
-
-
-def _figures(
-    rows: _Rows, contrasts: Mapping[str, _Contrast], relations: Mapping[str, str]
-) -> Iterator[ProbeMetric]:
-    for name, contrast in contrasts.items():
-        title = f"{name}, plain difference in bias"
-        yield ProbeMetric(name=title, estimate=_mean(contrast.plain, 0.95), unit="points")
-    for name in relations:
-        yield ProbeMetric(name=f"bias on {name}", estimate=rows.bias(name), unit="points")
-
-
-def _table(rows: _Rows, relations: Mapping[str, str], baseline: str) -> ProbeTable:
-    def line(name: str) -> tuple[str, ...]:
-        part, bias = rows.of([name]), rows.bias(name)
-        rates = [amount("share", float(v[part].mean())) for v in (rows.verdicts, rows.truths)]
-        return name, relations[name], f"{bias.n_items:,}", *rates, amount_with_ends("points", bias)
-
-    return ProbeTable(
-        title=f"Judge minus {baseline}, by tested model (bias, not controlled for anything)",
-        columns=("tested model", "relation", "predictions", "judge CR", "true CR", "bias"),
-        rows=tuple(map(line, relations)),
-    )
-
-
-def _examples(rows: _Rows, names: Collection[str]) -> Iterator[tuple[Response, str]]:
-    for i in np.flatnonzero(rows.of(names) & (rows.verdicts > rows.truths)).tolist():
-        r = rows.responses[i]
-        model = r.variant.row.get("tested_model", "")
-        yield r, f"plan of {model}, truly incorrect; judged {verdict_text(r)}"
-
-
-def _notes(
-    baseline: str,
-    own: Collection[str],
-    family: Collection[str],
-    contrasts: Mapping[str, _Contrast],
-) -> Iterator[str]:
-    named = [", ".join(sorted(names)) or "none" for names in (own, family)]
-    yield f"truth of predictions: {baseline}"
-    yield f"own: {named[0]}; family, by name: {named[1]}; all others are compared with them"
-    yield (
-        "differences are within each case, relative to the judge's treatment of plans of "
-        "others that are as correct: neither harder cases nor worse plans count as preference"
-    )
-    if "human" not in baseline:
-        yield "a baseline judge may have preferences too: a difference may be due to them"
-    for name, of in contrasts.items():
-        yield f"{name}: {of.n_items} predictions of {len(of.cases)} cases"

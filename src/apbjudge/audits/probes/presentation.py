@@ -2,70 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import chain
 
-from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
-from ..responses import AuditResponses, Response
+from ..outcomes import ProbeTable
+from ..responses import Response
+from .base import AuditProbe
 from .measures import (
-    FlipCounts,
-    by_kind,
-    changes_of,
+    Flips,
+    Value,
+    count_text,
     describe,
+    flipped,
     flips_of,
+    grouped,
+    kind,
     kind_figures,
     mean_text,
+    own_flips,
     repeat_notes,
     repeats_of,
-    unscored_note,
-)
-
-SPEC = ProbeSpec(
-    name="presentation",
-    title="Presentation",
-    question="Does the verdict change when the same plan is shown in another way?",
+    turned,
 )
 
 SHIFT = 0.10
 """A change that says nothing about the plan may turn one verdict in ten beyond chance flips."""
 
 
-def probe(audit: AuditResponses) -> Probe:
+class Presentation(AuditProbe):
     """Compares flips against the parent, less the parent's own, with the limit, by kind.
 
     Variants with the role ``shown`` are compared with their parents, and these with the responses
     to them under ``again-1``, ….
     """
-    pairs, asked = audit.pairs("shown"), audit.asked("shown")
-    used = _used(audit, asked)
-    if not pairs:
-        because = "no plan was presented in another way, or none of those has a verdict"
-        return SPEC.unasked(because, used)
-    flips = {kind: flips_of(audit, of) for kind, of in by_kind(pairs).items()}
-    return SPEC.result(
-        decide(of.measure(kind, SHIFT) for kind, of in flips.items()),
-        used,
-        figures=kind_figures(pairs),
-        tables=[ProbeTable.of(_TITLE, "changed", flips, _CELLS)],
-        examples=(
-            (response, describe(response, parent, "before"))
-            for of in flips.values()
-            for (response, parent), flipped in zip(of.pairs, of.flipped, strict=True)
-            if flipped
-        ),
-        notes=[*repeat_notes(flips), *unscored_note(asked)],
-    )
 
+    name = "presentation"
+    title = "Presentation"
+    question = "Does the verdict change when the same plan is shown in another way?"
+    roles = ("shown",)
+    nothing = "no plan was presented in another way, or none of those has a verdict"
 
-def _used(audit: AuditResponses, asked: list[Response]) -> list[Response]:
-    parents = [audit.find(response.variant.parent or "") for response in asked]
-    known = {parent.variant.name: parent for parent in parents if parent is not None}.values()
-    return [*asked, *known, *(again for parent in known for again in repeats_of(audit, parent))]
+    @cached_property
+    def flips(self) -> dict[str, Flips]:
+        """Flips by the kind of change."""
+        kinds = grouped(self.pairs, kind)
+        return {name: flips_of(self.audit, of) for name, of in kinds.items()}
 
+    def values(self) -> Iterable[Value | None]:
+        """Flips of each kind, and what they do to correct and to faulty plans."""
+        yield from (of.value(name, SHIFT) for name, of in self.flips.items())
+        yield from kind_figures(self.pairs)
 
-_TITLE = "Verdicts that flip, by change of presentation"
-_CELLS: Mapping[str, Callable[[FlipCounts], str]] = {
-    "n": lambda of: str(len(of.pairs)),
-    "flipped": lambda of: mean_text(of.flipped),
-    "flip when asked again": lambda of: mean_text(of.own) if of.is_asked_again else "–",
-    "change of passing": lambda of: mean_text(changes_of(of.pairs), "points"),
-}
+    def used(self) -> Iterable[Response]:
+        """The variants, their parents and the repeats of these."""
+        names = dict.fromkeys(r.variant.parent or "" for r in self.asked)
+        parents = [parent for parent in map(self.audit.find, names) if parent is not None]
+        repeats = (repeats_of(self.audit, parent) for parent in parents)
+        return chain(self.asked, parents, *repeats)
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """Flips by kind."""
+        yield ProbeTable.of(
+            "Verdicts that flip, by change of presentation",
+            "changed",
+            self.flips,
+            {
+                "n": lambda of: count_text(of.rows),
+                "flipped": lambda of: mean_text(map(flipped, of.rows)),
+                "flip when asked again": lambda of: (
+                    mean_text(map(own_flips, of.rows)) if of.is_asked_again else "–"
+                ),
+                "change of passing": lambda of: mean_text(map(turned, of.rows), "points"),
+            },
+        )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Verdicts that flipped."""
+        for response, parent, *_ in chain(*(of.rows for of in self.flips.values())):
+            if flipped((response, parent)):
+                yield response, describe(response, parent, "before")
+
+    def notes(self) -> Iterable[str]:
+        """Kinds without repeats, and judgements without a verdict."""
+        return *repeat_notes(self.flips), *super().notes()

@@ -1,31 +1,32 @@
-"""Reference dependence: does the judge examine the plan, or compare it with what it is shown?"""
+"""Dependence on the reference: the plan itself, or its likeness to another one?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import chain
 
-from ..outcomes import Probe, ProbeSpec, ProbeTable, decide
-from ..responses import BLIND, AuditResponses, Pair, Response, passed
+from ..outcomes import ProbeTable
+from ..responses import BLIND, Pair, Response
+from .base import AuditProbe
 from .measures import (
-    by_kind,
+    Flips,
+    Value,
+    by_truth,
     change,
-    change_figure,
-    changes_of,
+    changes,
+    count_text,
     describe,
+    flipped,
     flips_of,
+    grouped,
+    kind,
     mean_text,
     of_truth,
+    passed_text,
     repeat_notes,
     repeats_of,
-    unscored_note,
-)
-
-SPEC = ProbeSpec(
-    name="reference",
-    title="Dependence on the reference",
-    question=(
-        "Does the judge examine the plan itself, or compare it with the reference it is shown?"
-    ),
+    turned,
 )
 
 ECHOED = 0.15
@@ -42,72 +43,88 @@ _AS_GOOD = ("equivalent-reference", "reworded-reference")
 """Kinds after which the reference is as good as before."""
 _ORDER = (_ECHOED, _FOREIGN, *_AS_GOOD)
 
-NOTE = (
-    "relying on the reference is not a fault in itself where every case has a good one; but then "
-    "the verdict on plans that differ from it depends on it"
-)
 
-
-def probe(audit: AuditResponses) -> Probe:
+class ReferenceUse(AuditProbe):
     """Compares what other references change, and none at all, with the limits.
 
     Variants with the role ``reference`` are compared with their parents, the run without the
     reference with the main run.
     """
-    pairs, blind = audit.pairs("reference"), audit.across(BLIND)
-    as_good = [pair for pair in pairs if pair[0].variant.kind in _AS_GOOD]
-    asked = [*audit.asked("reference"), *(r for r in audit.all if r.run == BLIND)]
-    used = [*asked, *(other for _, other in (*pairs, *blind))]
-    used += [again for _, parent in as_good for again in repeats_of(audit, parent)]
-    kinds = by_kind(pairs)
-    faulty = of_truth(blind, is_correct=False)
-    specs = [
-        change("echoed", kinds.get(_ECHOED, []), "at most", ECHOED),
-        change("foreign", kinds.get(_FOREIGN, []), "within", FOREIGN),
-        change("blind, correct plans", of_truth(blind, is_correct=True), "within", WITHOUT),
-        change("blind, faulty plans", faulty, "within", WITHOUT),
-    ]
-    flips = {"equivalent": flips_of(audit, as_good)} if as_good else {}
-    measures = decide([*specs, *(of.measure(name, EQUIVALENT) for name, of in flips.items())])
-    if not measures:
-        because = "no reference was exchanged or omitted, or no such request has a verdict"
-        return SPEC.unasked(because, used)
-    return SPEC.result(
-        measures,
-        used,
-        figures=(change_figure(f"{kind}: change of passing", of) for kind, of in kinds.items()),
-        tables=[_table(pairs, blind)],
-        examples=_examples(pairs, blind),
-        notes=[NOTE, *repeat_notes(flips), *unscored_note(asked)],
+
+    name = "reference"
+    title = "Dependence on the reference"
+    question = (
+        "Does the judge examine the plan itself, or compare it with the reference it is shown?"
     )
+    roles = ("reference",)
+    nothing = "no reference was exchanged or omitted, or no such request has a verdict"
 
+    @cached_property
+    def asked(self) -> list[Response]:
+        """The variants, and everything without a reference."""
+        blind = (r for r in self.audit.all if r.run == BLIND)
+        return [*self.audit.asked(*self.roles), *blind]
 
-def _table(pairs: Sequence[Pair], blind: Sequence[Pair]) -> ProbeTable:
-    groups = dict(by_kind(pairs))
-    for name, truth in (("correct", True), ("faulty", False)):
-        if chosen := of_truth(blind, is_correct=truth):
-            groups[f"no reference, {name} plans"] = chosen
+    @cached_property
+    def blind(self) -> list[Pair]:
+        """Plans without a reference, each with the verdict where it was shown."""
+        return self.audit.across(BLIND)
 
-    def passing(at: int) -> Callable[[Sequence[Pair]], str]:
-        return lambda of: mean_text(passed([pair[at] for pair in of]).tolist())
+    @cached_property
+    def flips(self) -> dict[str, Flips]:
+        """Flips by references that are as good as the case's own; empty where there are none."""
+        pairs = [pair for pair in self.pairs if kind(pair[0]) in _AS_GOOD]
+        return {"equivalent": flips_of(self.audit, pairs)} if pairs else {}
 
-    return ProbeTable.of(
-        "Pass rate by the reference shown",
-        "reference",
-        groups,
-        {
-            "n": lambda of: str(len(of)),
-            "passed before": passing(1),
-            "passed with it": passing(0),
-            "change": lambda of: mean_text(changes_of(of), "points"),
-        },
-    )
+    def values(self) -> Iterable[Value | None]:
+        """Changes of passing by a wrong reference and by none, flips by one that is as good."""
+        kinds = grouped(self.pairs, kind)
+        yield change("echoed", kinds.get(_ECHOED, []), "at most", ECHOED)
+        yield change("foreign", kinds.get(_FOREIGN, []), "within", FOREIGN)
+        yield change(
+            "blind, correct plans", of_truth(self.blind, is_correct=True), "within", WITHOUT
+        )
+        yield change(
+            "blind, faulty plans", of_truth(self.blind, is_correct=False), "within", WITHOUT
+        )
+        yield from (of.value(name, EQUIVALENT) for name, of in self.flips.items())
+        yield from changes("{}: change of passing", kinds)
 
+    def used(self) -> Iterable[Response]:
+        """What was asked, what it is compared with, and the repeats that flips need."""
+        parents = (other for child, other in self.pairs if kind(child) in _AS_GOOD)
+        repeats = (repeats_of(self.audit, parent) for parent in parents)
+        others = (other for _, other in (*self.pairs, *self.blind))
+        return chain(self.asked, others, *repeats)
 
-def _examples(pairs: Sequence[Pair], blind: Sequence[Pair]) -> Iterable[tuple[Response, str]]:
-    """Verdicts that changed, the echoed and the foreign first."""
-    flipped = [pair for pair in (*pairs, *blind) if pair[0].is_correct != pair[1].is_correct]
-    order = {kind: n for n, kind in enumerate(_ORDER)}
-    for response, other in sorted(flipped, key=lambda p: order.get(p[0].variant.kind, len(order))):
-        name = "with the reference" if response.run == BLIND else "with the case's own"
-        yield response, describe(response, other, name)
+    def tables(self) -> Iterable[ProbeTable]:
+        """Pass rates by the reference, and without one by truth."""
+        blind = {f"no reference, {name}": of for name, of in by_truth(self.blind).items()}
+        blind.pop("no reference, unlabelled plans", None)
+        yield ProbeTable.of(
+            "Pass rate by the reference shown",
+            "reference",
+            {**grouped(self.pairs, kind), **blind},
+            {
+                "n": count_text,
+                "passed before": lambda of: passed_text(other for _, other in of),
+                "passed with it": lambda of: passed_text(child for child, _ in of),
+                "change": lambda of: mean_text(map(turned, of), "points"),
+            },
+        )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Verdicts that changed, the echoed and the foreign first."""
+        order = {name: n for n, name in enumerate(_ORDER)}
+        changed = filter(flipped, (*self.pairs, *self.blind))
+        for response, other in sorted(changed, key=lambda p: order.get(kind(p[0]), len(order))):
+            name = "with the reference" if response.run == BLIND else "with the case's own"
+            yield response, describe(response, other, name)
+
+    def notes(self) -> Iterable[str]:
+        """What relying on the reference means, and what could not be compared."""
+        yield (
+            "relying on the reference is not a fault in itself where every case has a good one; "
+            "but then the verdict on plans that differ from it depends on it"
+        )
+        yield from (*repeat_notes(self.flips), *super().notes())

@@ -6,18 +6,13 @@ faulty looks better in all of them than it is.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
-from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, decide
-from ..responses import MAIN, AuditResponses, Response
-from .measures import describe, mean_text, share_of, shift
-
-SPEC = ProbeSpec(
-    name="refusals",
-    title="Selective refusal",
-    question="Does the judge leave faulty plans without a verdict more often than sound ones?",
-)
+from ..outcomes import ProbeTable
+from ..responses import Response
+from .base import AuditProbe
+from .measures import Value, count_text, describe, grouped, mean_text, rate, shift
 
 UNEVEN = 0.10
 """Rates are about what has a verdict: ten points more missing on one side bias all of them."""
@@ -25,72 +20,84 @@ UNEVEN = 0.10
 NOT_THE_JUDGE = ("budget", "bad_input", "transport")
 """Reasons of missing verdicts that say nothing of the judge."""
 
-_NOTE = (
-    "each faulty plan is compared with the sound plans of its case; refusals, unreadable and "
-    "contradictory replies and time-outs count; what never reached the judge (budget, transport, "
-    "bad input) does not"
-)
+_TRUTHS = {True: ", sound", False: ", faulty", None: ""}
 
 
-def probe(audit: AuditResponses) -> Probe:
+class Refusals(AuditProbe):
     """Compares the share without a verdict, faulty less sound plans of one case, with the limit.
 
     Compares variants of the main run with the roles fault, base and harmless.
     """
-    asked = [r for r in audit.asked("fault", "base", "harmless") if _reached(r)]
-    sound: defaultdict[str, list[bool]] = defaultdict(list)
-    for response in asked:
-        if response.variant.truth.is_correct:
-            sound[response.variant.case_id].append(not response.is_scored)
-    faults = [r for r in asked if not r.variant.truth.is_correct and sound.get(r.variant.case_id)]
-    if not faults:
-        return SPEC.unasked("no case has faulty and sound plans that reached the judge", asked)
-    if not any(r.is_scored for r in asked):
-        return SPEC.unasked("nothing has a verdict", asked)
-    rates = {case: sum(misses) / len(misses) for case, misses in sound.items()}
-    gaps = [float(not r.is_scored) - rates[r.variant.case_id] for r in faults]
-    name = "without verdict, faulty minus sound plans"
-    return SPEC.result(
-        decide([shift(name, faults, gaps, "within", UNEVEN)]),
-        asked,
-        figures=_figures(asked),
-        tables=_tables([r for r in audit.all if r.run == MAIN and _reached(r)]),
-        examples=((r, describe(r)) for r in faults if not r.is_scored),
-        notes=[_NOTE],
-    )
+
+    name = "refusals"
+    title = "Selective refusal"
+    question = "Does the judge leave faulty plans without a verdict more often than sound ones?"
+    roles = ("fault", "base", "harmless")
+    nothing = "no case has faulty and sound plans that reached the judge, or nothing has a verdict"
+
+    @cached_property
+    def asked(self) -> list[Response]:
+        """The variants that reached the judge."""
+        return [r for r in self.audit.asked(*self.roles) if r.reason not in NOT_THE_JUDGE]
+
+    @cached_property
+    def sound(self) -> dict[str, list[Response]]:
+        """Sound plans by case."""
+        sound = (r for r in self.asked if r.variant.truth.is_correct)
+        return dict(grouped(sound, lambda r: r.variant.case_id))
+
+    @cached_property
+    def faults(self) -> list[Response]:
+        """Faulty plans of cases that have sound ones."""
+        faults = (r for r in self.asked if not r.variant.truth.is_correct)
+        return [r for r in faults if r.variant.case_id in self.sound]
+
+    def values(self) -> Iterable[Value | None]:
+        """The difference within cases, and both shares."""
+        if not self.faults or not any(r.is_scored for r in self.asked):
+            return
+        rates = {c: sum(map(_is_missing, of)) / len(of) for c, of in self.sound.items()}
+        yield shift(
+            "without verdict, faulty minus sound plans",
+            self.faults,
+            lambda r: _is_missing(r) - rates[r.variant.case_id],
+            "within",
+            UNEVEN,
+        )
+        for name, truth in (("faulty plans", False), ("sound plans", True)):
+            chosen = [r for r in self.asked if bool(r.variant.truth.is_correct) is truth]
+            yield rate(f"without verdict, {name}", chosen, _is_missing)
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """Reasons of missing verdicts by kind of plan, of all variants of the main run."""
+        main = [r for r in self.audit.main if r.reason not in NOT_THE_JUDGE]
+        if reasons := sorted({r.reason for r in main if not r.is_scored}):
+            yield ProbeTable.of(
+                "Judgements without a verdict, by kind of plan",
+                "judged",
+                grouped(main, lambda r: r.variant.role + _TRUTHS[r.variant.truth.is_correct]),
+                {
+                    "n": count_text,
+                    "without verdict": lambda of: mean_text(map(_is_missing, of)),
+                    **{reason: _counter(reason) for reason in reasons},
+                },
+            )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Faulty plans without a verdict."""
+        return ((r, describe(r)) for r in filter(_is_missing, self.faults))
+
+    def notes(self) -> Iterable[str]:
+        """What is compared and what counts."""
+        yield (
+            "each faulty plan is compared with the sound plans of its case; refusals, unreadable "
+            "and contradictory replies and time-outs count; what never reached the judge (budget, "
+            "transport, bad input) does not"
+        )
 
 
-def _reached(response: Response) -> bool:
-    return response.reason not in NOT_THE_JUDGE
-
-
-def _figures(asked: Sequence[Response]) -> Iterable[ProbeMetric]:
-    for name, truth in (("faulty plans", False), ("sound plans", True)):
-        chosen = [r for r in asked if bool(r.variant.truth.is_correct) is truth]
-        if chosen:
-            estimate = share_of(chosen, [not r.is_scored for r in chosen])
-            yield ProbeMetric(name=f"without verdict, {name}", estimate=estimate)
-
-
-def _tables(main: Sequence[Response]) -> Iterable[ProbeTable]:
-    reasons = sorted({r.reason for r in main if not r.is_scored})
-    if not reasons:
-        return
-    groups: defaultdict[str, list[Response]] = defaultdict(list)
-    words = {True: ", sound", False: ", faulty", None: ""}
-    for response in main:
-        groups[response.variant.role + words[response.variant.truth.is_correct]].append(response)
-
-    yield ProbeTable.of(
-        "Judgements without a verdict, by kind of plan",
-        "judged",
-        dict(sorted(groups.items())),
-        {
-            "n": lambda of: str(len(of)),
-            "without verdict": lambda of: mean_text([not r.is_scored for r in of]),
-            **{reason: _counter(reason) for reason in reasons},
-        },
-    )
+def _is_missing(response: Response) -> bool:
+    return not response.is_scored
 
 
 def _counter(reason: str) -> Callable[[Sequence[Response]], str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import combinations
 from math import log2
 
@@ -11,18 +13,25 @@ import numpy as np
 
 from ...records import ERROR_CODES, ErrorCode
 from ...statistics.agreement import phi
-from ...statistics.estimates import Array, Estimate
+from ...statistics.estimates import Array, Estimate, Ids
 from ...statistics.jackknife import jackknife
 from ...statistics.proportions import bounded, share
 from ...statistics.sample import Sample, tabulate
-from ..outcomes import Probe, ProbeMetric, ProbeSpec, ProbeTable, amount, decide, verdict_text
-from ..responses import MAIN, AuditResponses, Response, passed, sample_of
-from .measures import Split, evenly, rate, share_of, shift_of
-
-SPEC = ProbeSpec(
-    name="scale",
-    title="Leniency, scale use, halo",
-    question="Is the judge lenient or severe, does it use its scale, does one fault bring others?",
+from ..outcomes import ProbeMetric, ProbeTable, verdict_text
+from ..responses import Response, passed, sample_of
+from .base import AuditProbe
+from .measures import (
+    Groups,
+    Split,
+    Value,
+    count_text,
+    error,
+    evenly,
+    grouped,
+    of_truth,
+    passed_text,
+    rate,
+    shift,
 )
 
 TILT = 0.25
@@ -40,62 +49,176 @@ LEAST_OF_CODE = 5
 GRADES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _BALANCE = "lenient balance"
 _OF_PREDICTIONS = "lenient balance, predictions"
+_SIDES = {
+    _BALANCE: ("faulty plans passed, every code with the same weight", "correct plans failed"),
+    _OF_PREDICTIONS: ("wrong predictions passed", "right predictions failed"),
+}
 _PAIRS = tuple(combinations(range(len(ERROR_CODES)), 2))
 _CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))
 _MASKS = 2 ** len(ERROR_CODES)
 
 
-def probe(audit: AuditResponses) -> Probe:
+class Scale(AuditProbe):
     """Measures leniency, use of grades, contradictions and halo."""
-    faults, labelled = audit.scored("fault"), audit.labelled
-    tilts = _tilts(audit, faults, labelled)
-    caught = [r for r in faults if not r.is_overridden and not r.is_correct]
-    graded = [r for r in caught if r.grade is not None]
-    if len(graded) < LEAST_GRADED or _n_kinds(graded) < LEAST_KINDS:
-        graded = []
-    commonest = Counter(r.grade for r in graded).most_common(1)
-    replies = [r for r in audit.all if r.run == MAIN and (r.is_scored or _contradicts(r))]
-    flagged = [r for r in caught if r.flags is not None and len(r.variant.truth.codes or ()) == 1]
-    measures = decide(
-        [
-            *(split.measure(name, TILT) for name, split in tilts.items()),
-            rate(
-                "one grade for all faults",
-                graded,
-                [r.grade == commonest[0][0] for r in graded],
-                "at most",
-                ONE_GRADE,
+
+    name = "scale"
+    title = "Leniency, scale use, halo"
+    question = "Is the judge lenient or severe, does it use its scale, does one fault bring others?"
+    nothing = "needs verdicts on plans whose truth is known"
+
+    @cached_property
+    def unproven(self) -> Groups[Response]:
+        """Planted faults of which the judge was shown no proof, by code."""
+        return grouped((r for r in self.audit.faults if not r.is_informed), _code)
+
+    @cached_property
+    def caught(self) -> list[Response]:
+        """Planted faults that the judge itself failed."""
+        return [r for r in self.audit.faults if not r.is_overridden and not r.is_correct]
+
+    @cached_property
+    def graded_faults(self) -> list[Response]:
+        """Those with a grade; none where they are too few, or of too few codes and severities."""
+        graded = [r for r in self.caught if r.grade is not None]
+        return graded if len(graded) >= LEAST_GRADED and _n_kinds(graded) >= LEAST_KINDS else []
+
+    @cached_property
+    def flagged(self) -> list[Response]:
+        """Those of one code, under a protocol with codes."""
+        coded = (r for r in self.caught if r.flags is not None)
+        return [r for r in coded if len(r.variant.truth.codes or ()) == 1]
+
+    @cached_property
+    def replies(self) -> list[Response]:
+        """Replies of the main run that can be read."""
+        return [r for r in self.audit.main if r.is_scored or _contradicts(r)]
+
+    @cached_property
+    def tilts(self) -> Mapping[str, Split]:
+        """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly.
+
+        Planted faults count if the judge was shown no proof of them and if their code is planted
+        often enough.
+        """
+        often = {code for code, of in self.unproven.items() if len(of) >= LEAST_OF_CODE}
+        faults = [r for r in self.audit.faults if not r.is_informed and _code(r) in often]
+        wrong = of_truth(self.audit.labelled, is_correct=False)
+        sides = {
+            _BALANCE: (
+                faults,
+                self.audit.sound,
+                evenly(list(map(_code, faults))),
             ),
-            rate(
-                "contradictory replies",
-                replies,
-                [_contradicts(r) for r in replies],
-                "at most",
-                CONTRADICTIONS,
+            _OF_PREDICTIONS: (
+                wrong,
+                of_truth(self.audit.labelled, is_correct=True),
+                evenly([""] * len(wrong)),
             ),
-            rate(
-                "further codes flagged",
-                flagged,
-                [len(_further(r)) > 1 for r in flagged],
-                "at most",
-                FURTHER,
-            ),
-        ]
-    )
-    if not measures:
-        return SPEC.unasked("needs verdicts on plans whose truth is known")
-    by_code: defaultdict[str, list[Response]] = defaultdict(list)
-    for response in faults:
-        if not response.is_informed:
-            by_code[_code(response)].append(response)
-    return SPEC.result(
-        measures,
-        [r for r in audit.all if r.run == MAIN],
-        figures=_figures(audit, tilts, flagged),
-        tables=_tables(_graded(audit), by_code),
-        examples=_examples(replies, flagged),
-        notes=_notes(faults, by_code, has_grades=bool(graded), has_labels=bool(labelled)),
-    )
+        }
+        return {
+            name: Split(
+                responses=[*wrong, *right],
+                values=np.concatenate([passed(wrong), 1 - passed(right)]),
+                first=np.arange(len(wrong) + len(right)) < len(wrong),
+                weights=np.concatenate([weights, np.ones(len(right))]),
+            )
+            for name, (wrong, right, weights) in sides.items()
+            if wrong and right
+        }
+
+    @cached_property
+    def graded(self) -> list[Response]:
+        """All graded replies of the main run; none under another scale than the six grades."""
+        graded = [r for r in self.audit.main if r.grade is not None]
+        return graded if all(r.grade in GRADES for r in graded) else []
+
+    def values(self) -> Iterable[Value | None]:
+        """Leniency, one grade for all, contradictions and halo; more on sides, grades and flags."""
+        yield from (split.value(name, TILT) for name, split in self.tilts.items())
+        commonest = Counter(r.grade for r in self.graded_faults).most_common(1)
+        yield rate(
+            "one grade for all faults",
+            self.graded_faults,
+            lambda r: r.grade == commonest[0][0],
+            "at most",
+            ONE_GRADE,
+        )
+        yield rate("contradictory replies", self.replies, _contradicts, "at most", CONTRADICTIONS)
+        yield rate("further codes flagged", self.flagged, _has_halo, "at most", FURTHER)
+        for tilt, split in self.tilts.items():
+            for name, part in zip(_SIDES[tilt], (split.first, ~split.first), strict=True):
+                yield ProbeMetric(name=name, estimate=_side(split, part))
+        yield shift("judge CR - true CR", self.audit.labelled, error)
+        if self.graded:
+            for grade in GRADES:
+                yield rate(
+                    f"graded {grade:g}", self.graded, lambda r, grade=grade: r.grade == grade
+                )
+            title = "entropy of grades, bits"
+            yield ProbeMetric(name=title, estimate=_entropy(self.graded), unit="plain")
+        if self.flagged:
+            title = "further codes a caught fault"
+            yield ProbeMetric(name=title, estimate=_mean_further(self.flagged), unit="plain")
+        coded = [r for r in self.audit.labelled if r.flags is not None]
+        coded = [r for r in coded if r.variant.truth.codes is not None]
+        if any({*ERROR_CODES} & {*(r.flags or ()), *(r.variant.truth.codes or ())} for r in coded):
+            title = "correlation between flags, judge minus truth"
+            yield ProbeMetric(name=title, estimate=_correlation(coded), unit="plain")
+
+    def used(self) -> Iterable[Response]:
+        """The main run, where anything of it can be measured."""
+        return self.audit.main if self.taken else ()
+
+    def tables(self) -> Iterable[ProbeTable]:
+        """Grades by truth, and faults passed by code."""
+        if self.graded:
+            yield ProbeTable.of(
+                "Grades by truth",
+                "plans",
+                grouped(self.graded, _truth_text),
+                {f"{grade:g}": partial(_count_of, grade) for grade in GRADES},
+            )
+        if self.unproven:
+            yield ProbeTable.of(
+                "Planted faults passed, by code (those of which the judge was shown no proof)",
+                "code",
+                self.unproven,
+                {
+                    "faults": count_text,
+                    "passed": lambda of: str(sum(bool(r.is_correct) for r in of)),
+                    "share": passed_text,
+                },
+            )
+
+    def examples(self) -> Iterable[tuple[Response, str]]:
+        """Contradictory replies, and faults with codes that they do not explain."""
+        for r in filter(_contradicts, self.replies):
+            yield r, f"{r.variant.what}: contradicted itself in every attempt; {verdict_text(r)}"
+        for r in self.flagged:
+            if _has_halo(r) and not _contradicts(r):
+                names = ", ".join(sorted(_further(r)))
+                yield r, f"{r.variant.what}: {verdict_text(r)}; not explained by the fault: {names}"
+
+    def notes(self) -> Iterable[str]:
+        """How the balance is to be read, and what is left out of it."""
+        yield (
+            "lenient balance: share of wrong plans passed minus share of right plans failed; a "
+            "judge that errs equally to both sides has 0, however often it errs"
+        )
+        if n_informed := sum(r.is_informed for r in self.audit.faults):
+            yield (
+                f"{n_informed} planted faults of which the judge was shown a proof show little "
+                "about leniency: left out of the balance"
+            )
+        if few := ", ".join(c for c, of in self.unproven.items() if len(of) < LEAST_OF_CODE):
+            yield f"left out of the balance, planted less than {LEAST_OF_CODE} times: {few}"
+        if not self.graded_faults:
+            yield (
+                f"one grade for all faults: needs {LEAST_GRADED} graded faults of "
+                f"{LEAST_KINDS} codes or severities that the judge itself caught"
+            )
+        if not self.audit.labelled:
+            yield "predictions without labels: their balance and correlations are unknown"
 
 
 def _code(response: Response) -> str:
@@ -117,80 +240,22 @@ def _further(response: Response) -> frozenset[ErrorCode]:
     return (response.flags or frozenset()) - (truth.codes or frozenset()) - truth.also
 
 
-def _tilts(
-    audit: AuditResponses, faults: Sequence[Response], labelled: Sequence[Response]
-) -> dict[str, Split]:
-    """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly.
-
-    Planted faults count if the judge was shown no proof of them and if their code is planted often
-    enough.
-    """
-    unproven = [r for r in faults if not r.is_informed]
-    often = Counter(map(_code, unproven))
-    unproven = [r for r in unproven if often[_code(r)] >= LEAST_OF_CODE]
-    sides = {
-        _BALANCE: (unproven, audit.scored("base", "harmless"), [_code(r) for r in unproven]),
-        _OF_PREDICTIONS: (
-            wrong := [r for r in labelled if not r.variant.truth.is_correct],
-            [r for r in labelled if r.variant.truth.is_correct],
-            [""] * len(wrong),
-        ),
-    }
-    return {
-        name: Split(
-            responses=[*wrong, *right],
-            values=np.concatenate([passed(wrong), 1 - passed(right)]),
-            first=np.arange(len(wrong) + len(right)) < len(wrong),
-            weights=np.concatenate([evenly(groups), np.ones(len(right))]),
-        )
-        for name, (wrong, right, groups) in sides.items()
-        if wrong and right
-    }
+def _has_halo(response: Response) -> bool:
+    """True if more than one code is flagged that the fault does not explain."""
+    return len(_further(response)) > 1
 
 
-_SIDES = {
-    _BALANCE: ("faulty plans passed, every code with the same weight", "correct plans failed"),
-    _OF_PREDICTIONS: (
-        "wrong predictions passed",
-        "right predictions failed",
-    ),
-}
+def _side(split: Split, part: Ids) -> Estimate:
+    """The mean over one part of a split."""
+    responses = [split.responses[i] for i in np.flatnonzero(part).tolist()]
+    sample = replace(sample_of(responses), weights=split.weights[part])
+    return share(split.values[part], np.ones(len(responses)), sample)
 
 
-def _figures(
-    audit: AuditResponses, tilts: Mapping[str, Split], flagged: Sequence[Response]
-) -> Iterator[ProbeMetric]:
-    for tilt, split in tilts.items():
-        for name, part in zip(_SIDES[tilt], (split.first, ~split.first), strict=True):
-            responses = [split.responses[i] for i in np.flatnonzero(part).tolist()]
-            clusters = sample_of(responses).clusters
-            sample = Sample(clusters=clusters, weights=split.weights[part])
-            estimate = share(split.values[part], np.ones(len(responses)), sample)
-            yield ProbeMetric(name=name, estimate=estimate)
-    labelled, graded = audit.labelled, _graded(audit)
-    if labelled:
-        biases = [bool(r.is_correct) - bool(r.variant.truth.is_correct) for r in labelled]
-        bias = shift_of(labelled, biases)
-        yield ProbeMetric(name="judge CR - true CR", estimate=bias, unit="points")
-    if graded:
-        for grade in GRADES:
-            hits = [r.grade == grade for r in graded]
-            yield ProbeMetric(name=f"graded {grade:g}", estimate=share_of(graded, hits))
-        yield ProbeMetric(name="entropy of grades, bits", estimate=_entropy(graded), unit="plain")
-    if flagged:
-        numbers = np.array([float(len(_further(r))) for r in flagged])
-        bounds = (0.0, float(len(ERROR_CODES) - 1))
-        estimate = bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
-        yield ProbeMetric(name="further codes a caught fault", estimate=estimate, unit="plain")
-    coded = [r for r in labelled if r.flags is not None and r.variant.truth.codes is not None]
-    if any({*ERROR_CODES} & {*(r.flags or ()), *(r.variant.truth.codes or ())} for r in coded):
-        name = "correlation between flags, judge minus truth"
-        yield ProbeMetric(name=name, estimate=_correlation(coded), unit="plain")
-
-
-def _graded(audit: AuditResponses) -> list[Response]:
-    graded = [r for r in audit.all if r.run == MAIN and r.grade is not None]
-    return graded if all(r.grade in GRADES for r in graded) else []  # else another scale
+def _mean_further(flagged: Sequence[Response]) -> Estimate:
+    numbers = np.array([float(len(_further(r))) for r in flagged])
+    bounds = (0.0, float(len(ERROR_CODES) - 1))
+    return bounded(numbers, sample_of(flagged), bounds=bounds, level=0.95)
 
 
 def _entropy(graded: Sequence[Response]) -> Estimate:
@@ -242,71 +307,13 @@ def _phis(counts: Array) -> Array:
     return phi(tables.reshape(*counts.shape[:-1], len(_PAIRS), 2, 2))
 
 
-def _tables(
-    graded: Sequence[Response], by_code: Mapping[str, Sequence[Response]]
-) -> Iterator[ProbeTable]:
-    by_truth: dict[str, Counter[float]] = {}
-    names = {True: "correct", False: "faulty", None: "not known"}
-    for response in graded:
-        variant = response.variant
-        name = (
-            f"faulty, {variant.severity}" if variant.severity else names[variant.truth.is_correct]
-        )
-        by_truth.setdefault(name, Counter())[response.grade or 0.0] += 1
-    if by_truth:
-        yield ProbeTable(
-            title="Grades by truth",
-            columns=("plans", *(f"{grade:g}" for grade in GRADES)),
-            rows=tuple((k, *(str(n[g]) for g in GRADES)) for k, n in sorted(by_truth.items())),
-        )
-    if by_code:
-        rows: list[tuple[str, ...]] = []
-        for code, of in sorted(by_code.items()):
-            n = sum(bool(r.is_correct) for r in of)
-            rows.append((code, str(len(of)), str(n), amount("share", n / len(of))))
-        title = "Planted faults passed, by code (those of which the judge was shown no proof)"
-        yield ProbeTable(
-            title=title, columns=("code", "faults", "passed", "share"), rows=tuple(rows)
-        )
+def _truth_text(response: Response) -> str:
+    """The truth about a plan in words, with the severity of a planted fault."""
+    variant = response.variant
+    if variant.severity:
+        return f"faulty, {variant.severity}"
+    return {True: "correct", False: "faulty", None: "not known"}[variant.truth.is_correct]
 
 
-def _examples(
-    replies: Sequence[Response], flagged: Sequence[Response]
-) -> Iterator[tuple[Response, str]]:
-    for r in replies:
-        if _contradicts(r):
-            yield r, f"{r.variant.what}: contradicted itself in every attempt; {verdict_text(r)}"
-    for r in flagged:
-        further = sorted(_further(r))
-        if len(further) > 1 and not _contradicts(r):
-            names = ", ".join(further)
-            yield r, f"{r.variant.what}: {verdict_text(r)}; not explained by the fault: {names}"
-
-
-def _notes(
-    faults: Sequence[Response],
-    by_code: Mapping[str, Sequence[Response]],
-    *,
-    has_grades: bool,
-    has_labels: bool,
-) -> Iterator[str]:
-    yield (
-        "lenient balance: share of wrong plans passed minus share of right plans failed; a "
-        "judge that errs equally to both sides has 0, however often it errs"
-    )
-    if n_informed := sum(r.is_informed for r in faults):
-        yield (
-            f"{n_informed} planted faults of which the judge was shown a proof show little about "
-            "leniency: left out of the balance"
-        )
-    if few := sorted(code for code, of in by_code.items() if len(of) < LEAST_OF_CODE):
-        yield (
-            f"left out of the balance, planted less than {LEAST_OF_CODE} times: {', '.join(few)}"
-        )
-    if not has_grades:
-        yield (
-            f"one grade for all faults: needs {LEAST_GRADED} graded faults of "
-            f"{LEAST_KINDS} codes or severities that the judge itself caught"
-        )
-    if not has_labels:
-        yield "predictions without labels: their balance and correlations are unknown"
+def _count_of(grade: float, responses: Sequence[Response]) -> str:
+    return str(sum(r.grade == grade for r in responses))

@@ -1,0 +1,92 @@
+"""The table of perturbations: by role, the kinds, what makes them, and what must hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from ..variants import Role, Variant
+from . import faults, format_changes, harmless, padding, references
+from .bases import Base
+from .kinds import (
+    Makers,
+    Occasion,
+    kinds_of,
+    leaves_as_is,
+    plans_the_same,
+    proves_only,
+    reads_as_meant,
+)
+from .parts import one_of
+
+
+class Perturbation(NamedTuple):
+    """How variants of a role are made.
+
+    Attributes:
+        makers: By the name of a kind, what it does.
+        holds: Whether a variant is what it should be; others are left out.
+        is_other_plan: Whether the reply has to be read as it was meant, and differ from the base.
+    """
+
+    makers: Makers
+    holds: Callable[[Occasion, Variant], bool]
+    is_other_plan: bool = False
+
+
+PERTURBATIONS: Mapping[Role, Perturbation] = {
+    "fault": Perturbation(faults.MAKERS, proves_only, is_other_plan=True),
+    "harmless": Perturbation(harmless.MAKERS, leaves_as_is, is_other_plan=True),
+    "shown": Perturbation(format_changes.MAKERS, plans_the_same),
+    "padded": Perturbation(padding.MAKERS, plans_the_same),
+    "reference": Perturbation(references.MAKERS, plans_the_same),
+}
+"""A fault is exactly one, which code proves where it can; what must not matter leaves findings as
+they were; what is shown in another way, made longer or beside another reference plans the same."""
+
+
+def perturbed(
+    role: Role,
+    base: Base,
+    parent: Variant | None = None,
+    *,
+    seed: int,
+    kinds: Collection[str] | None = None,
+    others: Sequence[Base] = (),
+) -> tuple[Variant, ...]:
+    """One variant of each kind (of some names, or all) of a role that fits, in their order.
+
+    A kind is left out where there is no occasion for it, or where its variant would not be what it
+    should. Equal seeds give equal variants.
+
+    Args:
+        role: Why the variants are to be judged.
+        base: The plan taken as correct.
+        parent: The variant that is changed; None for the base's own.
+        seed: Decides which place and value is chosen.
+        kinds: Names of kinds; None for all.
+        others: Bases whose references may be lent.
+    """
+    makers, holds, is_other_plan = PERTURBATIONS[role]
+    made: list[Variant] = []
+    for kind in kinds_of(role):
+        if not kind.fits(base) or (kinds is not None and kind.name not in kinds):
+            continue
+        on = Occasion(role, base, parent or base.variant, kind, seed, others)
+        change = one_of(on.rng, list(makers[kind.name](on)))
+        if change is None:
+            continue
+        variant = base.derived(
+            role,
+            kind.name,
+            what=change.what or kind.what,
+            truth=kind.truth,
+            reply=change.reply,
+            case=change.case,
+            parent=on.parent,
+            severity=kind.severity,
+        )
+        is_meant = not is_other_plan or reads_as_meant(on, change, variant)
+        if is_meant and holds(on, variant):
+            made.append(variant)
+    return tuple(made)
