@@ -23,7 +23,20 @@ class Limits(Config):
     )
 
 
-class RunsConfig(Limits):
+class CachedLimits(Limits):
+    """Upper limits of one session, whose replies may be cached."""
+
+    cache: Annotated[
+        bool | Path | None,
+        Option("--no-cache", help="Neither read nor fill the cache of replies."),
+    ] = Field(
+        default=None,
+        description="Whether replies are cached for later runs, or the folder for them. None "
+        "caches all but those of a client of your own.",
+    )
+
+
+class RunsConfig(CachedLimits):
     """The place of a run's records, and the limits of its cost."""
 
     out: Path | None = Field(
@@ -33,12 +46,4 @@ class RunsConfig(Limits):
         default=False,
         description="Replace a run of other input or settings in --out; the same run continues in "
         "either case.",
-    )
-    cache: Annotated[
-        bool | Path | None,
-        Option("--no-cache", help="Neither read nor fill the cache of replies."),
-    ] = Field(
-        default=None,
-        description="Whether replies are cached for later runs, or the folder for them. None "
-        "caches all but those of a client of your own.",
     )

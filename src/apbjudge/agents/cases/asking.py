@@ -16,7 +16,7 @@ from ...judge.grade import grade
 from ...judge.session import Run
 from ...judge.source import Rows, source_of
 from ...llm import Client
-from ...llm.limits import Limits
+from ...llm.limits import CachedLimits
 from ...protocols import CASE
 from ...records import Item, Unscored, Verdict
 from ...records.run_folder import cases_in
@@ -125,9 +125,11 @@ def ask_all(
     events: Events,
 ) -> Iterator[AskResult]:
     """Asks about all cases that are checked, if a judge is named; a run for each file."""
-    limits = {name: getattr(asking, name) for name in Limits.model_fields}
     if asking.ask is None:
         return
+    names = {*CachedLimits.model_fields}
+    settings = config.model_dump(include={"data_root", "map", "data_split"})
+    settings |= {name: getattr(asking, name) for name in names}
     for number, rows in enumerate(sources, start=1):
         out = asking.run
         if out is not None and isinstance(rows, Path) and len(sources) > 1:
@@ -139,11 +141,7 @@ def ask_all(
             client=client,
             events=events,
             out=out,
-            data_root=config.data_root,
-            map=config.map,
-            data_split=config.data_split,
-            cache=asking.cache,
-            **limits,
+            **settings,
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class Reject:
         detail: What was special about this one.
     """
 
-    transform: str
+    transform: str = field(default="source", kw_only=True)
     reason: str
     detail: str = ""
 
@@ -57,6 +58,33 @@ class Context:
 
 Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
 """Makes cases of a seed, or says why it can't; pure: equal arguments give equal rows."""
+RowMaker = Callable[..., Row]
+"""``case_row`` for a seed, a context, a split and the transform that makes it."""
+Make = Callable[[Seed, Context, RowMaker], Row | Reject | Iterator[Row | Reject]]
+
+
+def transform(split: str) -> Callable[[Make], Transform]:
+    """Makes a transform of a function that builds the rows of seeds with a solution.
+
+    Args:
+        split: One of ``BUILT_SPLITS``; the function's name is that of the transform.
+    """
+
+    def decorate(make: Make) -> Transform:
+        name = make.__name__
+
+        @wraps(make)
+        def made(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+            def row(**fields: Any) -> Row:
+                return case_row(seed, context, split=split, transform=name, **fields)
+
+            results = make(seed, context, row) if seed.calls else Reject("no calls in the solution")
+            for result in [results] if isinstance(results, dict | Reject) else results:
+                yield replace(result, transform=name) if isinstance(result, Reject) else result
+
+        return made
+
+    return decorate
 
 
 def case_id(seed: Seed) -> str:
@@ -80,7 +108,7 @@ def case_row(
     split: str,
     transform: str,
     parts: Sequence[object] = (),
-    tools: Sequence[Tool],
+    tools: Sequence[Tool] | None = None,
     query: str | None = None,
     files: bool = True,
     plan: str = "",
@@ -105,7 +133,7 @@ def case_row(
         split: One of ``BUILT_SPLITS``.
         transform: Name of what made it.
         parts: What tells it from other rows that the transform makes of the seed.
-        tools: The tools offered; they are listed in an order of their own.
+        tools: The tools offered, in place of the seed's; they are listed in an order of their own.
         query: In place of the seed's.
         files: Whether it has the seed's files.
         plan: Prose of the reference.
@@ -123,7 +151,7 @@ def case_row(
         **claims: Further fields of ``Construction``.
     """
     own_id = row_id(seed, transform, *parts)
-    listed = list(tools)
+    listed = list(seed.toolset.tools if tools is None else tools)
     draw(context.seed, own_id, "tools").shuffle(listed)
     place = seed.trajectory.place
     query = seed.trajectory.query if query is None else query

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from ....protocols.tool_words import name_words, properties
 from ....records import Composite, Tool
-from ..cases import EFFICIENCY, Context, Reject, Row, case_row
+from ..cases import EFFICIENCY, Context, Reject, Row, RowMaker, transform
 from ..likeness import LIKE, does_work, in_style_of, likeness, may_serve
-from ..references import chain_of, plan_of, purpose_of
+from ..references import purpose_of, solution_of
 from ..seeds import Seed, draw
 
 _LEAST_CALLS = 4
@@ -51,38 +50,26 @@ class _Bank:
         self.taken.update(name.casefold() for name in (tool.name, *tool.other_names))
 
 
-def efficiency(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(EFFICIENCY)
+def efficiency(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task with a cost on every tool, tools that do two or three calls at once, and traps.
 
     The cheapest way takes at least one of the former, since each costs less than the calls that it
     replaces, and none of the latter: they cost more than what they do or do nothing of use.
     """
-    transform, rng = "efficiency", draw(context.seed, seed.seed_id, "efficiency")
+    rng = draw(context.seed, seed.seed_id, EFFICIENCY)
     if reason := _unfit(seed):
-        yield Reject(transform, reason)
-        return
+        return Reject(reason)
     bank = _Bank(seed, rng, taken={name.casefold() for name in seed.toolset.names})
     for tool in seed.toolset.tools:
         bank.add(tool, rng.randint(1, 5))
     composites = _add_composites(bank)
     if len(composites) < _LEAST_COMPOSITES:
-        yield Reject(transform, "too few runs of calls can be merged")
-        return
+        return Reject("too few runs of calls can be merged")
     traps = _add_traps(bank, context)
     if len(traps) < _LEAST_TRAPS:
-        yield Reject(transform, "too few traps can be made")
-        return
-    yield case_row(
-        seed,
-        context,
-        split=EFFICIENCY,
-        transform=transform,
-        tools=bank.tools,
-        plan=plan_of(seed),
-        chain=chain_of(seed),
-        composites=composites,
-        traps=traps,
-    )
+        return Reject("too few traps can be made")
+    return row(tools=bank.tools, composites=composites, traps=traps, **solution_of(seed))
 
 
 def _unfit(seed: Seed) -> str:
