@@ -109,8 +109,7 @@ def _check_usable(seed: Seed) -> None:
         context_of(seed),
         split="holistic_planning",
         transform="t",
-        tools=seed.toolset.tools,
-        chain=chain_of(seed),
+        tool_chain=chain_of(seed),
     )
     item = Row(orjson.loads(orjson.dumps(row)), 1).to_case()
     assert item.tools is not None

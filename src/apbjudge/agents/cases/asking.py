@@ -16,7 +16,7 @@ from ...judge.grade import grade
 from ...judge.session import Run
 from ...judge.source import Rows, source_of
 from ...llm import Client
-from ...llm.limits import CachedLimits
+from ...llm.limits import Limits
 from ...protocols import CASE
 from ...records import Item, Unscored, Verdict
 from ...records.run_folder import cases_in
@@ -127,9 +127,8 @@ def ask_all(
     """Asks about all cases that are checked, if a judge is named; a run for each file."""
     if asking.ask is None:
         return
-    names = {*CachedLimits.model_fields}
     settings = config.model_dump(include={"data_root", "map", "data_split"})
-    settings |= {name: getattr(asking, name) for name in names}
+    settings |= asking.model_dump(include={"cache", *Limits.model_fields})
     for number, rows in enumerate(sources, start=1):
         out = asking.run
         if out is not None and isinstance(rows, Path) and len(sources) > 1:

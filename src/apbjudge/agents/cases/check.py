@@ -17,6 +17,7 @@ from ...document.display import Shown
 from ...document.model import Document
 from ...errors import InputError, InternalError, OptionError, RowError, path_text, visible
 from ...jsonl import read_lines, replacing
+from ...judge.source import Rows
 from ...llm import Client
 from ...options import takes
 from ...records import Row, Unscored
@@ -39,7 +40,6 @@ from .composition import Composition
 from .config import NOT_ASKED, AskConfig, CheckConfig
 from .findings import CHECKS, CaseCheck, CaseFinding, CasePlace, CheckedCase, check_names
 
-Rows = Path | Iterable[Mapping[str, Any]]
 LISTED = 20
 """Findings of a check that are kept to be shown; a file has all of them."""
 
@@ -154,20 +154,16 @@ def check(
         raise OptionError("--run: expected --ask with it, got none")
     if cases is None and not config.cases:
         raise OptionError("check: expected files of cases, got none")
-    if asking.ask is not None and cases is not None:
-        cases = [*cases]  # they are read twice
-    answers = [
-        *ask_all([cases] if cases is not None else config.cases, config, asking, client, events)
-    ]
-    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
-    chosen = chosen_checks(config)
-    checker = CaseChecker(chosen, data_root=config.data_root)
-    if config.findings is not None and any(
-        config.findings.resolve() == path.resolve() for path in config.cases
-    ):
+    sources: list[Rows] = [*map(cases_in, config.cases)]
+    if cases is not None:
+        sources = [cases if asking.ask is None else [*cases]]  # the judge reads them as well
+    files = [source.resolve() for source in sources if isinstance(source, Path)]
+    if config.findings is not None and config.findings.resolve() in files:
         raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
+    checker = CaseChecker(chosen_checks(config), data_root=config.data_root)
+    asked_of = config.cases if cases is None else sources
+    answers = [*ask_all(asked_of, config, asking, client, events)]
     asked = [finding for answer in answers for finding in answer.findings]
-    sources: Iterable[Rows] = config.cases if cases is None else [cases]
     findings = chain.from_iterable(checker.check_source(source, config) for source in sources)
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
         for finding in chain(findings, checker.close(), checker.take(asked)):

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from ...config import SUCCESS, Names, Numbers, Option, RowsConfig
 from ...judge.config import JudgeSpec
-from ...llm.limits import CachedLimits
+from ...llm.limits import CACHE, Cached, Limits
 from ...llm.model_spec import AsksModels
 from ...records.files import log_path
 from .cases import BUILT_SPLITS
@@ -42,7 +42,7 @@ NOT_ASKED = ("model", "samples", "logprobs", "blind", "evidence")
 """Settings of judges that the judge of cases does not have."""
 
 
-class AskConfig(AsksModels, CachedLimits):
+class AskConfig(AsksModels, Limits):
     """Settings of the judge that is asked about claims that code can't settle."""
 
     spec = JudgeSpec
@@ -64,6 +64,7 @@ class AskConfig(AsksModels, CachedLimits):
         description="Folder for the judge's run; the same command continues it. Without it "
         "everything is asked anew, but for cached replies.",
     )
+    cache: Cached = CACHE
 
 
 class BuildConfig(RowsConfig):

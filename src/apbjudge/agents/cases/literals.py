@@ -78,15 +78,8 @@ def numbers_in(text: str) -> list[str]:
 def literals_of(seed: Seed) -> tuple[str, ...]:
     """The values that the solution's arguments take from the query, in its spelling."""
     query = seed.trajectory.query
-    stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
+    stated = (_stated(value, query) for call in seed.calls for value in call.own_values)
     return tuple(dict.fromkeys(value for value in stated if value is not None))
-
-
-def _own_values(call: SeedCall) -> Iterator[tuple[str, Leaf]]:
-    """Parameters with the values in them that come from no result."""
-    for parameter, value in call.arguments.items():
-        if parameter not in call.needs:
-            yield from ((parameter, leaf) for leaf in leaves(value))
 
 
 def _stated(value: Leaf, text: str) -> str | None:
@@ -109,7 +102,7 @@ def results_of(seed: Seed) -> tuple[str, ...]:
     """Values that only results state; a query or a plan that states them gives results away."""
     trajectory = seed.trajectory
     known = Words.of("\n".join((trajectory.query, trajectory.system_prompt, seed.toolset.text)))
-    own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]
+    own_values = [str(value) for call in seed.calls for value in call.own_values]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(
         text for text in dict.fromkeys(brought) if text not in own_values and not known.state(text)

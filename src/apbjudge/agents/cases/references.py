@@ -13,7 +13,7 @@ from .seeds import Seed, SeedCall
 
 def solution_of(seed: Seed) -> dict[str, Any]:
     """The reference of a whole plan, as arguments of ``case_row``."""
-    return {"plan": plan_of(seed), "chain": chain_of(seed)}
+    return {"plan": plan_of(seed), "tool_chain": chain_of(seed)}
 
 
 def chain_of(seed: Seed) -> list[dict[str, Any]]:

@@ -37,6 +37,11 @@ class SeedCall:
     result: str | None = None
     needs: Mapping[str, int] = field(default_factory=dict[str, int])
 
+    @property
+    def own_values(self) -> list[Leaf]:
+        """The texts and numbers in its arguments that come from no result."""
+        return leaves([value for name, value in self.arguments.items() if name not in self.needs])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
@@ -93,6 +98,18 @@ class Seed:
     def tool(self, name: str) -> Tool | None:
         """A tool by name; None where it is not offered."""
         return self.toolset.by_name.get(name)
+
+    @property
+    def place(self) -> str:
+        """The file that it was read from, with the line where it has one."""
+        place = self.trajectory.place
+        return f"{place.file}:{place.line}" if place.line else place.file
+
+    @property
+    def turns(self) -> list[int]:
+        """Indices of the steps in which the user says something; the first is the query."""
+        steps = enumerate(self.trajectory.steps)
+        return [at for at, step in steps if step.source == "user" and step.text]
 
     @property
     def used(self) -> frozenset[str]:

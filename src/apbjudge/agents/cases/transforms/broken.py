@@ -16,7 +16,7 @@ from ....records import Tool
 from ....records.trajectories import ToolResult
 from ....trajectories.steps import messages_of
 from ..cases import Context, Reject, Row, RowMaker, transform
-from ..likeness import does_work, in_style_of, stems, synonyms
+from ..likeness import definition_of, does_work, in_style_of, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
 from ..sources.solutions import agent_calls
 from .steps import STAGES, messages_before, predicted, query_of_steps
@@ -227,13 +227,14 @@ def _fields(
     return {
         "tools": [*seed.toolset.tools, replacement],
         "query": query_of_steps(seed),
-        "horizon": 1,
+        "prediction_horizon": 1,
         "stage": STAGES[3 * at // len(seed.calls)],
-        "prefix": _until_failure(seed, call, failure),
-        "steps": [predicted(replacement.name, arguments)],
-        "broken_tool": call.name,
-        "replacement": replacement,
-        "parameter_map": parameter_map,
+        "trajectory_prefix": _until_failure(seed, call, failure),
+        "ground_truth_steps": [predicted(replacement.name, arguments)],
+        "reference_remaining_steps": [],
+        "broken_tool_name": call.name,
+        "replacement_tool": definition_of(replacement),
+        "claims": {"parameter_map": parameter_map},
     }
 
 

@@ -42,9 +42,9 @@ def _levels(
             yield Reject(TOO_FEW, f"{len(distractors)} for level {level}")
             continue
         added = distractors[:level]
-        names = [tool.name for tool in added]
+        own = {"extraneous_tool_names": [tool.name for tool in added], **fields}
         parts = (*fields.get("parts", ()), level)
-        yield row(**{**fields, "parts": parts}, tools=[*base, *added], extraneous=names)
+        yield row(**{**own, "parts": parts}, tools=[*base, *added])
 
 
 def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:

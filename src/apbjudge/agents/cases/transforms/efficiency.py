@@ -10,6 +10,7 @@ from ....protocols.tool_words import name_words, properties
 from ....records import Composite, Tool
 from ..cases import EFFICIENCY, Context, Reject, Row, RowMaker, transform
 from ..likeness import LIKE, does_work, in_style_of, likeness, may_serve
+from ..pool import ToolPool
 from ..references import purpose_of, solution_of
 from ..seeds import Seed, draw
 
@@ -26,12 +27,14 @@ class _Bank:
 
     Attributes:
         seed: What the case is made of.
+        pool: Tools of other tasks.
         rng: Draws costs and tools.
         tools: Those that are in.
         taken: Their names, in lower case.
     """
 
     seed: Seed
+    pool: ToolPool
     rng: Random
     tools: list[Tool] = field(default_factory=list[Tool])
     taken: set[str] = field(default_factory=set[str])
@@ -60,16 +63,17 @@ def efficiency(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     rng = draw(context.seed, seed.seed_id, EFFICIENCY)
     if reason := _unfit(seed):
         return Reject(reason)
-    bank = _Bank(seed, rng, taken={name.casefold() for name in seed.toolset.names})
+    bank = _Bank(seed, context.pool, rng, taken={name.casefold() for name in seed.toolset.names})
     for tool in seed.toolset.tools:
         bank.add(tool, rng.randint(1, 5))
     composites = _add_composites(bank)
     if len(composites) < _LEAST_COMPOSITES:
         return Reject("too few runs of calls can be merged")
-    traps = _add_traps(bank, context)
+    traps = _add_traps(bank)
     if len(traps) < _LEAST_TRAPS:
         return Reject("too few traps can be made")
-    return row(tools=bank.tools, composites=composites, traps=traps, **solution_of(seed))
+    claims = {"composites": composites, "traps": traps}
+    return row(tools=bank.tools, claims=claims, **solution_of(seed))
 
 
 def _unfit(seed: Seed) -> str:
@@ -151,7 +155,7 @@ def _is_plain(tool: Tool) -> bool:
 # Traps --------------------------------------------------------------------------------------------
 
 
-def _add_traps(bank: _Bank, context: Context) -> list[str]:
+def _add_traps(bank: _Bank) -> list[str]:
     """Adds tools that no cheapest way uses, and returns their names."""
     kinds = [_overpriced, _redundant, _off_target]
     bank.rng.shuffle(kinds)
@@ -160,7 +164,7 @@ def _add_traps(bank: _Bank, context: Context) -> list[str]:
     for make in [*kinds, *kinds]:
         if len(traps) == wanted:
             break
-        if trap := make(bank, context):
+        if trap := make(bank):
             tool, cost = trap
             bank.add(tool, cost)
             traps.append(tool.name)
@@ -174,7 +178,7 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
     return [bank.seed.toolset.checkable[name] for name in names]
 
 
-def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+def _overpriced(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool that is needed, at a higher cost and with a report that nobody asked for."""
     for tool in _drawn_tools(bank):
         name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
@@ -185,7 +189,7 @@ def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     return None
 
 
-def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+def _redundant(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool that checks the result of a call once more."""
     stated = {call.name for call in bank.seed.calls if call.result is not None}
     for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
@@ -201,10 +205,10 @@ def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     return None
 
 
-def _off_target(bank: _Bank, context: Context) -> tuple[Tool, int] | None:
+def _off_target(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool of another task that does nothing for this one."""
     needed = [bank.seed.toolset.by_name[name] for name in sorted(bank.seed.used)]
-    drawn = context.pool.draw(bank.rng, needed, category=bank.seed.category)
+    drawn = bank.pool.draw(bank.rng, needed, category=bank.seed.category)
     for tool in drawn:
         if (
             tool.parameter_kind == "json_schema"

@@ -56,11 +56,11 @@ def _fields(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[st
     return {
         "parts": (cut.stage, len(steps)),
         "query": query_of_steps(seed),
-        "horizon": len(steps),
+        "prediction_horizon": len(steps),
         "stage": cut.stage,
-        "prefix": cut.prefix,
-        "steps": steps,
-        "remaining": cut.steps[len(steps) :],
+        "trajectory_prefix": cut.prefix,
+        "ground_truth_steps": steps,
+        "reference_remaining_steps": cut.steps[len(steps) :],
     }
 
 
@@ -92,9 +92,9 @@ def cuts_of(seed: Seed) -> list[Cut]:
 
 def messages_before(seed: Seed, end: int) -> list[dict[str, Any]]:
     """The messages before a step, without the user's first turn, which is the query."""
-    steps, asked = seed.trajectory.steps, _first_turn(seed)
+    steps, asked = seed.trajectory.steps, seed.turns[:1]
     hidden = call_ids(steps, "user") - call_ids(steps, "agent")
-    shown = [step for at, step in enumerate(steps[:end]) if at != asked]
+    shown = [step for at, step in enumerate(steps[:end]) if at not in asked]
     return [message for step in shown for message in messages_of(step, hidden)]
 
 
@@ -111,15 +111,9 @@ def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectorySt
 
 def query_of_steps(seed: Seed) -> str:
     """The user's first turn; later turns are in the messages."""
-    first = _first_turn(seed)
-    text = "" if first is None else seed.trajectory.steps[first].text
-    return text if text and text in seed.trajectory.query else seed.trajectory.query
-
-
-def _first_turn(seed: Seed) -> int | None:
-    """Index of the step in which the user asks, which is not among the messages again."""
-    steps = seed.trajectory.steps
-    return next((at for at, s in enumerate(steps) if s.source == "user" and s.text), None)
+    query, trajectory = seed.trajectory.query, seed.trajectory
+    first = "".join(trajectory.steps[at].text for at in seed.turns[:1])
+    return first if first and first in query else query
 
 
 def _next(seed: Seed, cut: Cut, k: int) -> Sequence[dict[str, Any]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,9 +22,10 @@ from ..seeds import Seed, SeedCall, draw, is_visual, leaves
 _UNSOLVABLE = "holistic_unsolvable"
 
 
-def _claim(seed: Seed, kind: UnsolvableType, plan: str) -> dict[str, Any]:
+def _claim(seed: Seed, kind: UnsolvableType, plan: str, **claims: Any) -> dict[str, Any]:
     """Arguments of ``case_row`` that say why a case can't be solved, and which one can."""
-    return {"unsolvable_type": kind, "plan": plan, "twin": row_id(seed, "holistic")}
+    claims["twin"] = row_id(seed, "holistic")
+    return {"unsolvable_type": kind, "plan": plan, "tool_chain": [], "claims": claims}
 
 
 # Picture ------------------------------------------------------------------------------------------
@@ -96,7 +97,7 @@ def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     tool, gone, left = chosen
     plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
     removed = tuple(each.name for each in gone)
-    return row(**_claim(seed, "tool_removal", plan), tools=left, removed_tools=removed)
+    return row(**_claim(seed, "tool_removal", plan, removed_tools=removed), tools=left)
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -129,7 +130,8 @@ def contradictory_constraints(seed: Seed, context: Context, row: RowMaker) -> Ro
             f"and {second.kind} {second.value:g} at once."
         )
         asked = with_sentences(query, [bound.text for bound in bounds])
-        return row(**_claim(seed, "contradictory_constraints", plan), query=asked, bounds=bounds)
+        claim = _claim(seed, "contradictory_constraints", plan, bounds=bounds)
+        return row(**claim, query=asked)
     return Reject(reason)
 
 
@@ -152,8 +154,15 @@ _NUMBERS = (
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
 
-_Literal = tuple[SeedCall, str, str, tuple[int, int]]
-"""A call, its parameter, the value, and where the query has it."""
+
+class _Literal(NamedTuple):
+    """A value of a call that the query states, and where it does."""
+
+    call: SeedCall
+    parameter: str
+    text: str
+    start: int
+    end: int
 
 
 @transform(_UNSOLVABLE)
@@ -164,14 +173,15 @@ def information_missing(seed: Seed, context: Context, row: RowMaker) -> Row | Re
     literals = _literals(seed)
     draw(context.seed, seed.seed_id, "information_missing").shuffle(literals)
     reason = "no value of a required parameter is in the query word for word"
-    for call, parameter, text, place in literals:
-        asked, reason = _without(seed, call, parameter, text, place)
+    for literal in literals:
+        asked, reason = _without(seed, literal)
         if not reason:
-            words = " ".join(name_words(parameter))
+            words = " ".join(name_words(literal.parameter))
             # The tool's description is shown to the tested model, so that it is not repeated here.
-            gap = f"the query gives no {words}, which {call.name} needs"
-            claim = _claim(seed, "information_missing", f"The task can't be done as asked: {gap}.")
-            return row(**claim, query=asked, removed_value=text)
+            gap = f"the query gives no {words}, which {literal.call.name} needs"
+            plan = f"The task can't be done as asked: {gap}."
+            claim = _claim(seed, "information_missing", plan, removed_value=literal.text)
+            return row(**claim, query=asked)
     return Reject(reason)
 
 
@@ -182,19 +192,19 @@ def private_reference(seed: Seed, context: Context, row: RowMaker) -> Row | Reje
         return Reject("no model wrote one; --model names it")
     query, value = seed.private
     plan = "The task can't be done as asked: it rests on something that only the user knows."
-    return row(**_claim(seed, "information_missing", plan), query=query, removed_value=value)
+    return row(**_claim(seed, "information_missing", plan, removed_value=value), query=query)
 
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
     """Values that the query states and that nobody could know, look up or guess without it."""
-    values = (literal[2] for literal in _literals(seed) if not any(_uncertainties(seed, *literal)))
+    values = (each.text for each in _literals(seed) if not any(_uncertainties(seed, each)))
     return tuple(dict.fromkeys(values))
 
 
 def _literals(seed: Seed) -> list[_Literal]:
     """The values of required parameters that the query states word for word."""
     return [
-        (call, name, str(value), places[0])
+        _Literal(call, name, str(value), *places[0])
         for call in seed.calls
         if (tool := seed.toolset.checkable.get(call.name))
         for name, value in call.arguments.items()
@@ -206,32 +216,23 @@ def _literals(seed: Seed) -> list[_Literal]:
     ]
 
 
-def _without(
-    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
-) -> tuple[str, str]:
+def _without(seed: Seed, literal: _Literal) -> tuple[str, str]:
     """The query without a value, and what is uncertain about it; empty where nothing is."""
-    query = seed.trajectory.query
-    if uncertainty := next(_uncertainties(seed, call, parameter, text, place), ""):
+    query, text = seed.trajectory.query, literal.text
+    if uncertainty := next(_uncertainties(seed, literal), ""):
         return query, uncertainty
-    left = without_sentence(query, *place)
+    left = without_sentence(query, literal.start, literal.end)
     if left is None or is_worded(text, left):
         return query, "the value has no sentence of its own; --model rewrites such queries"
-    others = {
-        str(leaf)
-        for each in seed.calls
-        for name, value in each.arguments.items()
-        if name not in each.needs
-        for leaf in leaves(value)
-    }
+    others = {str(leaf) for call in seed.calls for leaf in call.own_values}
     lost = any(is_worded(each, query) and not is_worded(each, left) for each in others - {text})
     return left, "another value would be lost" if lost else ""
 
 
-def _uncertainties(
-    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
-) -> Iterator[str]:
+def _uncertainties(seed: Seed, literal: _Literal) -> Iterator[str]:
     """Yields reasons why the task may be solved without a value."""
-    start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
+    call, parameter, text, start, _ = literal
+    schema = properties(seed.toolset.checkable[call.name])[parameter]
     if not _is_distinctive(text, seed.trajectory.query, start):
         yield "the value may be guessed"
     if not {"default", "enum", "const"}.isdisjoint(schema):

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, field_validator
 
 from ....config import Names, Option
-from ....llm.limits import CachedLimits
+from ....llm.limits import CACHE, Cached, Limits
 from ....llm.model_spec import AsksModels
 from ...prediction.config import TestedModelSpec
 
@@ -34,7 +34,7 @@ UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
 """Settings of models that a writing model does not have, since it is shown no files."""
 
 
-class WriteConfig(AsksModels, CachedLimits):
+class WriteConfig(AsksModels, Limits):
     """Settings of the model that writes texts of cases, and its budget."""
 
     spec = TestedModelSpec
@@ -63,6 +63,7 @@ class WriteConfig(AsksModels, CachedLimits):
         "not accept.",
     )
     write_prompts: str = Field(default="writing@1", description="writing@1, or a TOML file.")
+    cache: Cached = CACHE
 
     @field_validator("write")
     @classmethod
