@@ -69,8 +69,10 @@ def likeness(tool: Tool, *others: Tool) -> float:
 
 def is_same(tool: Tool, other: Tool) -> bool:
     """True if two tools differ in their names alone: equal parameters, equal words otherwise."""
+    if tool.parameters != other.parameters:
+        return False
     texts = {" ".join(each.description.casefold().split()) for each in (tool, other)}
-    return len(texts) == 1 and texts != {""} and tool.parameters == other.parameters
+    return len(texts) == 1 and texts != {""}
 
 
 def is_like(tool: Tool, other: Tool) -> bool:

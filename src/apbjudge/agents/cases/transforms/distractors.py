@@ -90,6 +90,6 @@ def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
     Of names that say nothing of their object likeness alone can tell.
     """
     return any(
-        is_like(tool, other) or (bool(object_words(other.name)) and may_serve(tool, other))
+        may_serve(tool, other) if object_words(other.name) else is_like(tool, other)
         for other in needed
     )
