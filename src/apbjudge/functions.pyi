@@ -894,7 +894,8 @@ def check(
         votes: Independent replies about a case.
         run: Folder for the judge's run; the same command continues it. Without it everything is
             asked anew, but for cached replies.
-        cache: Whether replies are cached for later runs.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or

@@ -23,6 +23,17 @@ class Limits(Config):
     )
 
 
+Cached = Annotated[
+    bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache of replies.")
+]
+CACHE = Field(
+    default=None,
+    description="Whether replies are cached for later runs, or the folder for them. None caches "
+    "all but those of a client of your own.",
+)
+"""The setting of the cache, for every configuration of what asks models."""
+
+
 class RunsConfig(Limits):
     """The place of a run's records, and the limits of its cost."""
 
@@ -34,11 +45,4 @@ class RunsConfig(Limits):
         description="Replace a run of other input or settings in --out; the same run continues in "
         "either case.",
     )
-    cache: Annotated[
-        bool | Path | None,
-        Option("--no-cache", help="Neither read nor fill the cache of replies."),
-    ] = Field(
-        default=None,
-        description="Whether replies are cached for later runs, or the folder for them. None "
-        "caches all but those of a client of your own.",
-    )
+    cache: Cached = CACHE

@@ -50,20 +50,27 @@ def prose_of_prediction(item: Item) -> list[str]:
     return _prose(item, prediction.plan, prediction.steps)
 
 
-def prose_of_reference(item: Item) -> list[str]:
-    """The prose of the expert's solution; nothing where there is none."""
+def prose_of_reference(item: Item, *, arguments: bool = True) -> list[str]:
+    """The prose of the expert's solution; nothing where there is none.
+
+    Args:
+        item: The item.
+        arguments: Whether descriptions of parameters count, which may be in the query's words.
+    """
     reference = item.reference
-    return _prose(item, reference.plan, reference.steps) if reference else []
+    if reference is None:
+        return []
+    return _prose(item, reference.plan, reference.steps, arguments=arguments)
 
 
-def _prose(item: Item, plan: str, steps: Iterable[Step]) -> list[str]:
+def _prose(item: Item, plan: str, steps: Iterable[Step], *, arguments: bool = True) -> list[str]:
     """Text for people to read: plan, thoughts, reasons, a whole plan's arguments."""
     texts = [plan]
     for step in steps:
         texts.append(step.thought)
         for call in step.calls:
             texts.append(call.reason)
-            texts += strings(call.arguments) if item.form == "plan" else ()
+            texts += strings(call.arguments) if arguments and item.form == "plan" else ()
     return [text for text in texts if text]
 
 

@@ -14,6 +14,11 @@ def name_words(name: str) -> list[str]:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.\s]+", " ", name).lower().split()
 
 
+def squashed(text: str) -> str:
+    """A text without letter case, spaces and marks."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
 def properties(tool: Tool) -> dict[str, dict[str, Any]]:
     """A tool's parameters with their schemas, in order; empty where there is no JSON Schema."""
     if tool.parameter_kind != "json_schema":

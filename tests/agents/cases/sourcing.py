@@ -9,7 +9,7 @@ from typing import Any
 
 from apbjudge.agents.cases.cases import Reject
 from apbjudge.agents.cases.seeds import Seed
-from apbjudge.agents.cases.sources import SeedEntry, read_seeds
+from apbjudge.agents.cases.sources import SeedEntry, SourceOptions, read_seeds
 from apbjudge.errors import RowError
 
 from .worlds import tool
@@ -31,14 +31,14 @@ def lines(path: Path, *values: Any) -> Path:
 
 def seeds(path: Path, **options: Any) -> list[Seed]:
     """The seeds of a source all of whose entries are such."""
-    found = [entry.content for entry in read_seeds(path, **options)]
+    found = [entry.content for entry in read_seeds(SourceOptions(path, **options))]
     assert all(isinstance(content, Seed) for content in found), found
     return [content for content in found if isinstance(content, Seed)]
 
 
 def fates(path: Path, **options: Any) -> list[str]:
     """Ids of seeds, reasons of rejects, and the fields by which the others fail."""
-    return [fate(entry) for entry in read_seeds(path, **options)]
+    return [fate(entry) for entry in read_seeds(SourceOptions(path, **options))]
 
 
 def fate(entry: SeedEntry) -> str:

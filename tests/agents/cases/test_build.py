@@ -41,7 +41,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> apbjudge.Build:
 
 def test_the_account_of_a_build_adds_up(town: apbjudge.Build) -> None:
     made, funnel = rows(town), town.manifest["funnel"]
-    assert (funnel["kept"], funnel["licences"]) == (len(made), {"CC0-1.0": len(made)})
+    assert (funnel["written"], funnel["licences"]) == (len(made), {"CC0-1.0": len(made)})
     assert {split_of(Row(row, 1).to_case()) for row in made} == set(BUILT_SPLITS)
     counted = Counter(funnel["rejected"])
     for of in funnel["transforms"]:
@@ -83,7 +83,7 @@ def test_built_cases_hold_what_check_asks_of_them(town: apbjudge.Build) -> None:
     report = apbjudge.check(town.out / CASES, data_root=EXAMPLES)
     assert report.count("proven") == 0
     assert set(report.counts) <= {"reference-quoted"}
-    assert report.cases == town.funnel.kept
+    assert report.cases == town.funnel.written
 
 
 def test_bad_entries_are_rejects_with_their_line_and_never_a_stop(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_bad_entries_are_rejects_with_their_line_and_never_a_stop(tmp_path: Path
     build = built(tmp_path, source, data_root=None, split="holistic_planning")
     assert build.funnel.seeds == 1
     assert len(rows(build)) == 1
-    assert build.funnel.unreadable + sum(build.funnel.rejected.values()) == 5
+    assert build.funnel.rejected.total() == 5
     places = {row["source"] for row in rows(build, REJECTS)}
     assert {f"{source}:2", f"{source}:4"} <= places
     assert any(":2:" in problem for problem in build.problems)
@@ -130,10 +130,10 @@ def test_a_folder_of_others_and_unusable_settings_are_refused(tmp_path: Path) ->
 
 def test_lengths_fall_into_the_paper_s_ranges() -> None:
     counts = DataSetCounts(cases=6)
-    counts.lengths.update([1, 10, 11, 20, 21])
+    counts.steps.update([1, 10, 11, 20, 21])
     assert [counts.in_range(name) for name in ("1-10", "11-20", ">20")] == [2, 2, 1]
-    assert counts.mean_length == pytest.approx(63 / 5)
-    assert DataSetCounts().mean_length is None
+    assert counts.mean_steps == pytest.approx(63 / 5)
+    assert DataSetCounts().mean_steps is None
 
 
 def reference(case: dict[str, Any]) -> str:

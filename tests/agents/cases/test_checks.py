@@ -60,9 +60,11 @@ def bank() -> list[Row]:
         transform="efficiency",
         tools=tools,
         plan=plan_of(seed),
-        chain=chain_of(seed),
-        composites=(Composite(name="book_and_pay", replaces=(2, 3)),),
-        traps=("book_in_style",),
+        tool_chain=chain_of(seed),
+        claims={
+            "composites": (Composite(name="book_and_pay", replaces=(2, 3)),),
+            "traps": ("book_in_style",),
+        },
     )
     return [opened(row)]
 

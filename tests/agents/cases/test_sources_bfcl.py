@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.agents.cases.sources import detect, read_seeds
+from apbjudge.agents.cases.sources import SourceOptions, detect, read_seeds
 from apbjudge.agents.cases.sources.call_texts import call_of_text
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.tools import build_toolset
@@ -52,7 +52,7 @@ def test_turns_become_one_task(tmp_path: Path) -> None:
     )
     gold = answer("q1", ["find_loaves('rye')"], [], ["order_loaf(loaf_id='R-77', count=2)"], [])
     path = world(tmp_path, [asked], [gold])
-    assert detect(path) == detect(tmp_path) == "bfcl"
+    assert detect(SourceOptions(path)) == detect(SourceOptions(tmp_path)) == "bfcl"
     seed = only(seeds(path))
     assert seeds(tmp_path) == [seed]
     assert seed.trajectory.query == "Rye?\n\nTwo of R-77."
@@ -117,11 +117,11 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
     gold = answer("q2", ["find_loaves('spelt')"])
     world(tmp_path, [question("q2", "Spelt?")], [gold], "b_multi_turn.json")
     lines(tmp_path / "c_multi_turn.json", question("q3", "Oat?"))  # without answers
-    found = list(read_seeds(tmp_path))
+    found = list(read_seeds(SourceOptions(tmp_path)))
     assert [Path(entry.file).name for entry in found] == ["a_multi_turn.json", "b_multi_turn.json"]
     (tmp_path / "multi_turn_func_doc" / "bread_shop.json").write_text("{}\n4\n")
     with pytest.raises(InputError, match=r"bread_shop\.json: field line"):
-        list(read_seeds(tmp_path))
+        list(read_seeds(SourceOptions(tmp_path)))
 
 
 @pytest.mark.parametrize(

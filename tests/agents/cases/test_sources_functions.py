@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.agents.cases.sources import detect
+from apbjudge.agents.cases.sources import SourceOptions, detect
 from apbjudge.agents.cases.sources.converting import converted
-from apbjudge.errors import InputError, OptionError
+from apbjudge.errors import InputError
 from apbjudge.records.tools import read_tool
 
 from .sourcing import BAKERY, fates, lines, needs, only, seeds
@@ -65,7 +65,7 @@ def test_calls_tools_and_queries_are_read_under_any_name(tmp_path: Path) -> None
         ("query", "answers", by_name, json.dumps(SPELLINGS[:1])),
     ):
         path = lines(tmp_path / "x.jsonl", {"id": "a", query: "Rye?", calls: value, **tools})
-        assert detect(path) == "functions"
+        assert detect(SourceOptions(path)) == "functions"
         seed = only(seeds(path))
         assert [(c.name, c.arguments) for c in seed.calls] == [("find_loaves", {"kind": "rye"})]
         assert (seed.trajectory.query, len(seed.toolset.tools)) == ("Rye?", 3)
@@ -117,7 +117,7 @@ def test_queries_have_no_solution(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "x.jsonl", row("a", None), row("b", None, query=""), row("c", None, tools=[])
     )
-    assert detect(path) == "queries"
+    assert detect(SourceOptions(path)) == "queries"
     assert fates(path) == ["a", "- the query is missing", "- no tools are known"]
     seed = only(seeds(lines(tmp_path / "x.jsonl", row("a", None))))
     assert (seed.calls, seed.trajectory.steps) == ((), ())
@@ -125,15 +125,13 @@ def test_queries_have_no_solution(tmp_path: Path) -> None:
 
 def test_unusable_sources_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.jsonl: no such file or folder"):
-        detect(tmp_path / "none.jsonl")
+        detect(SourceOptions(tmp_path / "none.jsonl"))
     with pytest.raises(
         InputError, match=r"expected tasks or trajectories of agents, got an empty file"
     ):
         fates(lines(tmp_path / "empty.jsonl"))
     with pytest.raises(InputError, match=r"expected trajectories of agents, .*, got fields 'a'"):
         fates(lines(tmp_path / "x.jsonl", {"a": 1}, {"a": 2}))
-    with pytest.raises(OptionError, match=r"--from: expected one of auto, .*, got 'nope'"):
-        fates(tmp_path, source_format="nope")
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="expected a folder of JSON files"):
         fates(tmp_path / "folder")

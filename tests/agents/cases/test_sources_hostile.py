@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from apbjudge.agents.cases.cases import Reject, case_row
 from apbjudge.agents.cases.references import chain_of
 from apbjudge.agents.cases.seeds import Seed
-from apbjudge.agents.cases.sources import FORMATS, read_seeds
+from apbjudge.agents.cases.sources import FORMATS, SourceOptions, read_seeds
 from apbjudge.agents.cases.sources import tau2 as reader
 from apbjudge.errors import RowError
 from apbjudge.records import Row
@@ -92,7 +92,7 @@ def test_a_row_with_any_value_anywhere_costs_no_other(name: str, data: st.DataOb
             holder, key = row, data.draw(st.sampled_from(_FIELDS))
         holder[key] = data.draw(_VALUE)
     with TemporaryDirectory() as folder:
-        entries = list(read_seeds(source(folder, name, row), source_format=name, any_outcome=True))
+        entries = list(read_seeds(SourceOptions(source(folder, name, row), name, any_outcome=True)))
     assert [entry.line for entry in entries] == [1, 2]
     assert isinstance(entries[1].content, Seed | Reject)  # or the same task as the first
     for entry in entries:
@@ -109,8 +109,7 @@ def _check_usable(seed: Seed) -> None:
         context_of(seed),
         split="holistic_planning",
         transform="t",
-        tools=seed.toolset.tools,
-        chain=chain_of(seed),
+        tool_chain=chain_of(seed),
     )
     item = Row(orjson.loads(orjson.dumps(row)), 1).to_case()
     assert item.tools is not None
@@ -134,7 +133,9 @@ LINES = [
 @pytest.mark.parametrize("name", FORMATS)
 def test_lines_of_any_kind_cost_no_other(tmp_path: Path, name: str) -> None:
     path = source(tmp_path, name, {"id": "first"}, *LINES)
-    *bad, last = (entry.content for entry in read_seeds(path, source_format=name, any_outcome=True))
+    *bad, last = (
+        entry.content for entry in read_seeds(SourceOptions(path, name, any_outcome=True))
+    )
     assert len(bad) == 1 + len(LINES)
     assert all(isinstance(content, RowError | Reject) for content in bad)
     assert isinstance(last, Seed)
@@ -147,8 +148,8 @@ def test_results_may_be_deep_and_arguments_not_too_deep(tmp_path: Path) -> None:
         deep = [deep]
     call = {"name": "find_loaves", "arguments": {"kind": deep}}
     path = source(tmp_path, "functions", {**_GOOD["functions"], "id": "deep", "calls": [call]})
-    first, _ = read_seeds(path, source_format="functions")
+    first, _ = read_seeds(SourceOptions(path, "functions"))
     assert isinstance(first.content, RowError)
     run = chat("deep", "Rye?", ("find_loaves", {"kind": "rye"}, "[" * 900 + "]" * 900))
-    first, _ = read_seeds(source(tmp_path, "trajectories", run), source_format="trajectories")
+    first, _ = read_seeds(SourceOptions(source(tmp_path, "trajectories", run), "trajectories"))
     assert isinstance(first.content, Seed)

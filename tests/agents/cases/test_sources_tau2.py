@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apbjudge.agents.cases.seeds import Seed
-from apbjudge.agents.cases.sources import detect, read_seeds
+from apbjudge.agents.cases.sources import SourceOptions, detect, read_seeds
 from apbjudge.agents.cases.sources import tau2 as reader
 from apbjudge.agents.cases.sources.replaying import ReplayedDomain
 from apbjudge.agents.environments.execution.sandbox import HOSTED
@@ -130,7 +130,7 @@ def tasks(folder: Path, *listed: Any) -> Path:
 def test_without_the_package_there_are_calls_but_no_results(tmp_path: Path) -> None:
     touch = {"name": "touch_screen", "arguments": {}, "requestor": "user"}
     path = tasks(tmp_path, task("a", FIND, touch, ORDER, license="MIT"))
-    assert detect(path) == detect(tmp_path) == "tau2"
+    assert detect(SourceOptions(path)) == detect(SourceOptions(tmp_path)) == "tau2"
     assert fates(path) == ["- no tools are known"]
     seed = only(seeds(tmp_path, tools=BAKERY))
     assert seed.trajectory.query == "You want two loaves.\n\nThey should be rye.\n\nBe brief."
@@ -175,7 +175,7 @@ def test_actions_are_replayed_in_a_world_of_their_own(tmp_path: Path) -> None:
         task("d", ORDER, initial_state=empty),
     )
     assert fates(path) == ["a", "b", "! line", "c", "- no call succeeded"]
-    found = {entry.line: entry.content for entry in read_seeds(path)}
+    found = {entry.line: entry.content for entry in read_seeds(SourceOptions(path))}
     first, second, third = (each for each in found.values() if isinstance(each, Seed))
     assert "tau2" not in sys.modules
     assert first.trajectory.system_prompt == "Sell bread."
@@ -195,7 +195,7 @@ def test_faults_of_a_replay_are_named(tmp_path: Path) -> None:
     private = {"initialization_actions": [{"func_name": "__init__", "arguments": {}}]}
     long = {"name": "tell", "arguments": {"n": 300_000}}
     path = tasks(tmp_path, task("a", FIND, initial_state=private), task("b", long))
-    entries = list(read_seeds(path))
+    entries = list(read_seeds(SourceOptions(path)))
     details = [getattr(entry.content, "detail", "").rstrip("0123456789)") for entry in entries]
     assert details == [
         f"a: begin: ValueError: no action of the environment: __init__ ({ADAPTER}:",

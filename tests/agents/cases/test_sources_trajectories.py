@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apbjudge.agents.cases.sources import read_seeds
+from apbjudge.agents.cases.sources import SourceOptions, read_seeds
 from apbjudge.agents.cases.sources.evidence import Result, normal, states
 from apbjudge.records import FileRef
 from apbjudge.trajectories.outcomes import Outcomes
@@ -30,7 +30,7 @@ def test_a_run_that_succeeded_is_a_seed(tmp_path: Path) -> None:
     assert needs(seed) == [{}, {"loaf_id": 0}, {"order_id": 1}]
     assert seed.calls[1].result == "order O-1204 taken"
     assert seed.trajectory.query == ASK
-    (entry,) = read_seeds(path)
+    (entry,) = read_seeds(SourceOptions(path))
     assert (entry.file, entry.line) == (str(path), 1)
     assert entry.content != seed  # source and licence come from the options
 
@@ -217,6 +217,6 @@ def test_files_lie_inside_the_data_folder(tmp_path: Path) -> None:
 def test_a_folder_of_runs_names_the_file(tmp_path: Path) -> None:
     lines(tmp_path / "runs" / "1.json", chat("a", ASK, FIND))
     lines(tmp_path / "runs" / "2.json", "{")
-    first, second = read_seeds(tmp_path / "runs")
+    first, second = read_seeds(SourceOptions(tmp_path / "runs"))
     assert (first.file, first.line) == (str(tmp_path / "runs" / "1.json"), 1)
     assert (second.file, second.line) == (str(tmp_path / "runs" / "2.json"), 1)

@@ -366,4 +366,4 @@ def test_what_may_be_solved_after_all_makes_no_case(transform: Transform) -> Non
     for reason, seeds in NO_CASE[transform].items():
         assert [reason_of(transform, seed) for seed in seeds] == [reason] * len(seeds)
     bare = dataclasses.replace(seed_of(files=(SHOT,)), calls=())
-    assert reason_of(transform, bare) == "no solution"
+    assert reason_of(transform, bare) == "no calls in the solution"

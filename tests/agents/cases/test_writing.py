@@ -16,7 +16,7 @@ import pytest
 
 from apbjudge.agents.cases.cases import case_row
 from apbjudge.agents.cases.check import check
-from apbjudge.agents.cases.references import chain_of, plan_of
+from apbjudge.agents.cases.references import plan_of
 from apbjudge.agents.cases.transforms.plans import holistic
 from apbjudge.agents.cases.transforms.steps import step_wise
 from apbjudge.agents.cases.transforms.unsolvable import private_reference
@@ -116,8 +116,7 @@ def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
     def model_in(kind: Kind, **fields: Any) -> str | None:
         run = write(tmp_path / kind, [seed_of()], client=client, kinds=(kind,))
         seed = run.writings().applied(seed_of())
-        made = {"tools": seed.toolset.tools, "plan": plan_of(seed), "chain": chain_of(seed)}
-        made |= {name: value(seed) for name, value in fields.items()}
+        made = {"plan": plan_of(seed), **{name: value(seed) for name, value in fields.items()}}
         row = case_row(seed, context_of(seed), split="holistic_planning", transform="t", **made)
         return row["construction"].get("model")
 

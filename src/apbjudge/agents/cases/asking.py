@@ -125,9 +125,10 @@ def ask_all(
     events: Events,
 ) -> Iterator[AskResult]:
     """Asks about all cases that are checked, if a judge is named; a run for each file."""
-    limits = {name: getattr(asking, name) for name in Limits.model_fields}
     if asking.ask is None:
         return
+    settings = config.model_dump(include={"data_root", "map", "data_split"})
+    settings |= asking.model_dump(include={"cache", *Limits.model_fields})
     for number, rows in enumerate(sources, start=1):
         out = asking.run
         if out is not None and isinstance(rows, Path) and len(sources) > 1:
@@ -139,11 +140,7 @@ def ask_all(
             client=client,
             events=events,
             out=out,
-            data_root=config.data_root,
-            map=config.map,
-            data_split=config.data_split,
-            cache=asking.cache,
-            **limits,
+            **settings,
         )
 
 

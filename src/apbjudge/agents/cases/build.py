@@ -7,12 +7,13 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from heapq import nsmallest
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import orjson
-from pydantic import BaseModel, PlainSerializer
+from pydantic import BaseModel, PlainSerializer, computed_field
 
 from ...document.display import Shown
 from ...document.model import Document
@@ -30,7 +31,7 @@ from ...runs.rows import row_error_of
 from ...trajectories.convert import read_tool_list
 from ...trajectories.outcomes import Outcomes
 from ...version import VERSION
-from .cases import EFFICIENCY, Context, Reject
+from .cases import EFFICIENCY, Context, Reject, Transform
 from .cases import Row as CaseRow
 from .check import CaseChecker
 from .composition import NOT_STATED
@@ -38,10 +39,11 @@ from .config import BuildConfig
 from .findings import CHECKS, CheckedCase, rejects
 from .pool import ToolPool
 from .seeds import Seed
-from .sources import SeedEntry, read_seeds
-from .transforms import TRANSFORMS
+from .sources import SeedEntry, SourceOptions, read_seeds
+from .transforms import TRANSFORMS, holistic
 from .writing.config import UNSEEN, WriteConfig
 from .writing.write import WritingRun, write_texts
+from .writing.writings import Writings
 
 REJECTS = "rejects.jsonl"
 MANIFEST = "build_manifest.json"
@@ -49,8 +51,7 @@ FILES = (CASES, REJECTS, MANIFEST)
 WRITING = "writing"
 """Folder of the texts that a model wrote."""
 
-HOLISTIC, HOLISTIC_TRANSFORM = "holistic_planning", "holistic"
-UNSOLVABLE = "holistic_unsolvable"
+HOLISTIC, UNSOLVABLE = "holistic_planning", "holistic_unsolvable"
 _NEED_POOL = frozenset(("holistic_tool_extraneous", "step_wise_tool_extraneous", EFFICIENCY))
 
 
@@ -66,17 +67,17 @@ class TransformCounts(BaseModel):
         transform: Its name.
         seeds: Seeds it was tried on.
         built: Rows it made.
-        kept: Rows that passed all checks.
+        written: Rows that passed all checks.
         rejected: Rejects by reason: of a seed, or of some of the rows it could have made; a row
             that fails a check is rejected for it.
-        repairs: What was mended in rows that were kept.
+        repairs: What was mended in rows that were written.
     """
 
     split: str
     transform: str
     seeds: int = 0
     built: int = 0
-    kept: int = 0
+    written: int = 0
     rejected: Counts = Counter()
     repairs: Counts = Counter()
 
@@ -86,27 +87,29 @@ class Funnel(BaseModel):
 
     Attributes:
         entries: Rows or runs of the source.
-        unreadable: Of them, those that can't be read.
-        rejected: Those that are no seeds, by reason.
+        rejected: Those that can't be read or are no seeds, by reason.
         unused: Seeds beyond the number wanted.
         seeds: Seeds used.
         repairs: What was mended in seeds.
         transforms: In the order of their first use.
-        kept: Rows written.
-        licences: Rows kept by licence of their source.
-        suspected: Findings of checks that code can't be sure of, by check, in rows kept.
+        licences: Rows written by licence of their source.
+        suspected: Findings of checks that code can't be sure of, by check, in rows written.
     """
 
     entries: int = 0
-    unreadable: int = 0
     rejected: Counts = Counter()
     unused: int = 0
     seeds: int = 0
     repairs: Counts = Counter()
     transforms: list[TransformCounts] = []
-    kept: int = 0
     licences: Counts = Counter()
     suspected: Counts = Counter()
+
+    @computed_field
+    @property
+    def written(self) -> int:
+        """Rows written."""
+        return self.licences.total()
 
     def counts_of(self, split: str, transform: str) -> TransformCounts:
         """The counts of a transform."""
@@ -172,21 +175,20 @@ def build(
     has_model = write.model is not None
     check_folder(config.out, overwrite=config.overwrite, has_model=has_model)
     tools = None if config.tools is None else read_tool_list(config.tools, events.note)
-    if not has_model:
-        return Builder(config, tools).run()
-    reader = Builder(config, tools)
-    writing = write_texts(
-        reader.seeds,
-        write,
-        config.out / WRITING,
-        kinds=write.kinds(config.split),
-        resources=shared_resources(
-            client=client, limits=write, cache=write.cache, warn=events.note
-        ),
-        events=events,
-        overwrite=config.overwrite,
-    )
-    return Builder(config, tools, writing=writing).run()
+    builder = Builder(config, tools)
+    if has_model:
+        builder.writing = write_texts(
+            builder.seeds,
+            write,
+            config.out / WRITING,
+            kinds=write.kinds(config.split),
+            resources=shared_resources(
+                client=client, limits=write, cache=write.cache, warn=events.note
+            ),
+            events=events,
+            overwrite=config.overwrite,
+        )
+    return builder.run()
 
 
 def check_folder(out: Path, *, overwrite: bool, has_model: bool = False) -> None:
@@ -217,150 +219,140 @@ class Builder:
     Args:
         config: The settings.
         tools: Definitions for entries that have none.
+
+    Attributes:
         writing: What a model wrote for the seeds; None where none did.
     """
 
-    def __init__(
-        self,
-        config: BuildConfig,
-        tools: Sequence[Any] | None,
-        *,
-        writing: WritingRun | None = None,
-    ) -> None:
-        self._config, self._tools = config, tools
-        self._writing = writing
-        self._writings = None if writing is None else writing.writings()
-        self._funnel = Funnel()
-        self._problems: list[str] = []
-        root = config.data_root or (
-            config.source if config.source.is_dir() else config.source.parent
-        )
-        self._roots = (root,)
-        self._checker = CaseChecker(frozenset(CHECKS), thorough=False)
-        self._context = Context(seed=config.seed_of_draw, pool=ToolPool())
-        self._chosen: frozenset[int] | None = None
-        self._files: dict[str, IO[bytes]] = {}
-        self._digests = {name: hashlib.sha256() for name in (CASES, REJECTS)}
-
-    def entries(self) -> Iterator[SeedEntry]:
-        """The source's entries, read anew."""
-        config = self._config
-        return read_seeds(
+    def __init__(self, config: BuildConfig, tools: Sequence[Any] | None) -> None:
+        self._config = config
+        self._options = SourceOptions(
             config.source,
-            source_format=config.source_format,
-            tools=self._tools,
+            format=config.source_format,
+            tools=None if tools is None else tuple(tools),
             outcomes=Outcomes(config.outcomes, config.success),
             any_outcome=config.any_outcome,
             licence=config.licence,
             source=config.name,
             columns=config.columns,
         )
+        self.writing: WritingRun | None = None
+        self._writings: Writings | None = None
+        self._funnel = Funnel()
+        self._problems: list[str] = []
+        is_folder = config.source.is_dir()
+        self._roots = (config.data_root or (config.source if is_folder else config.source.parent),)
+        self._checker = CaseChecker(frozenset(CHECKS), thorough=False)
+        self._files: dict[str, IO[bytes]] = {}
+        self._digests = {name: hashlib.sha256() for name in (CASES, REJECTS)}
 
     def seeds(self) -> Iterator[Seed]:
         """The seeds that cases are built of, read anew."""
-        self._context = self._prepared()
-        at = 0
-        for entry in self.entries():
-            if isinstance(entry.content, Seed):
-                if self._chosen is None or at in self._chosen:
-                    yield entry.content
-                at += 1
+        for entry, is_drawn in self._entries():
+            if is_drawn and isinstance(entry.content, Seed):
+                yield entry.content
 
     def run(self) -> Build:
         """Builds, and writes the folder; the manifest last."""
         config = self._config
-        self._context = self._prepared()
+        if self.writing is not None:
+            self._writings = self.writing.writings()
         try:
             config.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{config.out}: can't be made: {error.strerror}") from None
         with replacing(config.out / CASES) as cases, replacing(config.out / REJECTS) as rejects:
             self._files = {CASES: cases, REJECTS: rejects}
-            for entry in self.entries():
-                self._use(entry)
+            for entry, is_drawn in self._entries():
+                self._use(entry, is_drawn=is_drawn)
             self._funnel.suspected.update(finding.check for finding in self._checker.close())
-            if not self._funnel.kept:
+            if not self._funnel.written:
                 raise InputError(f"{config.source}: {self._why_nothing()}")
         manifest = self._manifest()
         write_atomically(
             config.out / MANIFEST,
             orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
         )
-        problems = tuple(self._problems)
-        return Build(config.out, self._funnel, manifest, problems, self._writing)
+        return Build(config.out, self._funnel, manifest, tuple(self._problems), self.writing)
 
     # Before the first case --------------------------------------------------------------------
 
-    def _prepared(self) -> Context:
-        """The context with the tools of all tasks; draws the seeds if ``n`` limits them."""
-        config, pool = self._config, ToolPool()
+    def _entries(self) -> Iterator[tuple[SeedEntry, bool]]:
+        """Yields the source's entries, read anew, and whether a seed is among those drawn."""
+        at, drawn = 0, self._prepared[1]
+        for entry in read_seeds(self._options):
+            yield entry, drawn is None or at in drawn
+            at += isinstance(entry.content, Seed)
+
+    @cached_property
+    def _prepared(self) -> tuple[Context, frozenset[int] | None]:
+        """The context with the tools of all tasks, and the seeds that ``n`` leaves, if it does."""
+        config, pool, drawn = self._config, ToolPool(), None
         if not _NEED_POOL.isdisjoint(config.split) or config.n is not None:
             keys: list[tuple[int, int]] = []
-            for entry in self.entries():
+            for entry in read_seeds(self._options):
                 if isinstance(seed := entry.content, Seed):
                     key = short_key(str(config.seed_of_draw), seed.seed_id)
                     keys.append((key, len(keys)))
                     pool.add(seed)
             if config.n is not None:
-                self._chosen = frozenset(at for _, at in nsmallest(config.n, keys))
+                drawn = frozenset(at for _, at in nsmallest(config.n, keys))
         pool.close()
-        return Context(
-            seed=config.seed_of_draw, pool=pool, levels=config.levels, horizons=config.horizons
-        )
+        context = Context(config.seed_of_draw, pool, config.levels, config.horizons)
+        return context, drawn
 
     # One entry --------------------------------------------------------------------------------
 
-    def _use(self, entry: SeedEntry) -> None:
+    def _use(self, entry: SeedEntry, *, is_drawn: bool) -> None:
         funnel, content = self._funnel, entry.content
         place = f"{entry.file}:{entry.line}" if entry.line else entry.file
         funnel.entries += 1
         if isinstance(content, RowError):
-            funnel.unreadable += 1
             self._problems.append(f"{place}: {content}")
-            row = {"source": place, "reason": "unreadable", "detail": str(content)}
-            self._write(REJECTS, row)
-            return
+            content = Reject("unreadable", str(content))
         if isinstance(content, Reject):
             funnel.rejected[content.reason] += 1
             self._write(REJECTS, {"source": place, **asdict(content)})
-            return
-        at = funnel.seeds + funnel.unused
-        if self._chosen is not None and at not in self._chosen:
+        elif not is_drawn:
             funnel.unused += 1
-            return
-        funnel.seeds += 1
-        funnel.repairs.update(content.repairs)
-        self._build(content if self._writings is None else self._writings.applied(content), place)
+        else:
+            funnel.seeds += 1
+            funnel.repairs.update(content.repairs)
+            self._build(self._writings.applied(content) if self._writings else content, place)
 
     def _build(self, seed: Seed, place: str) -> None:
         """Makes the cases of a seed, and the solvable twin of those that can't be solved."""
         has_twin: bool | None = None
         for split in self._config.split:
-            for name in TRANSFORMS[split]:
-                for result in self._transformed(split, name, seed):
-                    is_row = not isinstance(result, Reject)
-                    if split == UNSOLVABLE and is_row and has_twin is None:
-                        twin = next(self._transformed(HOLISTIC, HOLISTIC_TRANSFORM, seed))
-                        has_twin = self._record(twin, HOLISTIC, seed, place)
-                    lacks_twin = split == UNSOLVABLE and is_row and not has_twin
-                    row = Reject(name, "the solvable twin can't be built") if lacks_twin else result
-                    is_written = self._record(row, split, seed, place)
+            for transform in TRANSFORMS[split]:
+                for result in self._transformed(split, transform, seed):
+                    if split == UNSOLVABLE and not isinstance(result, Reject):
+                        if has_twin is None:
+                            (twin,) = self._transformed(HOLISTIC, holistic, seed)
+                            has_twin = self._record(twin, HOLISTIC, seed, place)
+                        if not has_twin:
+                            reason = "the solvable twin can't be built"
+                            result = Reject(reason, transform=transform.__name__)  # noqa: PLW2901
+                    is_written = self._record(result, split, seed, place)
                     if split == HOLISTIC:
                         has_twin = is_written
 
-    def _transformed(self, split: str, name: str, seed: Seed) -> Iterator[CaseRow | Reject]:
+    def _transformed(
+        self, split: str, transform: Transform, seed: Seed
+    ) -> Iterator[CaseRow | Reject]:
         """Yields the rows that a transform makes of a seed and that pass all checks, or rejects."""
+        name = transform.__name__
         counts = self._funnel.counts_of(split, name)
         counts.seeds += 1
         try:
-            for result in TRANSFORMS[split][name](seed, self._context):
+            for result in transform(seed, self._prepared[0]):
                 if isinstance(result, Reject):
                     yield result
                     continue
                 counts.built += 1
                 yield self._checked(result, name)
         except Exception as error:  # noqa: BLE001 - one odd seed must not cost the others
-            yield Reject(name, "the seed can't be read", str(row_error_of(error)))
+            yield Reject("the seed can't be read", str(row_error_of(error)), transform=name)
 
     def _checked(self, row: CaseRow, name: str) -> CaseRow | Reject:
         """The row, or a reject if it fails a check."""
@@ -368,23 +360,23 @@ class Builder:
         case = CheckedCase(item=item, row=row, file=Path(CASES), roots=self._roots)
         findings = list(self._checker.check_case(case))
         if faults := [finding for finding in findings if rejects(finding)]:
-            return Reject(name, f"check {faults[0].check}", faults[0].message)
+            return Reject(f"check {faults[0].check}", faults[0].message, transform=name)
         self._funnel.suspected.update({finding.check for finding in findings})
         return row
 
     def _record(self, result: CaseRow | Reject, split: str, seed: Seed, place: str) -> bool:
         """Writes a row or a reject; true for a row."""
+        funnel = self._funnel
         if isinstance(result, Reject):
-            self._funnel.counts_of(split, result.transform).rejected[result.reason] += 1
+            funnel.counts_of(split, result.transform).rejected[result.reason] += 1
             fields = {"seed": seed.seed_id, "split": split, **asdict(result)}
             self._write(REJECTS, {"source": place, **fields})
             return False
         construction = result["construction"]
-        counts = self._funnel.counts_of(split, construction["transform"])
-        counts.kept += 1
-        self._funnel.kept += 1
+        counts = funnel.counts_of(split, construction["transform"])
+        counts.written += 1
         counts.repairs.update(construction.get("repairs", ()))
-        self._funnel.licences[seed.licence or NOT_STATED] += 1
+        funnel.licences[seed.licence or NOT_STATED] += 1
         self._write(CASES, result)
         return True
 
@@ -398,11 +390,7 @@ class Builder:
     def _why_nothing(self) -> str:
         """The message that no case was built, with the most frequent reasons."""
         funnel = self._funnel
-        reasons = Counter(funnel.rejected)
-        for counts in funnel.transforms:
-            reasons.update(counts.rejected)
-        if funnel.unreadable:
-            reasons["unreadable"] = funnel.unreadable
+        reasons = sum((of.rejected for of in funnel.transforms), funnel.rejected)
         why = ", ".join(f"{reason} ({n})" for reason, n in reasons.most_common(3))
         return f"expected something to build cases from, got none: {why or 'no entries'}"
 
@@ -415,7 +403,7 @@ class Builder:
             "config": config.model_dump(mode="json", exclude={"out", "overwrite"}),
             "inputs": {name: _marks(path) for name, path in files.items() if path is not None},
             "funnel": self._funnel.model_dump(),
-            "writing": None if self._writing is None else _written(self._writing),
+            "writing": None if self.writing is None else _written(self.writing),
             "outputs": {name: of.hexdigest() for name, of in self._digests.items()},
         }
 

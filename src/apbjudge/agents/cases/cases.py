@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...records import SPLITS, Construction, Tool, UnsolvableType
+from ...records import SPLITS, Construction, Tool
 from .likeness import definition_of
 from .seeds import Seed, draw
 
@@ -33,7 +35,7 @@ class Reject:
         detail: What was special about this one.
     """
 
-    transform: str
+    transform: str = field(default="source", kw_only=True)
     reason: str
     detail: str = ""
 
@@ -57,6 +59,33 @@ class Context:
 
 Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
 """Makes cases of a seed, or says why it can't; pure: equal arguments give equal rows."""
+RowMaker = Callable[..., Row]
+"""``case_row`` for a seed, a context, a split and the transform that makes it."""
+Make = Callable[[Seed, Context, RowMaker], Row | Reject | Iterator[Row | Reject]]
+
+
+def transform(split: str) -> Callable[[Make], Transform]:
+    """Makes a transform of a function that builds the rows of seeds with a solution.
+
+    Args:
+        split: One of ``BUILT_SPLITS``; the function's name is that of the transform.
+    """
+
+    def decorate(make: Make) -> Transform:
+        name = make.__name__
+
+        @wraps(make)
+        def made(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+            def row(**fields: Any) -> Row:
+                return case_row(seed, context, split=split, transform=name, **fields)
+
+            results = make(seed, context, row) if seed.calls else Reject("no calls in the solution")
+            for result in [results] if isinstance(results, dict | Reject) else results:
+                yield replace(result, transform=name) if isinstance(result, Reject) else result
+
+        return made
+
+    return decorate
 
 
 def case_id(seed: Seed) -> str:
@@ -80,22 +109,11 @@ def case_row(
     split: str,
     transform: str,
     parts: Sequence[object] = (),
-    tools: Sequence[Tool],
+    tools: Sequence[Tool] | None = None,
     query: str | None = None,
     files: bool = True,
-    plan: str = "",
-    chain: Sequence[Mapping[str, Any]] = (),
-    horizon: int | None = None,
-    stage: str = "",
-    prefix: Sequence[Mapping[str, Any]] = (),
-    steps: Sequence[Mapping[str, Any]] = (),
-    remaining: Sequence[Mapping[str, Any]] = (),
-    extraneous: Sequence[str] = (),
-    broken_tool: str | None = None,
-    replacement: Tool | None = None,
-    unsolvable_type: UnsolvableType | None = None,
-    repairs: Sequence[str] = (),
-    **claims: Any,
+    claims: Mapping[str, Any] = MappingProxyType({}),
+    **fields: Any,
 ) -> Row:
     """A case in the published format, with how it was built.
 
@@ -105,43 +123,31 @@ def case_row(
         split: One of ``BUILT_SPLITS``.
         transform: Name of what made it.
         parts: What tells it from other rows that the transform makes of the seed.
-        tools: The tools offered; they are listed in an order of their own.
+        tools: The tools offered, in place of the seed's; they are listed in an order of their own.
         query: In place of the seed's.
         files: Whether it has the seed's files.
-        plan: Prose of the reference.
-        chain: The reference's calls, of a whole plan.
-        horizon: Steps asked for, of a step-wise case.
-        stage: ``early``, ``middle`` or ``late``.
-        prefix: Earlier messages.
-        steps: The reference's next steps.
-        remaining: Its steps after those.
-        extraneous: Names of the distractors.
-        broken_tool: Name of the tool that fails.
-        replacement: The tool that replaces it.
-        unsolvable_type: Why it can't be solved.
-        repairs: What was mended, besides the repairs of the seed.
-        **claims: Further fields of ``Construction``.
+        claims: Further fields of ``Construction``.
+        **fields: Further fields of the published format by their names there, such as ``plan`` and
+            ``tool_chain``; lists and objects are written as JSON under ``…_json``.
     """
     own_id = row_id(seed, transform, *parts)
-    listed = list(tools)
+    listed = list(seed.toolset.tools if tools is None else tools)
     draw(context.seed, own_id, "tools").shuffle(listed)
-    place = seed.trajectory.place
     query = seed.trajectory.query if query is None else query
     construction = Construction(
         seed=seed.seed_id,
         transform=transform,
-        source=f"{place.file}:{place.line}" if place.line else place.file,
+        source=seed.place,
         licence=seed.licence,
-        repairs=(*seed.repairs, *repairs),
-        model=_model_of(seed, query, plan, listed),
+        repairs=seed.repairs,
+        model=_model_of(seed, query, fields.get("plan", ""), listed),
         **claims,
     )
-    step_fields = {"ground_truth_steps_json": steps, "reference_remaining_steps_json": remaining}
-    fields: Row = {
+    row: Row = {
         "id": own_id,
         "case_id": case_id(seed),
         "split": None if split == EFFICIENCY else split,
-        "planning_regime": "Step-wise" if horizon else "Holistic",
+        "planning_regime": "Step-wise" if "prediction_horizon" in fields else "Holistic",
         "task_category": seed.category,
         "source": seed.source,
         "query": query,
@@ -149,20 +155,13 @@ def case_row(
         "files": [file.model_dump() for file in seed.files] if files else [],
         "tools_json": _json([definition_of(tool) for tool in listed]),
         "tool_names_json": _json([tool.name for tool in listed]),
-        "extraneous_tool_names_json": _json(list(extraneous)) if extraneous else None,
         "ends": None if seed.ends is None else sorted(seed.ends),
-        "unsolvable_type": unsolvable_type,
-        "plan": plan,
-        "tool_chain_json": None if horizon else _json(list(chain)),
-        "prediction_horizon": horizon,
-        "stage": stage,
-        "trajectory_prefix_json": _json(list(prefix)) if horizon else None,
-        **{name: _json(list(part)) if horizon else None for name, part in step_fields.items()},
-        "broken_tool_name": broken_tool,
-        "replacement_tool_json": None if replacement is None else _json(definition_of(replacement)),
-        "construction": construction.model_dump(mode="json", exclude_defaults=True),
     }
-    return {name: value for name, value in fields.items() if value not in (None, "")}
+    for name, value in fields.items():
+        is_text = isinstance(value, str | int)
+        row[name if is_text else f"{name}_json"] = value if is_text else _json(value)
+    row["construction"] = construction.model_dump(mode="json", exclude_defaults=True)
+    return {name: value for name, value in row.items() if value not in (None, "")}
 
 
 def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str | None:

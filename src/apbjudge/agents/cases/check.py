@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from pydantic import BaseModel
@@ -17,6 +17,7 @@ from ...document.display import Shown
 from ...document.model import Document
 from ...errors import InputError, InternalError, OptionError, RowError, path_text, visible
 from ...jsonl import read_lines, replacing
+from ...judge.source import Rows
 from ...llm import Client
 from ...options import takes
 from ...records import Row, Unscored
@@ -37,7 +38,7 @@ from .checks.repetition import Repetition
 from .checks.twins import Twins
 from .composition import Composition
 from .config import NOT_ASKED, AskConfig, CheckConfig
-from .findings import CHECKS, CaseCheck, CaseFinding, CheckedCase, check_names
+from .findings import CHECKS, CaseCheck, CaseFinding, CasePlace, CheckedCase, check_names
 
 LISTED = 20
 """Findings of a check that are kept to be shown; a file has all of them."""
@@ -105,7 +106,6 @@ class CaseReport(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        composition = self.composition
         return {
             "files": list(self.files),
             "rows": self.rows,
@@ -116,21 +116,7 @@ class CaseReport(Shown):
                 name: {"certainty": CHECKS[name].certainty, **of.model_dump()}
                 for name, of in self.counts.items()
             },
-            "composition": {
-                "splits": dict(composition.by_split),
-                "kinds": [[*key, n] for key, n in sorted(composition.kinds.items())],
-                "sources": {
-                    name: {
-                        "cases": of.cases,
-                        "mean_steps": of.mean_length,
-                        "steps": {str(n): k for n, k in sorted(of.lengths.items())},
-                    }
-                    for name, of in composition.by_source.items()
-                },
-                "categories": dict(composition.by_category.most_common()),
-                "tools": composition.n_tools,
-                "checkable_tools": composition.n_checkable,
-            },
+            "composition": self.composition.model_dump(),
         }
 
     def _printed(self) -> Document:
@@ -168,24 +154,18 @@ def check(
         raise OptionError("--run: expected --ask with it, got none")
     if cases is None and not config.cases:
         raise OptionError("check: expected files of cases, got none")
-    if asking.ask is not None and cases is not None:
-        cases = [*cases]  # they are read twice
-    answers = [
-        *ask_all([cases] if cases is not None else config.cases, config, asking, client, events)
-    ]
-    config = config.model_copy(update={"cases": tuple(map(cases_in, config.cases))})
-    chosen = chosen_checks(config)
-    checker = CaseChecker(chosen, data_root=config.data_root)
-    if config.findings is not None and any(
-        config.findings.resolve() == path.resolve() for path in config.cases
-    ):
+    sources: list[Rows] = [*map(cases_in, config.cases)]
+    if cases is not None:
+        sources = [cases if asking.ask is None else [*cases]]  # the judge reads them as well
+    files = [source.resolve() for source in sources if isinstance(source, Path)]
+    if config.findings is not None and config.findings.resolve() in files:
         raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
+    checker = CaseChecker(chosen_checks(config), data_root=config.data_root)
+    asked_of = config.cases if cases is None else sources
+    answers = [*ask_all(asked_of, config, asking, client, events)]
     asked = [finding for answer in answers for finding in answer.findings]
+    findings = chain.from_iterable(checker.check_source(source, config) for source in sources)
     with nullcontext() if config.findings is None else replacing(config.findings) as file:
-        if cases is not None:
-            findings = checker.check_rows(cases, config)
-        else:
-            findings = chain.from_iterable(checker.check_file(p, config) for p in config.cases)
         for finding in chain(findings, checker.close(), checker.take(asked)):
             if file is not None:
                 file.write(orjson.dumps(finding.model_dump(), option=orjson.OPT_APPEND_NEWLINE))
@@ -235,71 +215,58 @@ class CaseChecker:
         self._gaps = Gaps()
         self._readings: list[str] = []
 
-    def check_file(self, path: Path, config: RowsConfig | None = None) -> Iterator[CaseFinding]:
-        """Yields the findings of the cases in a file, one case at a time.
+    def check_source(self, source: Rows, config: RowsConfig) -> Iterator[CaseFinding]:
+        """Yields the findings of cases, one case at a time.
 
         Args:
-            path: The file, or the folder of a data set.
-            config: How its rows are read.
+            source: A file, the folder of a data set, or cases in memory, which are numbered from 1
+                in place of lines.
+            config: How rows are read.
 
         Raises:
-            InputError: If it can't be read or holds no row.
+            InputError: If a file can't be read, or there is no row.
         """
-        name = path_text(path)
-        rows = self._own(path, config or RowsConfig(), name)
-        numbered = ((line.number, line.exact) for line in read_lines(Path(cast("Path", rows))))
-        yield from self._check(numbered, name, path)
-
-    def check_rows(
-        self, rows: Iterable[Mapping[str, Any]], config: RowsConfig | None = None
-    ) -> Iterator[CaseFinding]:
-        """Yields the findings of cases in memory; they are numbered from 1 in place of lines."""
-        own: Iterable[Any] = self._own(rows, config or RowsConfig(), "row")
-        yield from self._check(enumerate(own, start=1), "row", Path())
-
-    def _own(self, rows: Path | Iterable[Mapping[str, Any]], config: RowsConfig, name: str) -> Any:
-        """The rows in our own format; notes how they are read."""
-        own = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
+        path = source if isinstance(source, Path) else None
+        name = "row" if path is None else path_text(path)
+        self._files.append(name)
+        own = own_rows(source, config.columns, OF_CASES, split=config.data_split)
         if own.reading.text:
             self._readings.append(f"{name}: {own.reading.text}")
             self._gaps.names_unread = False
-        return own.rows
-
-    def _check(
-        self, rows: Iterable[tuple[int, Any]], name: str, path: Path
-    ) -> Iterator[CaseFinding]:
+        rows: Any = own.rows
+        if path is None:
+            numbered = enumerate(rows, start=1)
+        else:
+            numbered = ((line.number, line.exact) for line in read_lines(Path(rows)))
         before = self._rows
-        self._files.append(name)
-        for number, values in rows:
+        for number, values in numbered:
             self._rows += 1
             yield from self.take(self._check_row(values, number, name, path))
         if self._rows == before:
             raise InputError(f"{visible(name)}: the file holds no rows")
 
-    def _check_row(self, values: Any, number: int, name: str, path: Path) -> Iterator[CaseFinding]:
+    def _check_row(
+        self, values: Any, number: int, name: str, path: Path | None
+    ) -> Iterator[CaseFinding]:
         try:
             if isinstance(values, RowError):
                 raise values  # noqa: TRY301 - it is reported as those below are
             case = CheckedCase(
-                item=Row(values, number, parsed=path != Path()).to_case(),
+                item=Row(values, number, parsed=path is not None).to_case(),
                 row=values,
                 file=Path(name),
-                roots=(*self._roots, path.parent),
+                roots=(*self._roots, Path() if path is None else path.parent),
             )
             self._gaps.add(values, case.item, has_response=False)
             yield from self.check_case(case)
         except Exception as error:  # noqa: BLE001 - one odd row must not cost the others
             bad = row_error_of(error)
-            fields: Mapping[str, Any] = as_object(values) or {}
-            yield CaseFinding(
-                check="unreadable",
-                certainty="suspected" if isinstance(bad, InternalError) else "proven",
-                case=known(fields, "id", "item_id", "case_id"),
-                file=name,
-                line=number,
-                field=bad.field,
-                message=f"expected {bad.expected}, got {bad.got}",
+            certainty = "suspected" if isinstance(bad, InternalError) else "proven"
+            case_id = known(as_object(values) or {}, "id", "item_id", "case_id")
+            finding = CasePlace(case_id, name, number).finding(
+                "unreadable", bad.field, f"expected {bad.expected}, got {bad.got}"
             )
+            yield finding.model_copy(update={"certainty": certainty})
 
     def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
         """Yields the findings about one case, also those of checks that are not chosen."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, Field, PlainSerializer, PrivateAttr, computed_field
 
 from ...records import SPLITS, Item
 from ...records.keys import KeySet, short_key
@@ -14,71 +16,76 @@ STEP_RANGES = ("1-10", "11-20", ">20")
 NOT_STATED = "not stated"
 
 
-@dataclass(slots=True)
-class DataSetCounts:
+class DataSetCounts(BaseModel):
     """Base cases of one data set that ask for a whole plan.
 
     Attributes:
         cases: All of them.
-        lengths: Number of cases by number of the reference's calls; those without are left out.
+        steps: Number of cases by number of the reference's calls; those without are left out.
     """
 
     cases: int = 0
-    lengths: Counter[int] = field(default_factory=Counter[int])
+    steps: Annotated[
+        Counter[int], PlainSerializer(lambda of: {str(n): k for n, k in sorted(of.items())})
+    ] = Counter()
 
+    @computed_field
     @property
-    def mean_length(self) -> float | None:
+    def mean_steps(self) -> float | None:
         """Mean number of calls of a reference; None without references."""
-        total = self.lengths.total()
-        return sum(n * count for n, count in self.lengths.items()) / total if total else None
+        total = self.steps.total()
+        return sum(n * count for n, count in self.steps.items()) / total if total else None
 
     def in_range(self, name: str) -> int:
         """Cases whose reference has a length in one of ``STEP_RANGES``."""
         low, high = {"1-10": (1, 10), "11-20": (11, 20), ">20": (21, 10**9)}[name]
-        return sum(count for n, count in self.lengths.items() if low <= n <= high)
+        return sum(count for n, count in self.steps.items() if low <= n <= high)
 
 
-@dataclass(slots=True)
-class Composition:
+class Composition(BaseModel):
     """Counts of cases, taken one at a time.
 
     Attributes:
-        by_split: Cases by published split, ``efficiency``, or ``not stated``.
+        splits: Cases by published split, ``efficiency``, or ``not stated``.
         kinds: Cases by split and what tells its cases apart, such as the level.
-        by_source: Cases of ``holistic_planning``, by data set.
-        by_category: Tasks (different ``case_id``) by category.
-        n_tools: Tools offered, over all cases that list tools.
-        n_checkable: Those of them whose calls code can validate by a JSON Schema.
-        n_with_tools: Cases that list tools.
+        sources: Cases of ``holistic_planning``, by data set.
+        categories: Tasks (different ``case_id``) by category.
+        tools: Tools offered, over all cases that list tools.
+        checkable_tools: Those of them whose calls code can validate by a JSON Schema.
+        with_tools: Cases that list tools.
     """
 
-    by_split: Counter[str] = field(default_factory=Counter[str])
-    kinds: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    by_source: dict[str, DataSetCounts] = field(default_factory=dict[str, DataSetCounts])
-    by_category: Counter[str] = field(default_factory=Counter[str])
-    n_tools: int = 0
-    n_checkable: int = 0
-    n_with_tools: int = 0
-    _tasks: KeySet = field(default_factory=KeySet)
+    splits: Annotated[Counter[str], PlainSerializer(dict)] = Counter()
+    kinds: Annotated[
+        Counter[tuple[str, str]],
+        PlainSerializer(lambda of: [[*key, n] for key, n in sorted(of.items())]),
+    ] = Counter()
+    sources: dict[str, DataSetCounts] = {}
+    categories: Annotated[Counter[str], PlainSerializer(lambda of: dict(of.most_common()))] = (
+        Counter()
+    )
+    tools: int = 0
+    checkable_tools: int = 0
+    with_tools: int = Field(default=0, exclude=True)
+    _tasks: KeySet = PrivateAttr(default_factory=KeySet)
 
     def add(self, item: Item) -> None:
         """Counts a case."""
         split = split_of(item)
-        self.by_split[split] += 1
+        self.splits[split] += 1
         self.kinds[split, _kind(item)] += 1
         if self._tasks.add(short_key(item.case_id)):
-            self.by_category[str(item.groups["category"] or NOT_STATED)] += 1
+            self.categories[str(item.groups["category"] or NOT_STATED)] += 1
         if item.tools is not None:
-            self.n_with_tools += 1
-            self.n_tools += len(item.tools.tools)
-            self.n_checkable += len(item.tools.checkable)
+            self.with_tools += 1
+            self.tools += len(item.tools.tools)
+            self.checkable_tools += len(item.tools.checkable)
         if split == "holistic_planning":
-            counts = self.by_source.setdefault(
-                str(item.groups["dataset"] or NOT_STATED), DataSetCounts()
-            )
+            name = str(item.groups["dataset"] or NOT_STATED)
+            counts = self.sources.setdefault(name, DataSetCounts())
             counts.cases += 1
             if item.reference is not None and (n := len(item.reference.value)):
-                counts.lengths[n] += 1
+                counts.steps[n] += 1
 
 
 def split_of(item: Item) -> str:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from ...config import SUCCESS, Names, Numbers, Option, RowsConfig
 from ...judge.config import JudgeSpec
-from ...llm.limits import Limits
+from ...llm.limits import CACHE, Cached, Limits
 from ...llm.model_spec import AsksModels
 from ...records.files import log_path
 from .cases import BUILT_SPLITS
@@ -64,9 +64,7 @@ class AskConfig(AsksModels, Limits):
         description="Folder for the judge's run; the same command continues it. Without it "
         "everything is asked anew, but for cached replies.",
     )
-    cache: Annotated[
-        bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache.")
-    ] = Field(default=None, description="Whether replies are cached for later runs.")
+    cache: Cached = CACHE
 
 
 class BuildConfig(RowsConfig):

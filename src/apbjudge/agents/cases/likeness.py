@@ -69,8 +69,16 @@ def likeness(tool: Tool, *others: Tool) -> float:
 
 def is_same(tool: Tool, other: Tool) -> bool:
     """True if two tools differ in their names alone: equal parameters, equal words otherwise."""
+    if tool.parameters != other.parameters:
+        return False
     texts = {" ".join(each.description.casefold().split()) for each in (tool, other)}
-    return len(texts) == 1 and texts != {""} and tool.parameters == other.parameters
+    return len(texts) == 1 and texts != {""}
+
+
+def is_like(tool: Tool, other: Tool) -> bool:
+    """True if two tools are much alike in words, or have names of the same words."""
+    is_near = likeness(tool, other) >= LIKE or is_same(tool, other)
+    return is_near or set(name_words(tool.name)) == set(name_words(other.name))
 
 
 def synonyms(verb: str) -> tuple[str, ...]:
@@ -81,11 +89,22 @@ def synonyms(verb: str) -> tuple[str, ...]:
 def in_style_of(name: str, words: Sequence[str]) -> str:
     """Words put together as those of a name are."""
     titled = [word.title() for word in words]
-    mark = next((mark for mark in "_-." if mark in name), "")
-    if not mark and re.search(r"[a-z0-9][A-Z]", name):
+    style = style_of(name)
+    if style in ("PascalCase", "camelCase"):
         return "".join(titled if name[0].isupper() else [words[0], *titled[1:]])
-    joined = (mark or "_").join(titled if name[0].isupper() else words)
+    joined = _MARKS.get(style, "_").join(titled if name[0].isupper() else words)
     return joined.upper() if name.isupper() else joined
+
+
+_MARKS = {"snake_case": "_", "kebab-case": "-", "dotted.case": "."}
+
+
+def style_of(name: str) -> str:
+    """The naming style of a name of several words, such as ``snake_case``; empty for one word."""
+    style = next((style for style, mark in _MARKS.items() if mark in name), "")
+    if style or not re.search(r"[a-z0-9][A-Z]", name):
+        return style
+    return "PascalCase" if name[0].isupper() else "camelCase"
 
 
 @lru_cache(maxsize=8192)
@@ -115,9 +134,7 @@ def may_serve(tool: Tool, other: Tool) -> bool:
     deals with and its verb is no other. Where the other's name says nothing of what it deals with,
     any tool might.
     """
-    if likeness(tool, other) >= LIKE or name_words(tool.name) == name_words(other.name):
-        return True
-    if not _GENERAL.isdisjoint(name_words(tool.name)):
+    if is_like(tool, other) or not _GENERAL.isdisjoint(name_words(tool.name)):
         return True
     spoken_of = object_words(tool.name) | stems(tool.description)
     return object_words(other.name) <= spoken_of and _action(tool.name) == _action(other.name)

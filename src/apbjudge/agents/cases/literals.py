@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...records.loose_json import lenient
-from .seeds import Seed, SeedCall, leaves
+from .seeds import Leaf, Seed, SeedCall, leaves
 
 _WORD = re.compile(r"[^\W_]+")
 _NUMBERED = re.compile(
@@ -78,25 +78,18 @@ def numbers_in(text: str) -> list[str]:
 def literals_of(seed: Seed) -> tuple[str, ...]:
     """The values that the solution's arguments take from the query, in its spelling."""
     query = seed.trajectory.query
-    stated = (_stated(value, query) for call in seed.calls for _, value in _own_values(call))
+    stated = (_stated(value, query) for call in seed.calls for value in call.own_values)
     return tuple(dict.fromkeys(value for value in stated if value is not None))
 
 
-def _own_values(call: SeedCall) -> Iterator[tuple[str, str | int | float]]:
-    """Parameters with the values in them that come from no result."""
-    for parameter, value in call.arguments.items():
-        if parameter not in call.needs:
-            yield from ((parameter, leaf) for leaf in leaves(value))
-
-
-def _stated(value: str | int | float, text: str) -> str | None:
+def _stated(value: Leaf, text: str) -> str | None:
     """A value as a text writes it, with one space between its words; None where it does not."""
     places = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
     place = next(places, None)
     return None if place is None else " ".join(text[slice(*place)].split())
 
 
-def _forms(value: str | int | float) -> Sequence[str]:
+def _forms(value: Leaf) -> Sequence[str]:
     """Spellings of a value; none if it is too short to be looked for."""
     if isinstance(value, str):
         return (value,) if len(value.strip()) > 1 or value.isdigit() else ()
@@ -109,7 +102,7 @@ def results_of(seed: Seed) -> tuple[str, ...]:
     """Values that only results state; a query or a plan that states them gives results away."""
     trajectory = seed.trajectory
     known = Words.of("\n".join((trajectory.query, trajectory.system_prompt, seed.toolset.text)))
-    own_values = [str(value) for call in seed.calls for _, value in _own_values(call)]
+    own_values = [str(value) for call in seed.calls for value in call.own_values]
     brought = (text for call in seed.calls for text in _brought(call))
     return tuple(
         text for text in dict.fromkeys(brought) if text not in own_values and not known.state(text)
@@ -128,7 +121,7 @@ def _brought(call: SeedCall) -> Iterator[str]:
         yield from (word for word in numbers_in(call.result) if _distinctive(word))
 
 
-def _distinctive(value: str | int | float) -> str | None:
+def _distinctive(value: Leaf) -> str | None:
     """A value as text; None where it is a word, a small number or prose."""
     text = str(value)
     if not _LEAST_LENGTH <= len(text) <= _MOST_LENGTH:

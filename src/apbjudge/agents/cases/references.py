@@ -11,6 +11,11 @@ from ...records import Tool
 from .seeds import Seed, SeedCall
 
 
+def solution_of(seed: Seed) -> dict[str, Any]:
+    """The reference of a whole plan, as arguments of ``case_row``."""
+    return {"plan": plan_of(seed), "tool_chain": chain_of(seed)}
+
+
 def chain_of(seed: Seed) -> list[dict[str, Any]]:
     """The solution's calls as a chain: what each parameter is, and why the call is made."""
     taken: dict[int, list[object]] = {}

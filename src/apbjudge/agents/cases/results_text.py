@@ -84,21 +84,21 @@ def _line(finding: CaseFinding) -> str:
 
 
 def _composition(composition: Composition) -> Iterator[Part]:
-    if not composition.by_split:
+    if not composition.splits:
         return
     yield Heading("Composition")
     kinds = sorted(composition.kinds.items(), key=lambda each: (*map(_place, each[0]), each[0]))
     rows = [(split, kind or DASH, count(n)) for (split, kind), n in kinds]
     yield Table.of(("split", "kind", "cases"), rows, align="llr")
-    if composition.n_with_tools:
-        mean = f"{composition.n_tools / composition.n_with_tools:.1f} tools a case"
-        part = f"{count(composition.n_checkable)} of {count(composition.n_tools)}"
+    if composition.with_tools:
+        mean = f"{composition.tools / composition.with_tools:.1f} tools a case"
+        part = f"{count(composition.checkable_tools)} of {count(composition.tools)}"
         yield Notes((mean, f"calls of {part} tools can be held against a JSON Schema"))
-    if composition.by_source:
+    if composition.sources:
         yield Heading("Steps of reference plans (Table 10)", 3)
-        yield _lengths(composition.by_source)
+        yield _lengths(composition.sources)
     yield Heading("Tasks by category (Table 11)", 3)
-    categories = [(name, count(n)) for name, n in composition.by_category.most_common()]
+    categories = [(name, count(n)) for name, n in composition.categories.most_common()]
     yield Table.of(("category", "tasks"), categories, align="lr")
 
 
@@ -114,16 +114,16 @@ def _lengths(sources: Mapping[str, DataSetCounts]) -> Table:
     total = DataSetCounts()
     for counts in sources.values():
         total.cases += counts.cases
-        total.lengths += counts.lengths
+        total.steps += counts.steps
     named = sorted(sources.items())
     listed = [*named, *([("all", total)] if len(named) > 1 else [])]
     rows: list[list[Cell]] = [
         [
             name,
             count(counts.cases),
-            DASH if counts.mean_length is None else f"{counts.mean_length:.2f}",
+            DASH if counts.mean_steps is None else f"{counts.mean_steps:.2f}",
             *(count(counts.in_range(name)) for name in STEP_RANGES),
-            count(counts.cases - counts.lengths.total()),
+            count(counts.cases - counts.steps.total()),
         ]
         for name, counts in listed
     ]
@@ -148,17 +148,16 @@ def build_document(build: Build) -> Document:
     head = [
         f"{count(funnel.entries)} entries of the source",
         f"{count(funnel.seeds)} seeds used",
-        f"{count(funnel.kept)} cases written",
+        f"{count(funnel.written)} cases written",
     ]
-    lost = [*sorted(funnel.rejected.items()), ("unreadable", funnel.unreadable)]
-    lost.append(("not drawn (--n)", funnel.unused))
+    lost = [*sorted(funnel.rejected.items()), ("not drawn (--n)", funnel.unused)]
     head += [f"entries left out: {count(n)}, {reason}" for reason, n in lost if n]
     head += [f"seeds mended: {count(n)}, {what}" for what, n in sorted(funnel.repairs.items())]
     rows = [
-        (of.split, of.transform, *map(count, (of.seeds, of.built, of.kept)))
+        (of.split, of.transform, *map(count, (of.seeds, of.built, of.written)))
         for of in funnel.transforms
     ]
-    heads = ("split", "built by", "seeds", "built", "kept")
+    heads = ("split", "built by", "seeds", "built", "written")
     table = replace(Table.of(heads, rows, align="llrrr"), leads=2)
     licences = ", ".join(f"{name} ({count(n)})" for name, n in sorted(funnel.licences.items()))
     foot = [

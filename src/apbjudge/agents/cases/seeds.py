@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 from random import Random
 from typing import Any, cast
 
@@ -34,6 +36,11 @@ class SeedCall:
     step: int
     result: str | None = None
     needs: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def own_values(self) -> list[Leaf]:
+        """The texts and numbers in its arguments that come from no result."""
+        return leaves([value for name, value in self.arguments.items() if name not in self.needs])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +100,18 @@ class Seed:
         return self.toolset.by_name.get(name)
 
     @property
+    def place(self) -> str:
+        """The file that it was read from, with the line where it has one."""
+        place = self.trajectory.place
+        return f"{place.file}:{place.line}" if place.line else place.file
+
+    @property
+    def turns(self) -> list[int]:
+        """Indices of the steps in which the user says something; the first is the query."""
+        steps = enumerate(self.trajectory.steps)
+        return [at for at, step in steps if step.source == "user" and step.text]
+
+    @property
     def used(self) -> frozenset[str]:
         """Names of the tools that the solution calls."""
         return frozenset(call.name for call in self.calls)
@@ -101,6 +120,15 @@ class Seed:
     def has_results(self) -> bool:
         """True if the result of every call is known."""
         return all(call.result is not None for call in self.calls)
+
+
+def is_visual(file: FileRef) -> bool:
+    """True if a file is a picture or a video, by its type or the end of its path."""
+    return bool(_VISUAL_TYPE.search(file.type) or _VISUAL_END.search(file.path))
+
+
+_VISUAL_TYPE = re.compile("image|video|photo|picture|screen|frame|gif", re.IGNORECASE)
+_VISUAL_END = re.compile(r"\.(?:avif|bmp|gif|jpe?g|mkv|mov|mp4|png|tiff?|web[mp])$", re.IGNORECASE)
 
 
 def draw(seed: int, *names: str) -> Random:
@@ -112,15 +140,24 @@ def draw(seed: int, *names: str) -> Random:
     return Random(int.from_bytes(blake2b(text, digest_size=16).digest()))  # noqa: S311
 
 
-def leaves(value: object) -> list[str | int | float]:
-    """Every text and number in a JSON value, in order; truth values and nulls left out."""
+Leaf = str | int | float
+
+
+def leaves(value: object, *, names: bool = False) -> list[Leaf]:
+    """Every text and number in a JSON value, in order; truth values and nulls left out.
+
+    Args:
+        value: The value.
+        names: Whether names of fields are among them.
+    """
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, str | int | float):
         return [value]
-    parts: Sequence[object] = ()
+    parts: Iterable[object] = ()
     if isinstance(value, Mapping):
-        parts = list(cast("Mapping[str, object]", value).values())
+        fields = cast("Mapping[str, object]", value)
+        parts = chain.from_iterable(fields.items()) if names else fields.values()
     elif isinstance(value, list | tuple):
         parts = cast("Sequence[object]", value)
-    return [leaf for part in parts for leaf in leaves(part)]
+    return [leaf for part in parts for leaf in leaves(part, names=names)]

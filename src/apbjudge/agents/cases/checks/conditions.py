@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....errors import shorten
 from ....protocols.overlap import strings
-from ....protocols.tool_words import name_words, properties
+from ....protocols.tool_words import name_words, properties, squashed
 from ....records import Call, Item, Tool
 from ....records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness
 from ..literals import places_of
 from ..queries import is_english
+from ..seeds import is_visual
 from ..turns import calls_in, holds_result, is_agents, steps_of
 from .form import BRINGS_MORE
 
@@ -30,11 +31,6 @@ _VISUAL = re.compile(
 )
 _FLAG = re.compile(r"'is_?error': True|'(?:success|ok)': False", re.IGNORECASE)
 """Marks of a failed call, in the text of a message as Python writes it."""
-_PICTURE = re.compile(
-    r"image|video|photo|picture|screen|frame|gif|"
-    r"\.(?:avif|bmp|gif|jpe?g|mkv|mov|mp4|png|tiff?|web[mp])$",
-    re.IGNORECASE,
-)
 _LEAST_LETTERS = 4
 _COMMON = frozenset("get set the of a by for to in on and with api tool".split())
 
@@ -86,18 +82,13 @@ def may_be_offered(item: Item, name: str) -> bool:
     ours = _spellings(name)
     if any(not ours.isdisjoint(_spellings(other)) for other in item.tools.names):
         return True
-    shown = _squashed(f"{item.query}\n{item.system_prompt}")
+    shown = squashed(f"{item.query}\n{item.system_prompt}")
     return any(spelling in shown for spelling in ours)
-
-
-def _squashed(text: str) -> str:
-    """A text without letter case, spaces and marks."""
-    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _spellings(name: str) -> set[str]:
     """A name without case and marks, with and without its namespace, as in ``files.open``."""
-    return {_squashed(name), _squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
+    return {squashed(name), squashed(re.split(r"[.:/]|__", name)[-1])} - {""} or {name}
 
 
 # Broken tools -------------------------------------------------------------------------------------
@@ -163,7 +154,7 @@ def _is_nowhere(item: Item, name: str, called: set[str]) -> bool:
         if text.strip() and (not is_plain or _FAILURE.search(text)):
             return False
     names = {spelling for each in (name, *tool.other_names) for spelling in _spellings(each)}
-    shown = _squashed(f"{texts[0]}\n{item.trajectory}")
+    shown = squashed(f"{texts[0]}\n{item.trajectory}")
     return not any(each in shown for each in names)
 
 
@@ -241,35 +232,21 @@ def _is_closed(tool: Tool) -> bool:
 
 def _maps(tool: Tool, other: Tool) -> bool:
     """True if each required parameter of either tool can be paired with one of the other."""
-    ours = [_types(properties(tool).get(name, {})) for name in tool.required]
-    theirs = [_types(properties(other).get(name, {})) for name in other.required]
-    all_theirs = [_types(spec) for spec in properties(other).values()]
-    all_ours = [_types(spec) for spec in properties(tool).values()]
-    return _matching(ours, all_theirs) and _matching(theirs, all_ours)
+    pairs = ((tool, other), (other, tool))
+    return all(_fit(_types(a, a.required), _types(b, properties(b))) for a, b in pairs)
 
 
-def _types(spec: Mapping[str, Any]) -> frozenset[str]:
-    kind = spec.get("type")
-    listed = as_list(kind)
-    names = [kind] if listed is None else listed
-    return frozenset(name for name in names if isinstance(name, str))
+def _types(tool: Tool, names: Iterable[str]) -> list[str]:
+    """The types of parameters, numbers as one; empty for one that may have several."""
+    kinds = (properties(tool).get(name, {}).get("type") for name in names)
+    texts = (kind if isinstance(kind, str) else "" for kind in kinds)
+    return ["number" if text == "integer" else text for text in texts]
 
 
-def _matching(wanted: list[frozenset[str]], offered: list[frozenset[str]]) -> bool:
+def _fit(wanted: list[str], offered: list[str]) -> bool:
     """True if each wanted type can be paired with another offered one; empty fits any."""
-    from scipy.sparse import csgraph, csr_array
-
-    if not wanted or not offered:
-        return not wanted
-    fits = [[not w or not o or _compatible(w, o) for o in offered] for w in wanted]
-    graph: Any = csgraph
-    places = graph.maximum_bipartite_matching(csr_array(fits), perm_type="column")
-    return bool((places >= 0).all())
-
-
-def _compatible(wanted: frozenset[str], offered: frozenset[str]) -> bool:
-    numbers = {"integer", "number"}
-    return bool(wanted & offered) or (bool(wanted & numbers) and bool(offered & numbers))
+    lacking = Counter(filter(None, wanted)) - Counter(offered)
+    return len(wanted) <= len(offered) and lacking.total() <= offered.count("")
 
 
 # No solution --------------------------------------------------------------------------------------
@@ -281,7 +258,7 @@ def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
     kind = item.condition.unsolvable_type
     if kind == "visual_missing":
         for file in item.files:
-            if _PICTURE.search(f"{file.type} {file.path}"):
+            if is_visual(file):
                 yield case.finding("visual-present", "files", f"{shorten(file.path)} is shown")
         if not _VISUAL.search(item.query):
             yield case.finding(
@@ -340,15 +317,15 @@ def _bounds(case: CheckedCase) -> Iterator[CaseFinding]:
     item, field = case.item, "construction.bounds"
     bounds = item.construction.bounds if item.construction else ()
     shown = [item.query, item.system_prompt, *strings(item.trajectory)]
-    asked = _squashed(" ".join(shown))
+    asked = squashed(" ".join(shown))
     for bound in bounds:
-        if _squashed(bound.text) not in asked:
+        if squashed(bound.text) not in asked:
             message = f"{shorten(bound.text)} is in no text that is shown"
             yield case.finding("bounds-agree", field, message)
     least: dict[str, float] = {}
     most: dict[str, float] = {}
     for bound in bounds:
-        subject = _squashed(bound.subject)
+        subject = squashed(bound.subject)
         if bound.kind == "at least":
             least[subject] = max(bound.value, least.get(subject, bound.value))
         else:

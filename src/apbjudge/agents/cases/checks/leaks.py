@@ -11,10 +11,10 @@ from typing import Any
 
 from ....errors import shorten
 from ....protocols.leak_patterns import TELLING
-from ....protocols.overlap import run_hashes, shared_runs, strings
+from ....protocols.overlap import prose_of_reference, run_hashes, shared_runs, strings
 from ....protocols.prompt_leaks import leaks_in_prompt, mentions
 from ....protocols.tool_words import name_words
-from ....records import Item, Toolset
+from ....records import Toolset
 from ....records.keys import KeySet, short_key
 from ....records.loose_json import objects_of
 from ..findings import CaseCheck, CaseFinding, CasePlace, CheckedCase
@@ -80,7 +80,7 @@ def reference_shown(case: CheckedCase) -> Iterator[CaseFinding]:
     item = case.item
     if item.reference is None:
         return
-    reference = run_hashes(tuple(filter(None, _prose(item))), QUOTED)
+    reference = run_hashes(tuple(prose_of_reference(item, arguments=False)), QUOTED)
     others = [m for m in item.trajectory if m.get("role") in ("user", "system", "developer")]
     texts = {
         "query": [(item.query,)],
@@ -95,15 +95,6 @@ def reference_shown(case: CheckedCase) -> Iterator[CaseFinding]:
     if len(named) > 1:
         message = f"names {shorten(', '.join(named))}, which the reference calls"
         yield case.finding("reference-named", "query", message)
-
-
-def _prose(item: Item) -> Iterator[str]:
-    """Plan, thoughts and reasons of the reference; arguments may well be in the query's words."""
-    if item.reference is not None:
-        yield item.reference.plan
-        for step in item.reference.steps:
-            yield step.thought
-            yield from (call.reason for call in step.calls)
 
 
 def task_in_tool(case: CheckedCase) -> Iterator[CaseFinding]:

@@ -1,6 +1,6 @@
 """Sources of cases: data of one's own, read into seeds."""
 
-from .entries import SeedEntry
-from .reading import FORMATS, SourceName, detect, read_seeds
+from .entries import SeedEntry, SourceOptions
+from .reading import FORMATS, detect, read_seeds
 
-__all__ = ["FORMATS", "SeedEntry", "SourceName", "detect", "read_seeds"]
+__all__ = ["FORMATS", "SeedEntry", "SourceOptions", "detect", "read_seeds"]

@@ -7,9 +7,9 @@ each of them, and ``multi_turn_func_doc`` with a file of tools for each class of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +76,10 @@ def _read(options: SourceOptions) -> Iterator[SeedEntry]:
 def _file(options: SourceOptions) -> Iterator[SeedEntry]:
     folder, name = options.path.parent, options.path.name
     answers = _Answers(folder / ANSWERS / name)
-    docs = _Docs(folder / TOOLS)
+    tools_of = cache(partial(_tools_of, folder / TOOLS))
 
     def seed(row: dict[str, Any], place: LogPlace) -> Seed | Reject:
-        return _seed(row, place, options, answers, docs)
+        return _seed(row, place, options, answers, tools_of)
 
     yield from entries_of(options, seed, BFCL.name)
 
@@ -106,34 +106,31 @@ class _Answers:
         return None if isinstance(row, RowError) or row.get("id") != name else row
 
 
-class _Docs:
-    """The tools of classes, each file read once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.get = lru_cache(maxsize=None)(self._read)
-
-    def _read(self, class_: str) -> tuple[dict[str, Any], ...]:
-        """The definitions of a class's tools; raises RowError where there is no file of them."""
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_).lower()
-        name = _FILES.get(class_, words)
-        path = self._folder / f"{name}.json"
-        if not re.fullmatch(r"\w+", name) or not path.is_file():
-            raise RowError("involved_classes", f"classes with a file in {TOOLS}", class_)
-        rows = [line.values for line in read_lines(path)]
-        if bad := next((row for row in rows if isinstance(row, RowError)), None):
-            raise InputError(f"{path}: {bad}")
-        return tuple(row for row in rows if not isinstance(row, RowError))
+def _tools_of(folder: Path, class_: str) -> tuple[dict[str, Any], ...]:
+    """The definitions of a class's tools; raises RowError where there is no file of them."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_).lower()
+    name = _FILES.get(class_, words)
+    path = folder / f"{name}.json"
+    if not re.fullmatch(r"\w+", name) or not path.is_file():
+        raise RowError("involved_classes", f"classes with a file in {TOOLS}", class_)
+    rows = [line.values for line in read_lines(path)]
+    if bad := next((row for row in rows if isinstance(row, RowError)), None):
+        raise InputError(f"{path}: {bad}")
+    return tuple(row for row in rows if not isinstance(row, RowError))
 
 
 def _seed(
-    row: dict[str, Any], place: LogPlace, options: SourceOptions, answers: _Answers, docs: _Docs
+    row: dict[str, Any],
+    place: LogPlace,
+    options: SourceOptions,
+    answers: _Answers,
+    tools_of: Callable[[str], Sequence[dict[str, Any]]],
 ) -> Seed | Reject:
     left_out = list_in(row, "excluded_function")
     tools = options.tools or tuple(
         definition
         for class_ in list_in(row, "involved_classes", is_needed=True)
-        for definition in docs.get(str(class_))
+        for definition in tools_of(str(class_))
         if definition.get("name") not in left_out
     )
     texts = _texts(row)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
 import orjson
 
-from ....errors import InputError, RowError
+from ....errors import RowError
 from ....records import FileRef, Row
-from ....records.files import STDIN, is_there, name_of
+from ....records.files import name_of
 from ....records.loose_json import MAX_DEPTH, as_list, is_shallow
 from ....records.own_columns import value_at
 from ....records.own_rows import kind_of, rows_in
@@ -21,6 +21,7 @@ from ....records.trajectories import LogPlace, ToolCall, ToolResult, Trajectory,
 from ....trajectories.formats.fields import id_field, text_field
 from ....trajectories.outcomes import Outcomes
 from ..cases import Reject
+from ..config import SourceName
 from ..seeds import Seed, SeedCall
 
 QUERY = ("query", "question", "instruction", "user_query", "prompt", "task")
@@ -43,21 +44,28 @@ class SeedEntry(NamedTuple):
     content: Seed | RowError | Reject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SourceOptions:
     """Settings of reading a source.
 
     Attributes:
         path: The file or folder.
+        format: The format; ``auto`` finds it by content. ``trajectories`` is any log that
+            ``apbjudge convert`` reads; the first usable trajectory of each task is taken.
+            ``functions`` has rows with a query, tools and reference calls; ``queries`` the same
+            without calls. ``bfcl`` is the data of BFCL's conversations of several turns, ``tau2``
+            the tasks of a domain of τ²-bench.
         tools: Definitions for entries that have none; None where there are no such.
-        outcomes: Outcomes that a log does not state.
+        outcomes: Outcomes that a log does not state; see ``read_log``.
         any_outcome: Whether to use trajectories that failed or whose outcome is not known.
         licence: Licence of entries that state none.
-        source: Name of the data set, for entries that state none.
+        source: Name of the data set, for entries that state none; by default the path's stem.
         columns: Columns of rows by field, as the user named them.
     """
 
     path: Path
+    format: SourceName = "auto"
+    _: KW_ONLY
     tools: tuple[Any, ...] | None = None
     outcomes: Path | Outcomes | None = None
     any_outcome: bool = False
@@ -247,7 +255,7 @@ def seed_of(
 def rejected(trajectory: Trajectory, reason: str, detail: str = "") -> Reject:
     """The rejection of a trajectory or a task from which no case can be built."""
     place = f"{trajectory.trajectory_id}: {detail}" if detail else trajectory.case_id
-    return Reject("source", reason, place)
+    return Reject(reason, place)
 
 
 def files_in(fields: Mapping[str, Any]) -> tuple[FileRef, ...]:
@@ -286,11 +294,3 @@ def _check_storable(seed: Seed, toolset: Toolset) -> None:
             orjson.dumps(part)
         except (TypeError, UnicodeEncodeError):
             raise RowError(name, "values that can be written as JSON", part) from None
-
-
-def check_readable(path: Path) -> None:
-    """Raises InputError if there is no such file or folder, or the file is empty."""
-    if path != STDIN and not is_there(path):
-        raise InputError(f"{path}: no such file or folder")
-    if path.is_file() and not path.stat().st_size:
-        raise InputError(f"{path}: expected tasks or trajectories of agents, got an empty file")

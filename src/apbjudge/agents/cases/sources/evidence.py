@@ -8,12 +8,10 @@ from typing import Any
 
 from ....records.loose_json import MAX_DEPTH, as_list, as_object, is_shallow
 from ....records.parameters import parsed
-from ..seeds import leaves
+from ..seeds import Leaf, leaves
 
 _COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ZEROS = re.compile(r"(?<=\d)\.0+(?!\d|\.\d)")
-
-Leaf = str | int | float
 
 
 def normal(leaf: Leaf) -> str:
@@ -69,7 +67,7 @@ class Result:
         if len(text) > 2 * MAX_DEPTH and not is_shallow(value):
             value = text
         self._is_json = not isinstance(value, str)
-        parts = [normal(part) for part in (*leaves(value), *_names(value))]
+        parts = [normal(part) for part in leaves(value, names=True)]  # ids may be names of fields
         self._parts = frozenset(parts)
         self._text = "\n".join(parts)
 
@@ -78,20 +76,6 @@ class Result:
         if normal(leaf) in self._parts:
             return True
         return not (self._is_json and not isinstance(leaf, str)) and states(self._text, leaf)
-
-
-def _names(value: object) -> list[str]:
-    """The names of all members of objects in a value, since ids may stand there."""
-    names: list[str] = []
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if (members := as_object(part)) is not None:
-            names.extend(members)
-            pending.extend(members.values())
-        else:
-            pending.extend(as_list(part) or ())
-    return names
 
 
 class CallResults:

@@ -61,19 +61,18 @@ def agent_calls(steps: Sequence[TrajectoryStep]) -> Iterator[AgentCall]:
 
 
 def _answers(step: TrajectoryStep) -> list[ToolResult | None]:
-    """The result of each call of a step: by id, else in order."""
-    waiting = list(step.observations)
-    answers: list[ToolResult | None] = [None] * len(step.calls)
-    for by_id in (True, False):
-        for at, call in enumerate(step.calls):
-            if answers[at] is not None:
-                continue
-            for i, answer in enumerate(waiting):
-                is_same = bool(call.call_id) and answer.call_id == call.call_id
-                may_be = not (call.call_id and answer.call_id) and answer.name in ("", call.name)
-                if is_same if by_id else may_be:
-                    answers[at] = waiting.pop(i)
-                    break
+    """The result of each call of a step: by id, else the next without one that fits the name."""
+    ids = {call.call_id for call in step.calls if call.call_id}
+    by_id = {answer.call_id: answer for answer in reversed(step.observations)}
+    waiting = [answer for answer in step.observations if answer.call_id not in ids]
+    answers: list[ToolResult | None] = []
+    for call in step.calls:
+        answer = by_id.pop(call.call_id, None) if call.call_id else None
+        named = (other for other in waiting if other.name in ("", call.name))
+        fits = (other for other in named if not (call.call_id and other.call_id))
+        if answer is None and (answer := next(fits, None)) is not None:
+            waiting.remove(answer)
+        answers.append(answer)
     return answers
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..cases import EFFICIENCY, Transform
 from .broken import tool_broken
@@ -18,19 +18,19 @@ from .unsolvable import (
     visual_missing,
 )
 
-TRANSFORMS: Mapping[str, Mapping[str, Transform]] = {
-    "holistic_planning": {"holistic": holistic},
-    "step_wise_planning": {"step_wise": step_wise},
-    "holistic_tool_extraneous": {"extraneous_plans": extraneous_plans},
-    "step_wise_tool_extraneous": {"extraneous_steps": extraneous_steps},
-    "step_wise_tool_broken": {"tool_broken": tool_broken},
-    "holistic_unsolvable": {
-        "contradictory_constraints": contradictory_constraints,
-        "information_missing": information_missing,
-        "private_reference": private_reference,
-        "tool_removal": tool_removal,
-        "visual_missing": visual_missing,
-    },
-    EFFICIENCY: {"efficiency": efficiency},
+TRANSFORMS: Mapping[str, Sequence[Transform]] = {
+    "holistic_planning": (holistic,),
+    "step_wise_planning": (step_wise,),
+    "holistic_tool_extraneous": (extraneous_plans,),
+    "step_wise_tool_extraneous": (extraneous_steps,),
+    "step_wise_tool_broken": (tool_broken,),
+    "holistic_unsolvable": (
+        contradictory_constraints,
+        information_missing,
+        private_reference,
+        tool_removal,
+        visual_missing,
+    ),
+    EFFICIENCY: (efficiency,),
 }
-"""Transforms by split and by the name that their rows state."""
+"""Transforms by split; each has the name that its rows state."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -15,14 +15,12 @@ from ....protocols.tool_words import name_words, properties
 from ....records import Tool
 from ....records.trajectories import ToolResult
 from ....trajectories.steps import messages_of
-from ..cases import Context, Reject, Row, case_row
-from ..likeness import does_work, in_style_of, stems, synonyms
+from ..cases import Context, Reject, Row, RowMaker, transform
+from ..likeness import definition_of, does_work, in_style_of, stems, synonyms
 from ..seeds import Seed, SeedCall, draw
 from ..sources.solutions import agent_calls
-from .plans import NO_CALLS
-from .steps import STAGES, messages_before, query_of_steps
+from .steps import STAGES, messages_before, predicted, query_of_steps
 
-NAME = "tool_broken"
 FAILURES = (
     "Error: the service did not answer within 30 seconds.",
     "Error 503: this endpoint is unavailable.",
@@ -77,32 +75,26 @@ def other_words(word: str, *, is_first: bool) -> tuple[str, ...]:
     return (groups["actions"].get(word, ()) if is_first else ()) or groups["things"].get(word, ())
 
 
-def tool_broken(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform("step_wise_tool_broken")
+def tool_broken(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The next step after a call that failed; one case."""
-    if not seed.calls:
-        yield Reject(NAME, NO_CALLS)
-        return
-    rng = draw(context.seed, seed.seed_id, NAME)
+    rng = draw(context.seed, seed.seed_id, "tool_broken")
     places = [
         at
         for at, call in enumerate(seed.calls)
         if _can_break(seed, at) and (at == 0 or seed.has_results) and call.name
     ]
     rng.shuffle(places)
-    why = Reject(
-        NAME,
-        "no call that can fail",
-        "it needs a JSON Schema, does work and is not named in the task",
-    )
+    condition = "it needs a JSON Schema, does work and is not named in the task"
+    why = Reject("no call that can fail", condition)
     for at in places:
         call = seed.calls[at]
         tool = seed.toolset.checkable[call.name]
         substitute = substitute_of(tool, seed, rng)
         if not isinstance(substitute, Reject):
-            yield _row(seed, context, at, substitute, rng.choice(FAILURES))
-            return
+            return row(**_fields(seed, at, *substitute, rng.choice(FAILURES)))
         why = substitute
-    yield why
+    return why
 
 
 def _can_break(seed: Seed, at: int) -> bool:
@@ -127,15 +119,14 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
     known = properties(tool)
     parameter_map = _other_parameters(known, rng)
     if not parameter_map.keys().isdisjoint(parameter_map.values()):
-        return Reject(NAME, "no other names for the tool's parameters", tool.name)
+        return Reject("no other names for the tool's parameters", tool.name)
     renamed = (other for old, other in parameter_map.items() if old in tool.required)
     telling = [other for other in renamed if name_words(other)[-1] not in _SUFFIXES]
     others = _other_name(name_words(tool.name), telling, rng)
-    if not others:
-        return Reject(NAME, NO_OTHER_NAME, tool.name)
+    is_taken = any(set(others) == set(name_words(each)) for each in seed.toolset.names)
+    if not others or is_taken:
+        return Reject(NO_OTHER_NAME, tool.name)
     name = in_style_of(tool.name, others)
-    if any(set(others) == set(name_words(each)) for each in seed.toolset.names):
-        return Reject(NAME, NO_OTHER_NAME, tool.name)
     schema = {
         **tool.parameters,
         "properties": {parameter_map[key]: spec for key, spec in known.items()},
@@ -227,31 +218,24 @@ def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
     return renamed
 
 
-def _row(
-    seed: Seed,
-    context: Context,
-    at: int,
-    substitute: tuple[Tool, dict[str, str]],
-    failure: str,
-) -> Row:
-    call, (replacement, parameter_map) = seed.calls[at], substitute
+def _fields(
+    seed: Seed, at: int, replacement: Tool, parameter_map: dict[str, str], failure: str
+) -> dict[str, Any]:
+    """Arguments of ``case_row`` for the failure of a call."""
+    call = seed.calls[at]
     arguments = {parameter_map.get(name, name): v for name, v in call.arguments.items()}
-    tool_call = {"type": "function", "function": {"name": replacement.name, "arguments": arguments}}
-    return case_row(
-        seed,
-        context,
-        split="step_wise_tool_broken",
-        transform=NAME,
-        tools=[*seed.toolset.tools, replacement],
-        query=query_of_steps(seed),
-        horizon=1,
-        stage=STAGES[3 * at // len(seed.calls)],
-        prefix=_until_failure(seed, call, failure),
-        steps=[{"role": "assistant", "thought": "", "tool_calls": [tool_call]}],
-        broken_tool=call.name,
-        replacement=replacement,
-        parameter_map=parameter_map,
-    )
+    return {
+        "tools": [*seed.toolset.tools, replacement],
+        "query": query_of_steps(seed),
+        "prediction_horizon": 1,
+        "stage": STAGES[3 * at // len(seed.calls)],
+        "trajectory_prefix": _until_failure(seed, call, failure),
+        "ground_truth_steps": [predicted(replacement.name, arguments)],
+        "reference_remaining_steps": [],
+        "broken_tool_name": call.name,
+        "replacement_tool": definition_of(replacement),
+        "claims": {"parameter_map": parameter_map},
+    }
 
 
 def _until_failure(seed: Seed, call: SeedCall, failure: str) -> list[dict[str, Any]]:

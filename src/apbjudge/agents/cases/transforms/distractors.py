@@ -5,78 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....protocols.tool_words import name_words
+from ....protocols.tool_words import squashed
 from ....records import Tool
-from ..cases import Context, Reject, Row, case_row
-from ..likeness import LIKE, does_work, is_same, likeness, may_serve, object_words
-from ..references import chain_of, plan_of
+from ..cases import Context, Reject, Row, RowMaker, transform
+from ..likeness import does_work, is_like, may_serve, object_words
+from ..references import solution_of
 from ..seeds import Seed, draw
-from .plans import NO_CALLS
-from .steps import cuts_of, fields_of, next_steps
+from .steps import TOO_FEW_STEPS, next_steps
 
 TOO_FEW = "too few distractors for a level"
 
 
-def extraneous_plans(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform("holistic_tool_extraneous")
+def extraneous_plans(seed: Seed, context: Context, row: RowMaker) -> Iterator[Row | Reject]:
     """A whole plan for each number of distractors; those of a level are among the next one's."""
-    name = "extraneous_plans"
-    if not seed.calls:
-        yield Reject(name, NO_CALLS)
-        return
-    yield from _levels(
-        seed,
-        context,
-        split="holistic_tool_extraneous",
-        transform=name,
-        plan=plan_of(seed),
-        chain=chain_of(seed),
-    )
+    return _levels(seed, context, row, solution_of(seed))
 
 
-def extraneous_steps(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform("step_wise_tool_extraneous")
+def extraneous_steps(seed: Seed, context: Context, row: RowMaker) -> Iterator[Row | Reject]:
     """Next steps at one cut, drawn with their number; a case for each number of distractors."""
-    name = "extraneous_steps"
-    if not seed.calls:
-        yield Reject(name, NO_CALLS)
-        return
-    asked = [
-        (cut, steps)
-        for cut in cuts_of(seed)
-        for k in context.horizons
-        if (steps := next_steps(seed, cut, k)) is not None
-    ]
-    if not asked:
-        yield Reject(name, "too few steps")
-        return
-    cut, steps = draw(context.seed, seed.seed_id, name).choice(asked)
-    yield from _levels(
-        seed,
-        context,
-        split="step_wise_tool_extraneous",
-        transform=name,
-        **fields_of(seed, cut, steps),
-    )
+    if asked := next_steps(seed, context):
+        fields = draw(context.seed, seed.seed_id, "extraneous_steps").choice(asked)
+        yield from _levels(seed, context, row, fields)
+    else:
+        yield Reject(TOO_FEW_STEPS)
 
 
 def _levels(
-    seed: Seed, context: Context, *, transform: str, parts: Sequence[object] = (), **fields: Any
+    seed: Seed, context: Context, row: RowMaker, fields: dict[str, Any]
 ) -> Iterator[Row | Reject]:
     """A case for each number of distractors."""
     base, distractors = split_tools(seed, context)
     for level in context.levels:
         if level > len(distractors):
-            yield Reject(transform, TOO_FEW, f"{len(distractors)} for level {level}")
+            yield Reject(TOO_FEW, f"{len(distractors)} for level {level}")
             continue
         added = distractors[:level]
-        yield case_row(
-            seed,
-            context,
-            transform=transform,
-            parts=(*parts, level),
-            tools=[*base, *added],
-            extraneous=[tool.name for tool in added],
-            **fields,
-        )
+        own = {"extraneous_tool_names": [tool.name for tool in added], **fields}
+        parts = (*fields.get("parts", ()), level)
+        yield row(**{**own, "parts": parts}, tools=[*base, *added])
 
 
 def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
@@ -93,12 +61,12 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
     most = max(context.levels)
     rng = draw(context.seed, seed.seed_id, "distractors")
     others = context.pool.draw(rng, offered.tools, category=seed.category)
-    known = {"".join(name_words(name)) for name in offered.names}
+    known = {squashed(name) for name in offered.names}
     invented: list[Tool] = []
     added: list[Tool] = []
     for tools, listed in ((seed.invented, invented), (others, added)):
         for tool in tools:
-            name = "".join(name_words(tool.name))
+            name = squashed(tool.name)
             room = len(invented) + len(added) < most
             is_work = does_work(tool.name, seed.ends)
             if room and is_work and name not in known and not _might_serve(tool, needed):
@@ -117,13 +85,11 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 
 
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
-    """True if calling a tool might be right where others are needed."""
-    words = set(name_words(tool.name))
-    for other in needed:
-        if is_same(tool, other) or words == set(name_words(other.name)):
-            return True
-        # Of names that say nothing of their object likeness alone can tell.
-        is_telling = object_words(other.name)
-        if may_serve(tool, other) if is_telling else likeness(tool, other) >= LIKE:
-            return True
-    return False
+    """True if calling a tool might be right where others are needed.
+
+    Of names that say nothing of their object likeness alone can tell.
+    """
+    return any(
+        may_serve(tool, other) if object_words(other.name) else is_like(tool, other)
+        for other in needed
+    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from ....protocols.tool_words import name_words, properties
 from ....records import Composite, Tool
-from ..cases import EFFICIENCY, Context, Reject, Row, case_row
+from ..cases import EFFICIENCY, Context, Reject, Row, RowMaker, transform
 from ..likeness import LIKE, does_work, in_style_of, likeness, may_serve
-from ..references import chain_of, plan_of, purpose_of
+from ..pool import ToolPool
+from ..references import purpose_of, solution_of
 from ..seeds import Seed, draw
 
 _LEAST_CALLS = 4
@@ -27,12 +27,14 @@ class _Bank:
 
     Attributes:
         seed: What the case is made of.
+        pool: Tools of other tasks.
         rng: Draws costs and tools.
         tools: Those that are in.
         taken: Their names, in lower case.
     """
 
     seed: Seed
+    pool: ToolPool
     rng: Random
     tools: list[Tool] = field(default_factory=list[Tool])
     taken: set[str] = field(default_factory=set[str])
@@ -51,38 +53,27 @@ class _Bank:
         self.taken.update(name.casefold() for name in (tool.name, *tool.other_names))
 
 
-def efficiency(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(EFFICIENCY)
+def efficiency(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task with a cost on every tool, tools that do two or three calls at once, and traps.
 
     The cheapest way takes at least one of the former, since each costs less than the calls that it
     replaces, and none of the latter: they cost more than what they do or do nothing of use.
     """
-    transform, rng = "efficiency", draw(context.seed, seed.seed_id, "efficiency")
+    rng = draw(context.seed, seed.seed_id, EFFICIENCY)
     if reason := _unfit(seed):
-        yield Reject(transform, reason)
-        return
-    bank = _Bank(seed, rng, taken={name.casefold() for name in seed.toolset.names})
+        return Reject(reason)
+    bank = _Bank(seed, context.pool, rng, taken={name.casefold() for name in seed.toolset.names})
     for tool in seed.toolset.tools:
         bank.add(tool, rng.randint(1, 5))
     composites = _add_composites(bank)
     if len(composites) < _LEAST_COMPOSITES:
-        yield Reject(transform, "too few runs of calls can be merged")
-        return
-    traps = _add_traps(bank, context)
+        return Reject("too few runs of calls can be merged")
+    traps = _add_traps(bank)
     if len(traps) < _LEAST_TRAPS:
-        yield Reject(transform, "too few traps can be made")
-        return
-    yield case_row(
-        seed,
-        context,
-        split=EFFICIENCY,
-        transform=transform,
-        tools=bank.tools,
-        plan=plan_of(seed),
-        chain=chain_of(seed),
-        composites=composites,
-        traps=traps,
-    )
+        return Reject("too few traps can be made")
+    claims = {"composites": composites, "traps": traps}
+    return row(tools=bank.tools, claims=claims, **solution_of(seed))
 
 
 def _unfit(seed: Seed) -> str:
@@ -164,7 +155,7 @@ def _is_plain(tool: Tool) -> bool:
 # Traps --------------------------------------------------------------------------------------------
 
 
-def _add_traps(bank: _Bank, context: Context) -> list[str]:
+def _add_traps(bank: _Bank) -> list[str]:
     """Adds tools that no cheapest way uses, and returns their names."""
     kinds = [_overpriced, _redundant, _off_target]
     bank.rng.shuffle(kinds)
@@ -173,7 +164,7 @@ def _add_traps(bank: _Bank, context: Context) -> list[str]:
     for make in [*kinds, *kinds]:
         if len(traps) == wanted:
             break
-        if trap := make(bank, context):
+        if trap := make(bank):
             tool, cost = trap
             bank.add(tool, cost)
             traps.append(tool.name)
@@ -187,7 +178,7 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
     return [bank.seed.toolset.checkable[name] for name in names]
 
 
-def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+def _overpriced(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool that is needed, at a higher cost and with a report that nobody asked for."""
     for tool in _drawn_tools(bank):
         name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
@@ -198,7 +189,7 @@ def _overpriced(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     return None
 
 
-def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
+def _redundant(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool that checks the result of a call once more."""
     stated = {call.name for call in bank.seed.calls if call.result is not None}
     for tool in sorted(_drawn_tools(bank), key=lambda tool: tool.name not in stated):
@@ -214,10 +205,10 @@ def _redundant(bank: _Bank, _context: Context) -> tuple[Tool, int] | None:
     return None
 
 
-def _off_target(bank: _Bank, context: Context) -> tuple[Tool, int] | None:
+def _off_target(bank: _Bank) -> tuple[Tool, int] | None:
     """A tool of another task that does nothing for this one."""
     needed = [bank.seed.toolset.by_name[name] for name in sorted(bank.seed.used)]
-    drawn = context.pool.draw(bank.rng, needed, category=bank.seed.category)
+    drawn = bank.pool.draw(bank.rng, needed, category=bank.seed.category)
     for tool in drawn:
         if (
             tool.parameter_kind == "json_schema"

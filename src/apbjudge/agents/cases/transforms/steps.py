@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....records.trajectories import TrajectoryStep
+from ....records.trajectories import ToolCall, TrajectoryStep
 from ....trajectories.steps import call_ids, messages_of, prediction_of
-from ..cases import Context, Reject, Row, case_row
+from ..cases import Context, Reject, Row, RowMaker, transform
 from ..seeds import Seed, SeedCall
 from ..sources.solutions import agent_calls
-from .plans import NO_CALLS
 
+TOO_FEW_STEPS = "too few steps"
 STAGES = ("early", "middle", "late")
 PLACEHOLDER = "PREVIOUS_RESULT"
 """Stands for a value that an earlier predicted step would yield."""
@@ -33,39 +33,34 @@ class Cut:
     steps: tuple[dict[str, Any], ...]
 
 
-def step_wise(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform("step_wise_planning")
+def step_wise(seed: Seed, context: Context, row: RowMaker) -> Iterator[Row | Reject]:
     """A case for each cut and each number of steps that are left there."""
-    if not seed.calls:
-        yield Reject("step_wise", NO_CALLS)
-        return
-    n_rows = 0
-    for cut in cuts_of(seed):
-        for k in context.horizons:
-            if (steps := next_steps(seed, cut, k)) is None:
-                continue
-            n_rows += 1
-            yield case_row(
-                seed,
-                context,
-                split="step_wise_planning",
-                transform="step_wise",
-                tools=seed.toolset.tools,
-                **fields_of(seed, cut, steps),
-            )
-    if not n_rows:
-        yield Reject("step_wise", "too few steps")
+    asked = next_steps(seed, context)
+    yield from (row(**fields) for fields in asked)
+    if not asked:
+        yield Reject(TOO_FEW_STEPS)
 
 
-def fields_of(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Arguments of ``case_row`` for next steps at a cut."""
+def next_steps(seed: Seed, context: Context) -> list[dict[str, Any]]:
+    """Arguments of ``case_row`` for each cut and each number of steps that can be asked for."""
+    return [
+        _fields(seed, cut, steps)
+        for cut in cuts_of(seed)
+        for k in context.horizons
+        if (steps := _next(seed, cut, k)) is not None
+    ]
+
+
+def _fields(seed: Seed, cut: Cut, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "parts": (cut.stage, len(steps)),
         "query": query_of_steps(seed),
-        "horizon": len(steps),
+        "prediction_horizon": len(steps),
         "stage": cut.stage,
-        "prefix": cut.prefix,
-        "steps": steps,
-        "remaining": cut.steps[len(steps) :],
+        "trajectory_prefix": cut.prefix,
+        "ground_truth_steps": steps,
+        "reference_remaining_steps": cut.steps[len(steps) :],
     }
 
 
@@ -97,9 +92,9 @@ def cuts_of(seed: Seed) -> list[Cut]:
 
 def messages_before(seed: Seed, end: int) -> list[dict[str, Any]]:
     """The messages before a step, without the user's first turn, which is the query."""
-    steps, asked = seed.trajectory.steps, _first_turn(seed)
+    steps, asked = seed.trajectory.steps, seed.turns[:1]
     hidden = call_ids(steps, "user") - call_ids(steps, "agent")
-    shown = [step for at, step in enumerate(steps[:end]) if at != asked]
+    shown = [step for at, step in enumerate(steps[:end]) if at not in asked]
     return [message for step in shown for message in messages_of(step, hidden)]
 
 
@@ -116,18 +111,12 @@ def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectorySt
 
 def query_of_steps(seed: Seed) -> str:
     """The user's first turn; later turns are in the messages."""
-    first = _first_turn(seed)
-    text = "" if first is None else seed.trajectory.steps[first].text
-    return text if text and text in seed.trajectory.query else seed.trajectory.query
+    query, trajectory = seed.trajectory.query, seed.trajectory
+    first = "".join(trajectory.steps[at].text for at in seed.turns[:1])
+    return first if first and first in query else query
 
 
-def _first_turn(seed: Seed) -> int | None:
-    """Index of the step in which the user asks, which is not among the messages again."""
-    steps = seed.trajectory.steps
-    return next((at for at, s in enumerate(steps) if s.source == "user" and s.text), None)
-
-
-def next_steps(seed: Seed, cut: Cut, k: int) -> Sequence[dict[str, Any]] | None:
+def _next(seed: Seed, cut: Cut, k: int) -> Sequence[dict[str, Any]] | None:
     """The next k steps of a cut; None where fewer are left, or a value could not be known."""
     if len(cut.steps) < k:
         return None
@@ -144,5 +133,9 @@ def _step_of(call: SeedCall) -> dict[str, Any]:
     arguments = {
         name: PLACEHOLDER if name in call.needs else value for name, value in call.arguments.items()
     }
-    tool_call = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
-    return {"role": "assistant", "thought": "", "tool_calls": [tool_call]}
+    return predicted(call.name, arguments)
+
+
+def predicted(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A step that makes one call, in the published form of a predicted step."""
+    return prediction_of(TrajectoryStep("agent", calls=(ToolCall(name, arguments),)))

@@ -3,57 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from ....protocols.tool_words import name_words, properties
-from ....records import Tool, UnsolvableType
-from ..cases import Context, Reject, Row, case_row, row_id
-from ..likeness import LIKE, definition_of, does_work, likeness, may_serve, object_words, stems
+from ....records import UnsolvableType
+from ..cases import Context, Reject, Row, RowMaker, row_id, transform
+from ..likeness import definition_of, does_work, is_like, may_serve, object_words, stems
 from ..limits import exclusive_bounds, is_amount
 from ..literals import is_worded, places_of
 from ..queries import is_english, with_sentences, without_sentence
 from ..references import purpose_of
-from ..seeds import Seed, SeedCall, draw, leaves
+from ..seeds import Seed, SeedCall, draw, is_visual, leaves
 
-_SPLIT = "holistic_unsolvable"
+_UNSOLVABLE = "holistic_unsolvable"
 
 
-def _row(
-    seed: Seed,
-    context: Context,
-    kind: UnsolvableType,
-    plan: str,
-    *,
-    tools: Sequence[Tool] | None = None,
-    query: str | None = None,
-    files: bool = True,
-    **claims: Any,
-) -> Row:
-    return case_row(
-        seed,
-        context,
-        split=_SPLIT,
-        transform=kind,
-        unsolvable_type=kind,
-        tools=seed.toolset.tools if tools is None else tools,
-        query=query,
-        files=files,
-        plan=plan,
-        twin=row_id(seed, "holistic"),
-        **claims,
-    )
+def _claim(seed: Seed, kind: UnsolvableType, plan: str, **claims: Any) -> dict[str, Any]:
+    """Arguments of ``case_row`` that say why a case can't be solved, and which one can."""
+    claims["twin"] = row_id(seed, "holistic")
+    return {"unsolvable_type": kind, "plan": plan, "tool_chain": [], "claims": claims}
 
 
 # Picture ------------------------------------------------------------------------------------------
 
-_PICTURE_TYPES = frozenset("frame gif image photo picture screenshot video".split())
-_PICTURE_ENDS = frozenset(
-    ".avif .bmp .gif .jpeg .jpg .mkv .mov .mp4 .png .tiff .webm .webp".split()
-)
 _PICTURE_WORDS = re.compile(
     r"\b(?:chart|clip|diagram|figure|film|footage|frame|gif|image|photo|photograph|picture|scan|"
     r"screen|screenshot|shot|video)s?\b",
@@ -61,57 +37,48 @@ _PICTURE_WORDS = re.compile(
 )
 
 
-def visual_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(_UNSOLVABLE)
+def visual_missing(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task without its files, where it turns on a picture or a video."""
-    pictures = [
-        file
-        for file in seed.files
-        if file.type.casefold() in _PICTURE_TYPES
-        or PurePath(file.path).suffix.casefold() in _PICTURE_ENDS
-    ]
+    pictures = [file for file in seed.files if is_visual(file)]
     query = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
     paths = {part for file in pictures for part in (file.path, PurePath(file.path).name)}
     passed = {leaf for call in seed.calls for leaf in leaves(call.arguments)}
-    reason = ""
-    if not seed.calls:
-        reason = "no solution"
-    elif not pictures:
-        reason = "no picture or video"
-    elif any(path.casefold() in query.casefold() for path in paths):
-        reason = "the query names the file"
-    elif re.search(r"https?://", seed.trajectory.query):
-        reason = "the query has an address that may lead to the picture"
-    elif paths.isdisjoint(passed) and not _PICTURE_WORDS.search(seed.trajectory.query):
-        reason = "neither query nor solution speaks of the picture"
-    if reason:
-        yield Reject("visual_missing", reason)
-        return
+    if not pictures:
+        return Reject("no picture or video")
+    if any(path.casefold() in query.casefold() for path in paths):
+        return Reject("the query names the file")
+    if re.search(r"https?://", seed.trajectory.query):
+        return Reject("the query has an address that may lead to the picture")
+    if paths.isdisjoint(passed) and not _PICTURE_WORDS.search(seed.trajectory.query):
+        return Reject("neither query nor solution speaks of the picture")
     kind = "video" if all("video" in file.type.casefold() for file in pictures) else "picture"
     plan = f"The task can't be done: the {kind} that it is about is not there, and has to be sent."
-    yield _row(seed, context, "visual_missing", plan, files=False)
+    return row(**_claim(seed, "visual_missing", plan), files=False)
 
 
 # Tools --------------------------------------------------------------------------------------------
 
 
-def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(_UNSOLVABLE)
+def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task without a capability that its solution needs.
 
     It removes the tool of the last call, or one whose result a later call needs, with every tool
     like it. A capability of two tools or more is preferred.
     """
-    transform, tools = "tool_removal", seed.toolset.tools
+    tools = seed.toolset.tools
     needed = {at for call in seed.calls for at in call.needs.values()}
     working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
     names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
     shown = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
-    reason, chosen = "no solution" if not seed.calls else "no call that the task turns on", None
+    reason, chosen = "no call that the task turns on", None
     for name in dict.fromkeys(reversed(names)):
         tool = seed.tool(name)
         if tool is None:
             reason = "the solution calls a tool that is not offered"
             continue
-        gone = [each for each in tools if _is_like(each, tool)]
+        gone = [each for each in tools if is_like(each, tool)]
         left = [each for each in tools if each not in gone]
         if not left:
             reason = "no tool would be left"
@@ -126,34 +93,30 @@ def tool_removal(seed: Seed, context: Context) -> Iterator[Row | Reject]:
             if len(gone) > 1:
                 break
     if chosen is None:
-        yield Reject(transform, reason)
-        return
+        return Reject(reason)
     tool, gone, left = chosen
     plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
     removed = tuple(each.name for each in gone)
-    yield _row(seed, context, transform, plan, tools=left, removed_tools=removed)
-
-
-def _is_like(tool: Tool, other: Tool) -> bool:
-    return likeness(tool, other) >= LIKE or name_words(tool.name) == name_words(other.name)
+    return row(**_claim(seed, "tool_removal", plan, removed_tools=removed), tools=left)
 
 
 # Limits -------------------------------------------------------------------------------------------
 
 
-def contradictory_constraints(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(_UNSOLVABLE)
+def contradictory_constraints(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task with two limits on one of its amounts that exclude each other."""
-    transform, query = "contradictory_constraints", seed.trajectory.query
-    rng = draw(context.seed, seed.seed_id, transform)
+    query = seed.trajectory.query
+    rng = draw(context.seed, seed.seed_id, "contradictory_constraints")
     amounts = [
         (parameter, value)
         for call in seed.calls
         for parameter, value in call.arguments.items()
         if parameter not in call.needs and is_amount(parameter, value)
     ]
-    reason = "no solution" if not seed.calls else "no amount among the arguments"
     if amounts and not is_english(query):
-        reason, amounts = "the query is not English", []
+        return Reject("the query is not English")
+    reason = "no amount among the arguments"
     rng.shuffle(amounts)
     for parameter, value in amounts:
         others = [name for name, other in amounts if (name, other) != (parameter, value)]
@@ -167,9 +130,9 @@ def contradictory_constraints(seed: Seed, context: Context) -> Iterator[Row | Re
             f"and {second.kind} {second.value:g} at once."
         )
         asked = with_sentences(query, [bound.text for bound in bounds])
-        yield _row(seed, context, transform, plan, query=asked, bounds=bounds)
-        return
-    yield Reject(transform, reason)
+        claim = _claim(seed, "contradictory_constraints", plan, bounds=bounds)
+        return row(**claim, query=asked)
+    return Reject(reason)
 
 
 # Information --------------------------------------------------------------------------------------
@@ -191,55 +154,57 @@ _NUMBERS = (
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
 
-_Literal = tuple[SeedCall, str, str, tuple[int, int]]
-"""A call, its parameter, the value, and where the query has it."""
+
+class _Literal(NamedTuple):
+    """A value of a call that the query states, and where it does."""
+
+    call: SeedCall
+    parameter: str
+    text: str
+    start: int
+    end: int
 
 
-def information_missing(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(_UNSOLVABLE)
+def information_missing(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task without a value that nothing but its query states."""
-    transform = "information_missing"
+    if not is_english(seed.trajectory.query):
+        return Reject("the query is not English")
     literals = _literals(seed)
-    draw(context.seed, seed.seed_id, transform).shuffle(literals)
+    draw(context.seed, seed.seed_id, "information_missing").shuffle(literals)
     reason = "no value of a required parameter is in the query word for word"
-    if not seed.calls:
-        reason = "no solution"
-    elif not is_english(seed.trajectory.query):
-        reason, literals = "the query is not English", []
-    for call, parameter, text, place in literals:
-        asked, reason = _without(seed, call, parameter, text, place)
+    for literal in literals:
+        asked, reason = _without(seed, literal)
         if not reason:
-            words = " ".join(name_words(parameter))
+            words = " ".join(name_words(literal.parameter))
             # The tool's description is shown to the tested model, so that it is not repeated here.
-            gap = f"the query gives no {words}, which {call.name} needs"
+            gap = f"the query gives no {words}, which {literal.call.name} needs"
             plan = f"The task can't be done as asked: {gap}."
-            yield _row(seed, context, transform, plan, query=asked, removed_value=text)
-            return
-    yield Reject(transform, reason)
+            claim = _claim(seed, "information_missing", plan, removed_value=literal.text)
+            return row(**claim, query=asked)
+    return Reject(reason)
 
 
-def private_reference(seed: Seed, context: Context) -> Iterator[Row | Reject]:
+@transform(_UNSOLVABLE)
+def private_reference(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task with a reference to private knowledge in a value's place, as a model wrote it."""
     if seed.private is None:
-        yield Reject("private_reference", "no model wrote one; --model names it")
-        return
+        return Reject("no model wrote one; --model names it")
     query, value = seed.private
     plan = "The task can't be done as asked: it rests on something that only the user knows."
-    row = _row(seed, context, "information_missing", plan, query=query, removed_value=value)
-    own = row_id(seed, "private_reference")
-    row["construction"] |= {"transform": "private_reference"}
-    yield row | {"id": own}
+    return row(**_claim(seed, "information_missing", plan, removed_value=value), query=query)
 
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
     """Values that the query states and that nobody could know, look up or guess without it."""
-    values = (literal[2] for literal in _literals(seed) if not any(_uncertainties(seed, *literal)))
+    values = (each.text for each in _literals(seed) if not any(_uncertainties(seed, each)))
     return tuple(dict.fromkeys(values))
 
 
 def _literals(seed: Seed) -> list[_Literal]:
     """The values of required parameters that the query states word for word."""
     return [
-        (call, name, str(value), places[0])
+        _Literal(call, name, str(value), *places[0])
         for call in seed.calls
         if (tool := seed.toolset.checkable.get(call.name))
         for name, value in call.arguments.items()
@@ -251,32 +216,23 @@ def _literals(seed: Seed) -> list[_Literal]:
     ]
 
 
-def _without(
-    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
-) -> tuple[str, str]:
+def _without(seed: Seed, literal: _Literal) -> tuple[str, str]:
     """The query without a value, and what is uncertain about it; empty where nothing is."""
-    query = seed.trajectory.query
-    if uncertainty := next(_uncertainties(seed, call, parameter, text, place), ""):
+    query, text = seed.trajectory.query, literal.text
+    if uncertainty := next(_uncertainties(seed, literal), ""):
         return query, uncertainty
-    left = without_sentence(query, *place)
+    left = without_sentence(query, literal.start, literal.end)
     if left is None or is_worded(text, left):
         return query, "the value has no sentence of its own; --model rewrites such queries"
-    others = {
-        str(leaf)
-        for each in seed.calls
-        for name, value in each.arguments.items()
-        if name not in each.needs
-        for leaf in leaves(value)
-    }
+    others = {str(leaf) for call in seed.calls for leaf in call.own_values}
     lost = any(is_worded(each, query) and not is_worded(each, left) for each in others - {text})
     return left, "another value would be lost" if lost else ""
 
 
-def _uncertainties(
-    seed: Seed, call: SeedCall, parameter: str, text: str, place: tuple[int, int]
-) -> Iterator[str]:
+def _uncertainties(seed: Seed, literal: _Literal) -> Iterator[str]:
     """Yields reasons why the task may be solved without a value."""
-    start, schema = place[0], properties(seed.toolset.checkable[call.name])[parameter]
+    call, parameter, text, start, _ = literal
+    schema = properties(seed.toolset.checkable[call.name])[parameter]
     if not _is_distinctive(text, seed.trajectory.query, start):
         yield "the value may be guessed"
     if not {"default", "enum", "const"}.isdisjoint(schema):

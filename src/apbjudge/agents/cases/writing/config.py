@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
 from ....config import Names, Option
-from ....llm.limits import Limits
+from ....llm.limits import CACHE, Cached, Limits
 from ....llm.model_spec import AsksModels
 from ...prediction.config import TestedModelSpec
 
@@ -64,14 +63,7 @@ class WriteConfig(AsksModels, Limits):
         "not accept.",
     )
     write_prompts: str = Field(default="writing@1", description="writing@1, or a TOML file.")
-    cache: Annotated[
-        bool | Path | None,
-        Option("--no-cache", help="Neither read nor fill the cache of replies."),
-    ] = Field(
-        default=None,
-        description="Whether replies are cached for later runs, or the folder for them. None "
-        "caches all but those of a client of your own.",
-    )
+    cache: Cached = CACHE
 
     @field_validator("write")
     @classmethod

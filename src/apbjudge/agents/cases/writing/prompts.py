@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -15,18 +15,16 @@ from .tasks import WritingTask
 
 PATHS = (*(f"{kind}.{part}" for kind in KINDS for part in ("system", "user")), "repair")
 """The texts of a prompt set: two for each kind, and the request to mend an answer."""
-NAMES = (
-    "fence",
-    "query",
-    "system_prompt",
-    "tools",
-    "used",
-    "solution",
-    "literals",
-    "removable",
-    "most",
-    "complaints",
-)
+_VALUES: Mapping[str, Callable[[WritingTask], str]] = {
+    "query": lambda task: task.query,
+    "system_prompt": lambda task: task.system_prompt,
+    "tools": lambda task: pretty(list(task.tools)),
+    "used": lambda task: "\n".join(sorted(task.used)),
+    "solution": lambda task: pretty(list(task.solution)),
+    "literals": lambda task: "\n".join(task.literals),
+    "removable": lambda task: "\n".join(task.removable),
+}
+NAMES = ("fence", *_VALUES, "most", "complaints")
 """The values that they may use; all but ``most`` and the complaints are of the seed."""
 _FOLDER = resources.files(__name__.rpartition(".")[0]).joinpath("prompt_sets")
 
@@ -62,15 +60,5 @@ def repair_of(
 
 
 def _values(task: WritingTask) -> dict[str, Any]:
-    return {
-        "fence": fence,
-        "query": task.query,
-        "system_prompt": task.system_prompt,
-        "tools": pretty(list(task.tools)),
-        "used": "\n".join(sorted(task.used)),
-        "solution": pretty(list(task.solution)),
-        "literals": "\n".join(task.literals),
-        "removable": "\n".join(task.removable),
-        "most": MOST_INVENTED,
-        "complaints": "",
-    }
+    values = {name: value_of(task) for name, value_of in _VALUES.items()}
+    return {"fence": fence, **values, "most": MOST_INVENTED, "complaints": ""}

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from ....errors import RowError
 from ....protocols.leak_patterns import TELLS_CASE, TELLS_TOOL
 from ....protocols.prompt_leaks import mentions
-from ....protocols.tool_words import name_words, properties
+from ....protocols.tool_words import name_words, properties, squashed
 from ....records import Tool, json_values
 from ....records.loose_json import as_list, as_object
 from ....records.tools import read_tool
-from ..likeness import LIKE, definition_of, is_same, likeness
+from ..likeness import definition_of, is_like, style_of
 from ..literals import is_worded, numbers_in, places_of
+from ..seeds import leaves
 from .config import KEYS, Kind
 from .tasks import WritingTask
 
@@ -108,7 +109,7 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
         literals: Values that have to stand in it.
     """
     yield from _length("query", text, most=3 * len(task.query) + 600)
-    if _bare(text) == _bare(task.query):
+    if squashed(text) == squashed(task.query):
         yield Complaint("same as before", "The query is the same as before.")
     for literal in literals:
         if not places_of(literal, text):
@@ -126,8 +127,9 @@ def query_complaints(task: WritingTask, text: str, literals: Sequence[str]) -> I
         yield Complaint("condition told", detail)
 
 
-def _bare(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+def _text_in(value: object) -> str:
+    """The texts, numbers and names of fields in a JSON value."""
+    return "\n".join(map(str, leaves(value, names=True)))
 
 
 def _length(name: str, text: str, *, most: int) -> Iterator[Complaint]:
@@ -156,7 +158,7 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
     for name in sorted(task.used):
         if not places_of(name, text):
             yield Complaint("step missing", f"The plan does not name {name!r}, which is called.")
-    sources = [task.query, task.system_prompt, *_texts([*task.tools, *task.solution])]
+    sources = task.query, task.system_prompt, _text_in([*task.tools, *task.solution])
     known = "\n".join(sources)
     for word in dict.fromkeys(_IDENTIFIER.findall(text)):
         if word not in task.offered and word not in known:
@@ -168,19 +170,6 @@ def plan_complaints(task: WritingTask, text: str) -> Iterator[Complaint]:
                 "value added", f"The plan states {number!r}, which is in no text above."
             )
     yield from _disclosures(task, text, "The plan")
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yields every text in a JSON value, also names of fields and numbers."""
-    if (parts := as_object(value)) is not None:
-        for name, part in parts.items():
-            yield name
-            yield from _texts(part)
-    elif (listed := as_list(value)) is not None:
-        for part in listed:
-            yield from _texts(part)
-    elif value is not None:
-        yield str(value)
 
 
 # Tools --------------------------------------------------------------------------------------------
@@ -200,12 +189,12 @@ def _distractors(task: WritingTask, answer: Mapping[str, Any]) -> TextReading:
             complaints.append(Complaint("definition invalid", detail))
             continue
         faults = list(tool_complaints(task, read, offered))
-        if _bare(read.name) in accepted:
+        if squashed(read.name) in accepted:
             faults.append(Complaint("name taken", f"Two tools are called {read.name!r}."))
         if faults:
             complaints += faults
         else:
-            accepted[_bare(read.name)] = definition_of(read)
+            accepted[squashed(read.name)] = definition_of(read)
     return TextReading({"tools": list(accepted.values())} if accepted else None, tuple(complaints))
 
 
@@ -247,27 +236,26 @@ def tool_complaints(task: WritingTask, tool: Tool, offered: Sequence[Tool]) -> I
         offered: The tools offered, those that the solution calls among them.
     """
     name = tool.name
-    if _bare(name) in {_bare(other.name) for other in offered}:
+    if squashed(name) in {squashed(other.name) for other in offered}:
         yield Complaint("name taken", f"A tool called {name!r} is offered already.")
     used = [other for other in offered if other.name in task.used]
     for other in used:
-        same_words = set(name_words(name)) == set(name_words(other.name))
-        if likeness(tool, other) >= LIKE or is_same(tool, other) or same_words:
+        if is_like(tool, other):
             detail = f"{name!r} is much like {other.name!r} and might serve in its place."
             yield Complaint("like a needed tool", detail)
-    style = style_of([other.name for other in offered])
-    if style and style_of([name]) not in ("", style):
+    style = _common_style([other.name for other in offered])
+    if style and style_of(name) not in ("", style):
         yield Complaint(
             "other naming style", f"{name!r} is not named in {style}, as the others are."
         )
     if len(tool.description) > _LONGEST_DESCRIPTION:
         detail = f"The description of {name!r} has more than {_LONGEST_DESCRIPTION} characters."
         yield Complaint("too long", detail)
-    shown = " ".join((" ".join(name_words(name)), tool.description, *_texts(properties(tool))))
+    shown = " ".join((*name_words(name), tool.description, _text_in(properties(tool))))
     if match := TELLS_TOOL.search(shown):
         detail = f"{name!r} says what it is here for: {match.group()!r}."
         yield Complaint("condition told", detail)
-    others = "\n".join(_texts(list(task.tools)))
+    others = _text_in(list(task.tools))
     for literal in task.literals:
         if len(literal) > 2 and is_worded(literal, shown) and not is_worded(literal, others):
             yield Complaint("task quoted", f"{name!r} states {literal!r}, a value of the task.")
@@ -280,26 +268,11 @@ def _describe_all(tools: Sequence[Tool]) -> bool:
     return all(spec.get("description") for tool in tools for spec in properties(tool).values())
 
 
-def style_of(names: Sequence[str]) -> str:
-    """The naming style of names of several words, such as ``snake_case``.
-
-    Returns:
-        The style of most of them; empty where none has several words, or several are as common.
-    """
-    styles = Counter(style for name in names if (style := _style(name)))
-    ranked = styles.most_common(2)
-    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
-        return ""
-    return ranked[0][0]
-
-
-def _style(name: str) -> str:
-    marks = {"_": "snake_case", "-": "kebab-case", ".": "dotted.case"}
-    if (mark := next((mark for mark in marks if mark in name), None)) is not None:
-        return marks[mark]
-    if not re.search(r"[a-z0-9][A-Z]", name):
-        return ""
-    return "PascalCase" if name[0].isupper() else "camelCase"
+def _common_style(names: Sequence[str]) -> str:
+    """The style of most names of several words; empty without one, or where two are as common."""
+    styles = Counter(style for name in names if (style := style_of(name)))
+    ranked = [*styles.most_common(2), ("", 0)]
+    return "" if len(ranked) == 3 and ranked[0][1] == ranked[1][1] else ranked[0][0]
 
 
 _READERS: Mapping[Kind, Callable[[WritingTask, Mapping[str, Any]], TextReading]] = {

@@ -88,12 +88,11 @@ def task_of(seed: Seed, kind: Kind) -> WritingTask | str:
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         return reason
-    place = seed.trajectory.place
     return WritingTask(
         id=f"{seed.seed_id}:{kind}",
         seed=seed.seed_id,
         kind=kind,
-        place=f"{place.file}:{place.line}" if place.line else place.file,
+        place=seed.place,
         query=seed.trajectory.query,
         system_prompt=seed.trajectory.system_prompt,
         tools=tuple(map(definition_of, tools)),
@@ -124,8 +123,7 @@ def _first_message(seed: Seed) -> int | None:
     None where the user says more than the query, or something else: then a rewritten query would
     not fit the messages.
     """
-    steps = enumerate(seed.trajectory.steps)
-    turns = [at for at, step in steps if step.source == "user" and step.text]
+    turns = seed.turns
     if not turns:
         return -1
     is_query = seed.trajectory.steps[turns[0]].text.strip() == seed.trajectory.query.strip()
