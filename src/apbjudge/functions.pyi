@@ -25,7 +25,6 @@ from .agents.environments.planbench.config import BlockPlanConfig, PathsConfig
 from .agents.environments.planbench.paths import PathReport
 from .agents.environments.simulate import Simulation
 from .agents.prediction.config import PredictConfig, PromptConfig, RefineConfig, TestedModelSpec
-from .agents.prediction.prompt import SentPrompt
 from .agents.prediction.session import PredictionRun
 from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
@@ -35,6 +34,7 @@ from .judge.cascade import CascadeCurve
 from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
 from .judge.project import Project
+from .judge.prompt import SentPrompt
 from .judge.session import Run
 from .labelling.config import LabelConfig
 from .labelling.label import Labelled

@@ -58,7 +58,7 @@ class AuditOptions(RunsConfig):
     dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
 
 
-@command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["model", "blind", "images"])
+@command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["blind", "images"])
 def audit(values: Values) -> int:
     """Puts judges through probes and writes a judge card for each.
 

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
-from ..agents.prediction.config import PredictConfig
 from ..config import Config, Option
 from ..errors import visible
 from ..judge.config import JudgeSpec
-from .grade import GradeOptions
+from .grade import OF_RUNS, GradeOptions
 from .options import Values, command
+from .tested import function_of, settings_of
 
 
 class BatchRows(Config):
@@ -28,11 +28,6 @@ class Requests(Config):
     """Files for the requests."""
 
     out: Path = Field(description="File for the requests.")
-    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
-        default=(),
-        description="The tested model whose requests for predictions are written, MODEL or "
-        "MODEL@ADDRESS; without it those of --judge.",
-    )
 
 
 class Answers(Config):
@@ -43,23 +38,21 @@ class Answers(Config):
     )
 
 
-_OF_RUNS = (
-    "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
-    "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples "
-    "bootstrap_seed"
-)
-
-
 @command(
-    BatchRows, JudgeSpec, GradeOptions, PredictConfig, Requests, omit=["by"], hide=_OF_RUNS.split()
+    BatchRows,
+    JudgeSpec,
+    GradeOptions,
+    *settings_of("batch export"),
+    Requests,
+    omit=["by"],
+    hide=OF_RUNS,
 )
 def export(values: Values) -> int:
     """Writes the unanswered requests, one a line, in the OpenAI batch format."""
-    from ..agents.prediction.batching import export as write
     from ..judge.summary import unseen_lines
 
     out = Requests.of(values).out
-    done = write(BatchRows.of(values).rows, values)
+    done = function_of("batch export")(BatchRows.of(values).rows, values)
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"

@@ -58,7 +58,15 @@ class GradeOptions(Gates, Stopping, GradeConfig):
     )
 
 
-@command(Predictions, GradeOptions, JudgeSpec, omit=["model", "allow_unfinished"])
+OF_RUNS = (
+    "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
+    "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples "
+    "bootstrap_seed"
+).split()
+"""Settings of whole runs, which commands with the options of ``grade`` take and do not list."""
+
+
+@command(Predictions, GradeOptions, JudgeSpec, omit=["allow_unfinished"])
 def grade(values: Values) -> int:
     """Grades predictions, or trajectories from their logs, and prints the results.
 

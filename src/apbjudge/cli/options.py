@@ -49,7 +49,7 @@ class ConfigCommand:
     Args:
         run: Gets the values that were set, and returns the exit code; its docstring is the help.
         configs: The configurations; a field that two of them have is one option.
-        omit: Fields that are no options.
+        omit: Fields that are no options; nor is the model of a judge, which other options name.
         hide: Fields that are accepted, so that commands can share a file of settings, but that
             the help does not list.
 
@@ -69,7 +69,7 @@ class ConfigCommand:
             name: field
             for config in configs
             for name, field in config.model_fields.items()
-            if name not in omit
+            if name not in omit and (config, name) != (JudgeSpec, "model")
         }
         self.groups: dict[str, list[str]] = {}
         for config in configs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,3 +81,19 @@ def export_requests(
             return run_in(run_config, _work_with(client, run_config, all_rows=False)).progress
 
     return write_requests(out, judge, run, cache=config.cache, overwrite=config.overwrite)
+
+
+def export(rows: Rows, options: Mapping[str, Any]) -> Export:
+    """Writes the requests of the judge among options; see ``export_requests``."""
+    return export_requests(rows, out_of(options), GradeConfig.of(options, escalate=None))
+
+
+def out_of(options: Mapping[str, Any]) -> Path:
+    """The file for the requests that options name.
+
+    Raises:
+        OptionError: If they name none.
+    """
+    if options.get("out") is None:
+        raise OptionError("--out: expected a path, got nothing")
+    return Path(options["out"])

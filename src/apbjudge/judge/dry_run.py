@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
@@ -14,12 +14,13 @@ from ..errors import RowError
 from ..llm.base import cache_key
 from ..llm.cache import DATABASE, ReplyCache
 from ..llm.endpoint_cache import EndpointCache
-from ..llm.endpoint_checks import context_text
+from ..llm.endpoint_checks import context_check
 from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, known_place, prices_of
 from ..protocols.images import characters
 from ..records import Record, Usage
+from ..records.checks import Check, checks_text
 from ..records.run_folder import MissingPredictions
 from ..runs.session import folder_of
 from .config import GradeConfig, JudgeSpec
@@ -267,35 +268,51 @@ def _count(
 
 def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
+    return checks_text(_checks(forecast))
+
+
+def _checks(forecast: Forecast) -> Iterator[Check]:
+    """What a run would take, each as a check; unclear is what is not known or needs a look."""
     f = forecast
     n_open = f.rows - f.bad_rows - f.finished - f.missing
-    notes = [("input", note) for note in f.notes]
-    lines = {"rows": f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    rows = f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"
     if f.missing:
-        lines["rows"] += f", {f.missing:,} without a prediction"
+        rows += f", {f.missing:,} without a prediction"
+    yield _check("rows", rows, is_clear=not f.bad_rows)
     if f.judge == STATIC:
-        lines["calls"] = "none: the static judge asks no model"
+        yield _check("calls", "none: the static judge asks no model")
     else:
         calls = f"{f.calls:,}, and {f.reused:,} replies from the cache"
         if f.most_calls != f.calls:
             calls += f"; at most {f.most_calls:,} if replies have to be asked for again"
+        yield _check("calls", calls)
         tokens = f"about {f.prompt_tokens:,} sent and {f.reply_tokens:,} received"
         if f.pictures:
             tokens += f", without those of {f.pictures:,} pictures"
-        cost = "nothing"
+        yield _check("tokens", tokens, is_clear=not f.pictures)
+        cost = f"about {f.cost_usd or 0:.4f} USD" if f.calls else "nothing"
         if f.cost_usd is None:
             cost = "unknown: set price_input and price_output"
-        elif f.calls:
-            cost = f"about {f.cost_usd:.4f} USD"
-        lines |= {
-            "calls": calls,
-            "tokens": tokens,
-            "cost": cost,
-            "time": _time_text(f),
-            "context": f"{context_text(f.rates.context_tokens)}; {longest_text(f)}",
-            "based on": _rates_text(f.rates),
-        }
-    return "".join(f"{name:<10}{text}\n" for name, text in (*lines.items(), *notes))
+        yield _check("cost", cost, is_clear=f.cost_usd is not None)
+        yield _check("time", _time_text(f), is_clear=f.seconds is not None)
+        yield with_longest(f.rates.context_tokens, f)
+        yield _check("based on", _rates_text(f.rates))
+    for note in f.notes:
+        yield _check("input", note, is_clear=False)
+
+
+def _check(name: str, detail: str, *, is_clear: bool = True) -> Check:
+    return Check(name=name, outcome="passed" if is_clear else "unclear", detail=detail)
+
+
+def with_longest(context_tokens: int | None, forecast: Forecast) -> Check:
+    """The check of a context with the longest prompt, and a remark if it does not fit."""
+    text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
+    if forecast.rates.is_total:
+        text += f", reply up to {forecast.max_reply_tokens:,}"
+    if forecast.fits is not None:
+        text += f": {'fits' if forecast.fits else 'DOES NOT FIT'}"
+    return context_check(context_tokens, text, fits=forecast.fits)
 
 
 def _time_text(forecast: Forecast) -> str:
@@ -309,16 +326,6 @@ def _time_text(forecast: Forecast) -> str:
         return f"{bound} {seconds:.1f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{bound} {hours} h {minutes:02} min" if hours else f"{bound} {minutes} min"
-
-
-def longest_text(forecast: Forecast) -> str:
-    """The length of the longest prompt as text, with a remark if it does not fit the context."""
-    text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
-    if forecast.rates.is_total:
-        text += f", reply up to {forecast.max_reply_tokens:,}"
-    if forecast.fits is None:
-        return text
-    return f"{text}: {'fits' if forecast.fits else 'DOES NOT FIT'}"
 
 
 def _rates_text(rates: Rates) -> str:

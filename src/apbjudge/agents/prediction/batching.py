@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...errors import OptionError
-from ...judge.batching import export_requests
+from ...judge.batching import export as judge_export
+from ...judge.batching import out_of
 from ...judge.config import GradeConfig
 from ...judge.source import Rows
 from ...llm.batch_requests import BatchWriter
@@ -72,12 +73,9 @@ def batch_export(rows: Rows, *, options: Mapping[str, Any]) -> Export:  # noqa: 
 
 def export(rows: Rows, options: Mapping[str, Any]) -> Export:
     """Writes the requests of options; see ``batch_export``."""
-    if options.get("out") is None:
-        raise OptionError("--out: expected a path, got nothing")
-    out = Path(options["out"])
-    if options.get("model"):
-        return export_predictions(rows, out, PredictConfig.of(options, out=None))
-    return export_requests(rows, out, GradeConfig.of(options, escalate=None))
+    if not options.get("model"):
+        return judge_export(rows, options)
+    return export_predictions(rows, out_of(options), PredictConfig.of(options, out=None))
 
 
 def export_predictions(cases: Cases, out: Path, config: PredictConfig) -> Export:
