@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from pydantic import Field
 
-from ..config import Config, Option
+from ..config import Config
 from ..errors import visible
 from ..judge.config import JudgeSpec
 from .grade import OF_RUNS, GradeOptions
-from .options import Values, command
+from .options import Values, argument, command
 from .tested import function_of, settings_of
-
-
-class BatchRows(Config):
-    """Input of ``batch``."""
-
-    rows: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Predictions for a judge, or cases for a tested model."
-    )
 
 
 class Requests(Config):
@@ -30,16 +21,8 @@ class Requests(Config):
     out: Path = Field(description="File for the requests.")
 
 
-class Answers(Config):
-    """Files of the answers."""
-
-    answers: Annotated[Path, Option(is_argument=True)] = Field(
-        description="File of answers, as vllm run-batch writes it."
-    )
-
-
 @command(
-    BatchRows,
+    argument("rows", "Predictions for a judge, or cases for a tested model."),
     JudgeSpec,
     GradeOptions,
     *settings_of("batch export"),
@@ -52,7 +35,7 @@ def export(values: Values) -> int:
     from ..judge.summary import unseen_lines
 
     out = Requests.of(values).out
-    done = function_of("batch export")(BatchRows.of(values).rows, values)
+    done = function_of("batch export")(values["rows"], values)
     typer.echo(
         f"{visible(str(out))}: {done.lines} requests, {done.bytes} bytes; {done.known} rows are "
         f"answered already, {done.bad_rows} rows are unusable"
@@ -62,7 +45,7 @@ def export(values: Values) -> int:
     return 0
 
 
-@command(Answers)
+@command(argument("answers", "File of answers, as vllm run-batch writes it."))
 def import_(values: Values) -> int:
     """Adds answers to the reply cache, where grade or predict finds them.
 
@@ -70,7 +53,7 @@ def import_(values: Values) -> int:
     """
     from ..runs.batching import batch_import
 
-    done = batch_import(Answers.of(values).answers)
+    done = batch_import(values["answers"])
     for complaint in done.unreadable:
         typer.echo(complaint, err=True)
     bad = len(done.unreadable)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from pydantic import Field
 
-from ..config import Config, Option
 from ..judge.config import JudgeSpec, WaitConfig
 from .grade import OF_RUNS, GradeOptions
-from .options import Values, command
+from .options import Values, argument, command
 from .tested import function_of, settings_of
 
 
-class DoctorRows(Config):
-    """Input of ``doctor``."""
-
-    predictions: Annotated[Path | None, Option(is_argument=True, metavar="ROWS")] = Field(
-        default=None,
-        description="Predictions, or cases for --model, to check whether the longest prompt fits.",
-    )
-
-
 @command(
-    DoctorRows,
+    argument(
+        "predictions",
+        "Predictions, or cases for --model, to check whether the longest prompt fits.",
+        Path | None,
+        metavar="ROWS",
+    ),
     WaitConfig,
     JudgeSpec,
     GradeOptions,
@@ -40,7 +33,7 @@ def doctor(values: Values) -> int:
     Exit code 0: a run would work; 1: an endpoint did not answer within --wait; 2: a run would not
     work.
     """
-    models = function_of("doctor")(DoctorRows.of(values).predictions, values)
+    models = function_of("doctor")(values.get("predictions"), values)
     if not models.all_answer(WaitConfig.of(values).wait, partial(typer.echo, err=True)):
         return 1
     works = True

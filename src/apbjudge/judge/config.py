@@ -150,6 +150,8 @@ class InputConfig(RowsConfig):
 class ItemConfig(InputConfig):
     """Settings that choose an item."""
 
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split"}
+
     item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
     tested_model: str = Field(default="", description="Only this tested model's prediction.")
 

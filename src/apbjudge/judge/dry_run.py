@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from ..config import STATIC
-from ..errors import RowError
+from ..errors import OptionError, RowError
 from ..llm.base import cache_key
 from ..llm.cache import DATABASE, ReplyCache
 from ..llm.endpoint_cache import EndpointCache
@@ -21,14 +21,18 @@ from ..llm.resources import REPLIES, Resources, cache_folder, known_format, know
 from ..protocols.images import characters
 from ..records import Record, Usage
 from ..records.checks import Check, checks_text
-from ..records.run_folder import MissingPredictions
+from ..records.run_folder import MissingPredictions, predictions_of
+from ..runs.batching import batch_api
 from ..runs.session import folder_of
 from .config import GradeConfig, JudgeSpec
+from .ensembles import judge_folder
+from .grade import check_settings, with_cases
 from .llm_judge import make_judge
 from .session import RunConfig
 from .source import JudgeTask, Rows, source_of
 from .static import StaticJudge
 from .summary import unseen_lines
+from .trajectory_source import is_log, trajectories_of
 from .worker import record_fields
 
 TOKENS_PER_CHARACTER = 0.25
@@ -120,6 +124,29 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
             overwrite=config.overwrite,
         )
         return forecast_runs([run])
+
+
+def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
+    """Estimates what each judge of a run takes, and last the strong one of a cascade.
+
+    Raises:
+        OptionError: If settings don't go together, or the rows are a log.
+    """
+    rows = predictions_of(rows)
+    config = with_cases(rows, config)
+    if trajectories_of(rows, config) is not None or is_log(rows, config):
+        raise OptionError(
+            "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
+        )
+    check_settings(config)
+    if config.batch:
+        batch_api(config.judge[0], Resources(limits=config))
+    judges = [*config.judge, *([config.escalate] if config.escalate else [])]
+    for spec in judges:
+        folder = config.out
+        if folder is not None and len(judges) > 1:
+            folder = judge_folder(folder, spec)
+        yield forecast(rows, config.model_copy(update={"judge": (spec,), "out": folder}))
 
 
 def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Forecast:
