@@ -74,8 +74,7 @@ def test_each_stage_loads_no_more_than_it_needs(loaded: dict[str, set[str]]) -> 
     assert loaded["package"] & (heavy | MEDIUM | {"pydantic", "typer"}) == set()
     assert loaded["help"] & (heavy | MEDIUM | {"pydantic", "rich"}) == set()
     assert loaded["help of commands"] & (heavy | MEDIUM) == set()
-    # intervals take scipy.special alone
-    heavy = heavy - {"scipy"} | {"scipy.stats"}
+    heavy = heavy - {"scipy"} | {"scipy.stats"}  # intervals take scipy.special alone
     assert loaded["plans by rule"] & (heavy | {"jinja2", "jsonschema"}) == set()
     assert loaded["prompts and rubrics"] & (heavy | {"jsonschema"}) == set()
     assert loaded["static grading"] & heavy == set()
