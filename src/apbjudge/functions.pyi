@@ -32,7 +32,6 @@ from .agents.environments.planbench.generation.generate import GeneratedBenchmar
 from .agents.environments.planbench.paths import PathReport
 from .agents.environments.simulate import Simulation
 from .agents.prediction.config import PredictConfig, PromptConfig, RefineConfig, TestedModelSpec
-from .agents.prediction.prompt import SentPrompt
 from .agents.prediction.session import PredictionRun
 from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
@@ -42,6 +41,7 @@ from .judge.cascade import CascadeCurve
 from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
 from .judge.project import Project
+from .judge.prompt import SentPrompt
 from .judge.session import Run
 from .labelling.config import LabelConfig
 from .labelling.label import Labelled

@@ -31,9 +31,7 @@ def test_pictures_are_named_with_their_size_unless_turned_off(apbjudge: Command)
 
 def test_an_unknown_item_ends_with_code_2(apbjudge: Command) -> None:
     done = apbjudge("prompt", example("holistic"), "--id", ITEM, "--tested-model", "nope")
-    assert (done.code, done.out) == (2, "")
-    (line,) = done.err.splitlines()
-    assert "nope" in line
+    assert (done.code, done.out, done.err.count("\n"), "nope" in done.err) == (2, "", 1, True)
 
 
 def test_a_bad_row_of_that_id_is_named_by_line(apbjudge: Command) -> None:

@@ -21,6 +21,7 @@ STAGES: dict[str, list[list[str]]] = {
     "package": [],
     "help": [["--help"]],
     "help of commands": [["--version"], *([name, "--help"] for name in _SHOWN)],
+    "plans by rule": [["grade", str(example("holistic")), "--out", "by rule"]],
     "prompts and rubrics": [
         ["rubric", "list"],
         ["rubric", "show", "apb-holistic"],
@@ -73,9 +74,10 @@ def test_each_stage_loads_no_more_than_it_needs(loaded: dict[str, set[str]]) -> 
     assert loaded["package"] & (heavy | MEDIUM | {"pydantic", "typer"}) == set()
     assert loaded["help"] & (heavy | MEDIUM | {"pydantic", "rich"}) == set()
     assert loaded["help of commands"] & (heavy | MEDIUM) == set()
-    assert loaded["prompts and rubrics"] & heavy == set()
-    # intervals take scipy.special alone
-    assert loaded["static grading"] & (heavy - {"scipy"} | {"scipy.stats"}) == set()
+    heavy = heavy - {"scipy"} | {"scipy.stats"}  # intervals take scipy.special alone
+    assert loaded["plans by rule"] & (heavy | {"jinja2", "jsonschema"}) == set()
+    assert loaded["prompts and rubrics"] & (heavy | {"jsonschema"}) == set()
+    assert loaded["static grading"] & heavy == set()
     assert {"apbjudge", "numpy", "pydantic"} <= loaded["static grading"]
     assert all("click" not in modules for modules in loaded.values())
 

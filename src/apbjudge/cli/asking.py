@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..errors import path_text
-from .options import Values
+from .options import Values, print_files
 from .stopping import stoppable
 
 if TYPE_CHECKING:
@@ -27,30 +27,30 @@ def asking_command(
     values: Values,
     session_of: Callable[[Events], AskingSession[R]],
     *,
-    carry_out: Callable[[AskingSession[R]], R],
     lacking: str,
     then: Callable[[R], None],
+    carry_out: Callable[[AskingSession[R]], R] | None = None,
 ) -> int:
     """Carries out a session, prints its counts and files, and returns the exit code.
 
     Args:
         values: What the user set.
         session_of: Makes the session for those who watch it.
-        carry_out: Carries it out.
         lacking: What a failed row does not have.
         then: Prints the command that usually follows.
+        carry_out: Carries it out; by itself ``carry_out_alone``.
     """
+    from ..agents.prediction.asking import carry_out_alone
     from .progress import Reporter
 
     reporter = Reporter(sys.stderr)
     session = replace(session_of(reporter.events()), in_memory=False)
     out = session.folder
     with stoppable(values, out), reporter:
-        run = carry_out(session)
+        run = (carry_out or carry_out_alone)(session)
     typer.echo(run.text, nl=False)
     own = f"{run.file} {session.kind.file} {FAILURES}".split()
-    files = dict.fromkeys([*own, "manifest.json", "superseded.jsonl", "damaged.txt"])
-    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in files if (out / name).exists())}")
+    print_files(out, *own, "manifest.json", "superseded.jsonl", "damaged.txt")
     then(run)
     return failed_code(run.counts.values(), f"{lacking}, see {path_text(out / FAILURES)}")
 

@@ -15,12 +15,12 @@ from pydantic import Field
 
 from ..audits.config import AuditConfig
 from ..config import Names, Option
-from ..errors import OptionError, path_text, visible
+from ..errors import OptionError, visible
 from ..judge.config import GradeConfig, JudgeSpec
 from ..llm.limits import RunsConfig
 from .gates import FAILED_GATE
 from .grade import unscored_code
-from .options import Values, command
+from .options import Values, command, print_files
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..audits.session import Audit
 
 CARD = "card.json"
+FILES = f"{CARD} card.md card.html variants.jsonl schedule.jsonl rows runs".split()
 COMPARISON = ("comparison.json", "comparison.md", "comparison.html")
 
 
@@ -58,7 +59,7 @@ class AuditOptions(RunsConfig):
     dry_run: bool = Field(default=False, description="Call nothing; print what would be asked.")
 
 
-@command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["model", "blind", "images"])
+@command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["blind", "images"])
 def audit(values: Values) -> int:
     """Puts judges through probes and writes a judge card for each.
 
@@ -132,8 +133,7 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
     write_atomically(out / "card.md", card_markdown(result.card).encode())
     write_atomically(out / "card.html", card_html(result.card).encode())
     typer.echo(card_text(result.card), nl=False)
-    files = "card.json card.md card.html variants.jsonl schedule.jsonl rows runs"
-    typer.echo(f"\n{path_text(out)}/: {files}")
+    print_files(out, *FILES)
     if more := _more_cases(result.card, config):
         typer.echo(f"next: {more}")
     return result

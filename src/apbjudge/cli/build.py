@@ -9,9 +9,8 @@ import typer
 from ..agents.cases.config import BuildConfig
 from ..agents.cases.writing.config import UNSEEN, WriteConfig
 from ..agents.prediction.config import TestedModelSpec
-from ..errors import path_text
 from .asking import failed_code
-from .options import Values, command, print_next, print_problems
+from .options import Values, command, print_files, print_next, print_problems
 from .stopping import Stopping, stoppable
 
 
@@ -42,7 +41,7 @@ def build(values: Values) -> int:
     with stoppable(values, config.out), reporter:
         result = build_cases(config=config, write=write, events=reporter.events())
     typer.echo(render_text(build_document(result), width=WIDTH), nl=False)
-    typer.echo(f"\n{path_text(result.out)}/: {' '.join(FILES)}")
+    print_files(result.out, *FILES)
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]
     print_next("check", result.out, *root)
     code = print_problems(result.problems)

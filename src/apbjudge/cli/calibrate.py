@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from ..calibration.config import CalibrationConfig
-from ..config import Config, Option
 from ..errors import OptionError
 from .gates import Gates, finish
-from .options import Output, Values, command, print_result
+from .options import Output, Values, argument, command, print_problems, print_result
+
+FILES = argument(
+    "files",
+    "Judgements (a file or a run's folder), one judge each, and last the labels, JSONL or CSV.",
+    tuple[Path, ...],
+)
 
 
-class Files(Config):
-    """Input of ``calibrate``."""
-
-    files: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Judgements (a file or a run's folder), one judge each, and last the labels, "
-        "JSONL or CSV."
-    )
-
-
-@command(Files, CalibrationConfig, Gates, Output, omit=["judgements", "labels"])
+@command(FILES, CalibrationConfig, Gates, Output, omit=["judgements", "labels"])
 def calibrate(values: Values) -> int:
     """Prints how far judges can be trusted, against human labels.
 
@@ -34,12 +27,11 @@ def calibrate(values: Values) -> int:
     from ..calibration.calibrate import calibrate as calibrate_runs
     from ..calibration.reliability_text import reliability_document
 
-    *judgements, labels = Files.of(values).files
+    *judgements, labels = values["files"]
     if not judgements and values.get("raters"):
         judgements = [labels]  # judges and raters are columns of one file
     if not judgements:
         raise OptionError("calibrate: expected judgements and then labels, got one file")
-    output = Output.of(values)
     report = calibrate_runs(CalibrationConfig.of(values, judgements=judgements, labels=labels))
     gates = Gates.of(values)
     if gates.fail_under:
@@ -47,5 +39,7 @@ def calibrate(values: Values) -> int:
             *gates.fail_under, at=gates.gate, allow_unfinished=gates.allow_unfinished
         )
         report = replace(report, gates=checked)
-    code, prints = print_result(report, reliability_document, output), output.format == "text"
-    return finish(code, report.gates, gates, reliability_document(report), prints=prints)
+    form, document = Output.of(values).format, reliability_document
+    print_result(report, document, form)
+    code = print_problems(report.problems)
+    return finish(code, report.gates, gates, document(report), prints=form == "text")

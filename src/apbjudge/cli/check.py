@@ -12,11 +12,11 @@ from pydantic import Field
 
 from ..agents.cases.config import NOT_ASKED, AskConfig, CheckConfig
 from ..config import Config
-from ..errors import path_text, visible
+from ..errors import visible
 from ..judge.config import JudgeSpec
 from .gates import FAILED_GATE
 from .grade import unscored_code
-from .options import Values, command, json_text
+from .options import Values, command, print_result
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -73,30 +73,14 @@ def check(values: Values) -> int:
     """
     from ..agents.cases.check import check as check_cases
     from ..agents.cases.results_text import check_document, check_page
-    from ..document.markdown import render_markdown
-    from ..document.text import WIDTH, render_text
-    from ..jsonl import write_atomically
     from .progress import Reporter
 
     config, output = CheckConfig.of(values), CheckOutput.of(values)
     options, reporter = AskOptions.of(values), Reporter(sys.stderr)
     with stoppable(values, options.run), reporter:
         report = check_cases(config=config, asking=options, events=reporter.events())
-    match output.format:
-        case "json":
-            text = json_text(report.to_json()) + "\n"
-        case "html":
-            text = check_page(report)
-        case "md":
-            text = render_markdown(check_document(report))
-        case _:
-            text = render_text(check_document(report), width=WIDTH)
     out = output.out or (Path("cases.html") if output.format == "html" else None)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_atomically(out, text.encode())
-        typer.echo(f"written: {path_text(out)}", err=True)
+    print_result(report, check_document, output.format, out, check_page)
     code = _unanswered(report, options.max_unscored)
     names = ("proven", "asked", "suspected")
     counted = names[: names.index(output.fail_on) + 1] if output.fail_on in names else ()

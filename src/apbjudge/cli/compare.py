@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..calibration.config import CompareConfig
 from .gates import RegressionGate, finish
-from .options import Output, Values, command, print_result
+from .options import Output, Values, command, print_problems, print_result
 
 
 @command(CompareConfig, RegressionGate, Output)
@@ -19,13 +19,13 @@ def compare(values: Values) -> int:
     from ..calibration.compare import compare as compare_runs
     from ..calibration.comparison_text import comparison_document
 
-    config, output = CompareConfig.of(values), Output.of(values)
-    gate, result = RegressionGate.of(values), compare_runs(config)
+    gate, result = RegressionGate.of(values), compare_runs(CompareConfig.of(values))
     if gate.fail_on_regression:
         gates = result.gate(
             margin=gate.margin, at=gate.gate, allow_unfinished=gate.allow_unfinished
         )
         result = replace(result, gates=gates)
-    code = print_result(result, comparison_document, output)
-    prints = output.format == "text"
-    return finish(code, result.gates, gate, comparison_document(result), prints=prints)
+    form, document = Output.of(values).format, comparison_document
+    print_result(result, document, form)
+    code = print_problems(result.problems)
+    return finish(code, result.gates, gate, document(result), prints=form == "text")

@@ -4,50 +4,28 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from pydantic import Field
 
-from ..agents.prediction.config import CasesConfig, WaitConfig
-from ..config import Config, Option
-from ..judge.config import JudgeSpec
-from .grade import GradeOptions
-from .options import Values, command
-
-
-class DoctorRows(Config):
-    """Input of ``doctor``."""
-
-    predictions: Annotated[Path | None, Option(is_argument=True, metavar="ROWS")] = Field(
-        default=None,
-        description="Predictions, or cases for --model, to check whether the longest prompt fits.",
-    )
-
-
-class CheckedModel(CasesConfig):
-    """Whom to check in place of a judge."""
-
-    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
-        default=(), description="Check this tested model, as predict would ask it, and no judge."
-    )
-
-
-_OF_RUNS = (
-    "panel escalate when max_cost max_calls max_tokens max_seconds overwrite batch max_unscored "
-    "dry_run fail_under gate junit ci_summary grace allow_unfinished interval n_resamples "
-    "bootstrap_seed"
-)
+from ..judge.config import JudgeSpec, WaitConfig
+from .grade import OF_RUNS, GradeOptions
+from .options import Values, argument, command
+from .tested import function_of, settings_of
 
 
 @command(
-    DoctorRows,
+    argument(
+        "predictions",
+        "Predictions, or cases for --model, to check whether the longest prompt fits.",
+        Path | None,
+        metavar="ROWS",
+    ),
     WaitConfig,
     JudgeSpec,
     GradeOptions,
-    CheckedModel,
+    *settings_of("doctor"),
     omit=["by", "out"],
-    hide=_OF_RUNS.split(),
+    hide=[*OF_RUNS, "overwrite"],
 )
 def doctor(values: Values) -> int:
     """Checks a model's endpoint: key, model, reply formats, logprobs, pictures, length.
@@ -55,12 +33,11 @@ def doctor(values: Values) -> int:
     Exit code 0: a run would work; 1: an endpoint did not answer within --wait; 2: a run would not
     work.
     """
-    from ..agents.prediction.doctor import check_ups, wait_for_all
-
-    if not wait_for_all(values, partial(typer.echo, err=True)):
+    models = function_of("doctor")(values.get("predictions"), values)
+    if not models.all_answer(WaitConfig.of(values).wait, partial(typer.echo, err=True)):
         return 1
     works = True
-    for checkup in check_ups(DoctorRows.of(values).predictions, values):
+    for checkup in map(models.check, models.specs):
         works = works and checkup.works
         typer.echo(checkup.text, nl=False)
     typer.echo("a run would work" if works else "a run would not work")

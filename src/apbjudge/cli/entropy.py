@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents.environments.branching.config import EntropyConfig
-from .options import Output, Values, command, print_result
+from .options import Output, Values, command, print_problems, print_result
 
 
 @command(EntropyConfig, Output)
@@ -15,5 +15,6 @@ def entropy(values: Values) -> int:
     from ..agents.environments.branching.analysis import entropy as analyse
     from ..agents.environments.branching.analysis_text import entropy_document
 
-    config, output = EntropyConfig.of(values), Output.of(values)
-    return print_result(analyse(config), entropy_document, output)
+    result = analyse(EntropyConfig.of(values))
+    print_result(result, entropy_document, Output.of(values).format)
+    return print_problems(result.problems)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 import typer
-from pydantic import Field
 
 from ..agents.environments.execution.config import ExecuteConfig
 from ..agents.prediction.config import TestedModelSpec
-from ..config import Config, Option
 from ..errors import path_text
 from .asking import FAILURES, failed_code
-from .options import Values, command
+from .options import Values, argument, command, print_files
 from .stopping import Stopping, stoppable
 
+BENCHMARK = argument(
+    "benchmark",
+    "tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, slate, an installed package's "
+    "benchmark, or the program of one's own (.py).",
+    str,
+    metavar="BENCHMARK",
+)
 
-class BenchmarkArgument(Config):
-    """Input of ``execute``."""
 
-    benchmark: Annotated[str, Option(is_argument=True, metavar="BENCHMARK")] = Field(
-        description="tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, slate, an "
-        "installed package's benchmark, or the program of one's own (.py)."
-    )
-
-
-@command(BenchmarkArgument, TestedModelSpec, ExecuteConfig, Stopping)
+@command(BENCHMARK, TestedModelSpec, ExecuteConfig, Stopping)
 def execute(values: Values) -> int:
     """Carries out tasks of a benchmark: directly, after planning, after refining.
 
@@ -39,7 +35,7 @@ def execute(values: Values) -> int:
     from ..agents.prediction.asking import resources_of
     from .progress import Reporter
 
-    name = BenchmarkArgument.of(values).benchmark
+    name = values["benchmark"]
     config = ExecuteConfig.of(values)
     reporter = Reporter(sys.stderr)
     events = reporter.events()
@@ -52,5 +48,5 @@ def execute(values: Values) -> int:
     ):
         run = execute_in(benchmark, config, out, resources, events)
     typer.echo(execution_text(run), nl=False)
-    typer.echo(f"\n{path_text(out)}/: {' '.join(sorted(each.name for each in out.iterdir()))}")
+    print_files(out, *sorted(each.name for each in out.iterdir()))
     return failed_code(run.counts, f"an end, see {FAILURES} in the folders of {path_text(out)}")

@@ -11,8 +11,7 @@ import typer
 from pydantic import BeforeValidator, Field, field_validator
 
 from ..config import Config, Option
-from ..errors import path_text
-from .options import print_document
+from .options import print_document, write_file
 
 if TYPE_CHECKING:
     from ..document.model import Document
@@ -127,7 +126,8 @@ def finish(
         typer.echo()
         print_document(gates_document(gates))
     if files.junit is not None:
-        _write(files.junit, junit_xml(gates, unscored, too_many_unscored=code != 0))
+        files.junit.parent.mkdir(parents=True, exist_ok=True)
+        write_file(files.junit, junit_xml(gates, unscored, too_many_unscored=code != 0))
     if files.ci_summary is not None:
         page = gates_markdown(gates, summary).encode()
         job = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -135,7 +135,8 @@ def finish(
             with files.ci_summary.open("ab") as file:
                 file.write(page)
         else:
-            _write(files.ci_summary, page)
+            files.ci_summary.parent.mkdir(parents=True, exist_ok=True)
+            write_file(files.ci_summary, page)
     failed = [gate for gate in gates if not gate.passed]
     if not prints:
         for gate in failed:
@@ -143,11 +144,3 @@ def finish(
     elif failed:
         typer.echo(f"apbjudge: {len(failed)} of {len(gates)} gates failed", err=True)
     return FAILED_GATE if failed else code
-
-
-def _write(path: Path, data: bytes) -> None:
-    from ..jsonl import write_atomically
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, data)
-    typer.echo(f"written: {path_text(path)}", err=True)

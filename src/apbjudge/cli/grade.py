@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
 from pydantic import Field
 
-from ..config import STATIC, Config, Option
-from ..errors import OptionError, path_text
+from ..config import STATIC
+from ..errors import path_text
 from ..judge.config import GradeConfig, JudgeSpec
 from .gates import Gates, finish
-from .options import Values, command, print_document
+from .options import Values, argument, command, print_document, print_files
 from .stopping import Stopping, stoppable
 
 if TYPE_CHECKING:
@@ -26,16 +25,6 @@ FILES = (
     "judgements.jsonl summary.json summary.csv manifest.json queue.jsonl curve.csv "
     "superseded.jsonl damaged.txt judges"
 ).split()
-
-
-class Predictions(Config):
-    """Input of ``grade``."""
-
-    predictions: Annotated[Path, Option(is_argument=True, is_log=True)] = Field(
-        description="Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), "
-        "or the folder of a run of predict or refine; or a log of trajectories: files, packed or "
-        "not, a folder, a quoted pattern, or -."
-    )
 
 
 class GradeOptions(Gates, Stopping, GradeConfig):
@@ -58,28 +47,44 @@ class GradeOptions(Gates, Stopping, GradeConfig):
     )
 
 
-@command(Predictions, GradeOptions, JudgeSpec, omit=["model", "allow_unfinished"])
+OF_RUNS = (
+    "panel escalate when max_cost max_calls max_tokens max_seconds batch max_unscored dry_run "
+    "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples "
+    "bootstrap_seed"
+).split()
+"""Settings of whole runs, which commands with the options of ``grade`` take and do not list."""
+
+
+PREDICTIONS = argument(
+    "predictions",
+    "Predictions: JSON lines, an array, CSV, Parquet, a data set on disk (--map), or the folder of "
+    "a run of predict or refine; or a log of trajectories: files, packed or not, a folder, a "
+    "quoted pattern, or -.",
+    is_log=True,
+)
+
+
+@command(PREDICTIONS, GradeOptions, JudgeSpec, omit=["allow_unfinished"])
 def grade(values: Values) -> int:
     """Grades predictions, or trajectories from their logs, and prints the results.
 
     Exit code 0: done; 1: done, with more unscored rows than allowed (--max-unscored); 2: unusable
     input or options; 3: a gate failed (--fail-under).
     """
+    from ..judge.grade import default_out
     from ..judge.grade import grade as grade_rows
-    from ..judge.grade import with_cases
     from ..judge.summary_text import ensemble_text, summary_document
     from ..records.gates import unscored_rows
-    from ..records.run_folder import predictions_of
     from .progress import Reporter
 
-    rows = predictions_of(Predictions.of(values).predictions)
-    config = with_cases(rows, GradeOptions.of(values))
-    out = config.out or _default_out(rows, config, values.get("escalate"))
+    rows, config = values["predictions"], GradeOptions.of(values)
+    out = config.out or default_out(rows, config)
+    config = config.model_copy(update={"out": out})
     if config.dry_run:
-        return _dry_run(rows, config, out)
+        return _dry_run(rows, config)
     reporter = Reporter(sys.stderr)
     with stoppable(values, out), reporter:
-        run = grade_rows(rows, config.model_copy(update={"out": out}), events=reporter.events())
+        run = grade_rows(rows, config, events=reporter.events())
     if silent := run.progress.silent:
         typer.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
     if left := run.summary.totals.unscored.get("budget"):
@@ -90,7 +95,7 @@ def grade(values: Values) -> int:
     print_document(summary_document(run.summary))
     if run.ensemble is not None:
         typer.echo(f"\n{ensemble_text(run.ensemble)}", nl=False)
-    typer.echo(f"\n{path_text(out)}/: {' '.join(name for name in FILES if (out / name).exists())}")
+    print_files(out, *FILES)
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
     else:  # a job of CI has no use for it
@@ -129,55 +134,14 @@ def unscored_code(share: float, allowed: float, what: str) -> int:
     return 1
 
 
-def _default_out(rows: Path, config: GradeOptions, strong: str | None) -> Path:
-    """The folder of the same judges with the same settings on the same files."""
-    from ..judge.session import run_identity
-    from ..judge.source import source_of
-    from ..judge.trajectory_source import is_log, trajectories_of
-    from ..records.files import name_of
-    from ..runs.session import default_folder
+def _dry_run(rows: Path, config: GradeOptions) -> int:
+    from ..judge.dry_run import forecast_text, forecasts
 
-    first = config.judge[0]
-    trajectories = trajectories_of(rows, config)
-    source = trajectories or source_of(() if is_log(rows, config) else rows, config)
-    identity, slug = run_identity(first, source), first.slug if trajectories is None else "code"
-    if len(config.judge) > 1:
-        identity["judge"] = [spec.scoring for spec in config.judge]
-        slug = f"panel-of-{len(config.judge)}"
-    elif strong is not None:
-        identity["judge"] = [first.scoring, strong]
-        slug = f"{slug}-cascade"
-    files = (path for path in (rows, config.cases) if path is not None)
-    paths = [os.fsencode(path.resolve()).hex() for path in files]
-    return default_folder(name_of(rows), f"{identity['protocol']}-{slug}", identity, paths)
-
-
-def _dry_run(rows: Path, config: GradeOptions, out: Path) -> int:
-    from ..judge.dry_run import forecast, forecast_text
-    from ..judge.ensembles import judge_folder
-    from ..judge.grade import check_settings
-    from ..judge.trajectory_source import is_log, trajectories_of
-    from ..llm.resources import Resources
-    from ..runs.batching import batch_api
-
-    if trajectories_of(rows, config) is not None or is_log(rows, config):
-        raise OptionError(
-            "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
-        )
-
-    check_settings(config)
-    if config.batch:
-        batch_api(config.judge[0], Resources(limits=config))
-    strong = config.escalate
-    judges = [*config.judge, *([strong] if strong else [])]
-    for spec in judges:
-        folder = out if len(judges) == 1 else judge_folder(out, spec)
-        alone = config.model_copy(update={"judge": (spec,), "out": folder})
-        expected = forecast(rows, alone)
+    for n, expected in enumerate(forecasts(rows, config)):
         missing = expected.missing_predictions
-        for line in missing.lines if missing and spec is judges[0] else ():
+        for line in missing.lines if missing and n == 0 else ():
             typer.echo(line, err=True)
-        if spec is strong:
-            typer.echo(f"and {spec.model}, if every item were escalated:")
+        if n == len(config.judge):
+            typer.echo(f"and {expected.judge}, if every item were escalated:")
         typer.echo(forecast_text(expected), nl=False)
     return 0

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +16,7 @@ from typer.main import get_command
 from ..errors import ApbJudgeError, needs
 from ..version import VERSION
 from .help import Group
+from .tested import LEFT_OUT
 
 if TYPE_CHECKING:
     from .options import ConfigCommand
@@ -73,17 +73,11 @@ PANELS: Mapping[str, Mapping[str, str]] = {
 }
 """Each command by the panel of the help that it stands in, or its group does. It is in the module
 of its first word, which is imported when the command is used."""
-_OF_AGENTS = (
-    "batch branch build check doctor entropy execute planbench predict prompt refine simulate "
-    "validate"
-).split()
-"""Commands of tested models; without the folder ``agents`` the judge's side has the others."""
-_LEFT_OUT = [] if find_spec("..agents", __package__) else _OF_AGENTS
 COMMANDS = {
     name: text
     for commands in PANELS.values()
     for name, text in commands.items()
-    if name.partition(" ")[0] not in _LEFT_OUT
+    if name.partition(" ")[0] not in LEFT_OUT
 }
 """Every command with the first sentence of its help."""
 GROUPS: Mapping[str, str] = {

@@ -22,11 +22,11 @@ from typing import (
 )
 
 import typer
-from pydantic import Field
+from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
-from ..config import Config, check_files, is_switch, kinds, option_name, option_of
+from ..config import Config, Option, check_files, is_switch, kinds, option_name, option_of
 from ..errors import path_text, visible
 from ..judge.config import JudgeSpec
 from .completion import completer
@@ -49,7 +49,7 @@ class ConfigCommand:
     Args:
         run: Gets the values that were set, and returns the exit code; its docstring is the help.
         configs: The configurations; a field that two of them have is one option.
-        omit: Fields that are no options.
+        omit: Fields that are no options; nor is the model of a judge, which other options name.
         hide: Fields that are accepted, so that commands can share a file of settings, but that
             the help does not list.
 
@@ -69,7 +69,7 @@ class ConfigCommand:
             name: field
             for config in configs
             for name, field in config.model_fields.items()
-            if name not in omit
+            if name not in omit and (config, name) != (JudgeSpec, "model")
         }
         self.groups: dict[str, list[str]] = {}
         for config in configs:
@@ -129,6 +129,16 @@ def command(
 ) -> Callable[[Callable[[Values], int]], ConfigCommand]:
     """Makes a command of a function that takes the values that were set."""
     return lambda run: ConfigCommand(run, configs, omit, hide)
+
+
+def argument(name: str, description: str, kind: Any = Path, **about: Any) -> type[Config]:
+    """A value that is given by position, as a configuration; ``about`` goes to ``Option``.
+
+    It is required unless its kind has None.
+    """
+    field = Field(default=None if type(None) in get_args(kind) else ..., description=description)
+    stated = Annotated[kind, Option(is_argument=True, **about)]
+    return create_model("Argument", __base__=Config, **cast("Any", {name: (stated, field)}))
 
 
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()
@@ -232,23 +242,71 @@ class Output(Config):
     format: Literal["text", "json"] = Field(default="text", description="How to print the result.")
 
 
-class _CommandResult(Protocol):
-    @property
-    def problems(self) -> Sequence[str]: ...
+class AsJson(Protocol):
+    """What a command made, as it is printed."""
 
-    def to_json(self) -> Mapping[str, Any]: ...
-
-
-R = TypeVar("R", bound=_CommandResult)
+    def to_json(self) -> Mapping[str, Any]:
+        """The result as JSON values."""
+        ...
 
 
-def print_result(result: R, as_document: Callable[[R], Document], output: Output) -> int:
-    """Prints a result, and then as ``print_problems`` does what could not be used."""
-    if output.format == "json":
-        typer.echo(json_text(result.to_json()))
-    else:
+R = TypeVar("R", bound=AsJson)
+
+
+def print_result(
+    result: R,
+    as_document: Callable[[R], Document],
+    form: str,
+    out: Path | None = None,
+    page: Callable[[R], str] | None = None,
+) -> None:
+    """Prints or writes a result.
+
+    Args:
+        result: What a command made.
+        as_document: Its text and Markdown.
+        form: ``text``, ``md``, ``json`` or ``html``.
+        out: File for it; None for standard output.
+        page: Its HTML, where the command has any.
+    """
+    from ..document.markdown import render_markdown
+    from ..document.text import WIDTH, render_text
+
+    if form == "text" and out is None:
         print_document(as_document(result))
-    return print_problems(result.problems)
+        return
+    match form:
+        case "json":
+            text = json_text(result.to_json()) + "\n"
+        case "html" if page is not None:
+            text = page(result)
+        case "md":
+            text = render_markdown(as_document(result))
+        case _:
+            text = render_text(as_document(result), width=WIDTH)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_file(out, text.encode(errors="backslashreplace"))
+
+
+def print_files(folder: Path, *names: str) -> None:
+    """Prints which of some files a folder has, each once."""
+    there = [name for name in dict.fromkeys(names) if (folder / name).exists()]
+    typer.echo(f"\n{path_text(folder)}/: {' '.join(there)}")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file, and names it on standard error: standard output may be a table or a page."""
+    from ..jsonl import write_atomically
+
+    write_atomically(path, data)
+    print_written(path)
+
+
+def print_written(path: Path, more: str = "") -> None:
+    """Names what was written."""
+    typer.echo(f"written: {path_text(path)}{more}", err=True)
 
 
 def print_document(document: Document) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..calibration.config import LabelPlanConfig
-from .options import Output, Values, command, print_result
+from .options import Output, Values, command, print_problems, print_result
 
 
 @command(LabelPlanConfig, Output)
@@ -15,5 +15,6 @@ def plan_labels(values: Values) -> int:
     from ..calibration.label_plan import plan_labels as plan
     from ..calibration.label_plan_text import label_plan_document
 
-    config, output = LabelPlanConfig.of(values), Output.of(values)
-    return print_result(plan(config), label_plan_document, output)
+    result = plan(LabelPlanConfig.of(values))
+    print_result(result, label_plan_document, Output.of(values).format)
+    return print_problems(result.problems)

@@ -11,7 +11,7 @@ from ..agents.environments.planbench.config import (
     PathsConfig,
 )
 from ..errors import path_text
-from .options import Output, Values, command, json_text
+from .options import Output, Values, command, json_text, print_written
 
 
 @command(PathsConfig, Output)
@@ -24,10 +24,8 @@ def paths(values: Values) -> int:
     from ..agents.environments.planbench.results_text import paths_text
 
     report = planbench_paths(PathsConfig.of(values))
-    if Output.of(values).format == "json":
-        typer.echo(json_text(report.to_json()))
-    else:
-        typer.echo(paths_text(report), nl=False)
+    is_json = Output.of(values).format == "json"
+    typer.echo(json_text(report.to_json()) + "\n" if is_json else paths_text(report), nl=False)
     return 0
 
 
@@ -41,12 +39,10 @@ def block_plan(values: Values) -> int:
     from ..agents.environments.planbench.results_text import block_plan_text
 
     plan = planbench_block_plan(config := BlockPlanConfig.of(values))
-    if Output.of(values).format == "json":
-        typer.echo(json_text(plan.to_json()))
-    else:
-        typer.echo(block_plan_text(plan), nl=False)
+    is_json = Output.of(values).format == "json"
+    typer.echo(json_text(plan.to_json()) + "\n" if is_json else block_plan_text(plan), nl=False)
     if config.out is not None:
-        typer.echo(f"written: {path_text(config.out)}", err=True)
+        print_written(config.out)
     return 0
 
 

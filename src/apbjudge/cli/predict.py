@@ -5,32 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
 from pydantic import Field
 
 from ..agents.prediction.config import PredictConfig, TestedModelSpec
-from ..config import Config, Option
 from ..errors import visible
 from .asking import asking_command
-from .options import Values, command, print_next
+from .options import Values, argument, command, print_next
 from .stopping import Stopping
 
 if TYPE_CHECKING:
     from ..agents.prediction.asking import AskingSession
     from ..agents.prediction.session import PredictionRun
     from ..runs.loop import Events
-
-
-class CasesArgument(Config):
-    """The cases that models are asked about."""
-
-    cases: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Cases, as grade takes them without response: JSON lines, a table, a data "
-        "set, or a folder of build, predict or execute."
-    )
 
 
 class PredictOptions(PredictConfig):
@@ -46,7 +35,14 @@ class PredictOptions(PredictConfig):
     )
 
 
-@command(CasesArgument, TestedModelSpec, PredictOptions, Stopping)
+CASES = argument(
+    "cases",
+    "Cases, as grade takes them without response: JSON lines, a table, a data set, or a folder of "
+    "build, predict or execute.",
+)
+
+
+@command(CASES, TestedModelSpec, PredictOptions, Stopping)
 def predict(values: Values) -> int:
     """Asks tested models for plans or next steps, as grade takes them.
 
@@ -57,7 +53,7 @@ def predict(values: Values) -> int:
     from ..agents.prediction.predict import predict_in
     from ..agents.prediction.session import session_of
 
-    cases, config = CasesArgument.of(values).cases, PredictOptions.of(values)
+    cases, config = values["cases"], PredictOptions.of(values)
 
     def session(events: Events) -> AskingSession[PredictionRun]:
         return session_of(cases, config, resources_of(config, None, events), events)

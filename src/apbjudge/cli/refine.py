@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
-
 from ..agents.prediction.config import RefineConfig, TestedModelSpec
-from ..config import Config, Option
 from .asking import asking_command
-from .options import Values, command
+from .options import Values, argument, command
 from .predict import print_grade
 from .stopping import Stopping
 
-
-class DraftsArgument(Config):
-    """The drafts that are refined."""
-
-    drafts: Annotated[Path, Option(is_argument=True)] = Field(
-        description="Folder of a run of predict, or a JSONL file of predictions."
-    )
+DRAFTS = argument(
+    "drafts",
+    "Folder of a run of predict, or a JSONL file of predictions.",
+)
 
 
-@command(DraftsArgument, TestedModelSpec, RefineConfig, Stopping)
+@command(DRAFTS, TestedModelSpec, RefineConfig, Stopping)
 def refine(values: Values) -> int:
     """Has drafts reviewed, and rewritten by the tested models that made them.
 
@@ -36,7 +27,7 @@ def refine(values: Values) -> int:
     from ..agents.prediction.asking import carry_out_alone, resources_of
     from ..agents.prediction.refine import refine_session
 
-    drafts, config = DraftsArgument.of(values).drafts, RefineConfig.of(values)
+    drafts, config = values["drafts"], RefineConfig.of(values)
     return asking_command(
         values,
         lambda events: refine_session(drafts, config, resources_of(config, None, events), events),

@@ -13,7 +13,7 @@ from pydantic import Field
 from ..config import Config
 from ..errors import InputError, OptionError, visible
 from ..reports.config import CHANGES, SETTINGS, ReportConfig
-from .options import Values, command, json_text, print_problems
+from .options import Values, command, json_text, print_problems, print_written, write_file
 
 if TYPE_CHECKING:
     from ..reports.report import Report
@@ -55,7 +55,6 @@ def report(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows or files were unusable; 2: unusable input.
     """
-    from ..jsonl import write_atomically
     from ..reports.report import report as open_report
 
     output, config = ReportOutput.of(values), ReportConfig.of(values)
@@ -73,12 +72,13 @@ def report(values: Values) -> int:
     _warn(result)
     if output.format == "html" and out is not None:
         size = result.write_page(out)
-        _name_file(out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser")
+        print_written(
+            out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser"
+        )
     elif out is None:
         _print(_text(result, output))
     else:
-        write_atomically(out, _text(result, output).encode(errors="backslashreplace"))
-        _name_file(out)
+        write_file(out, _text(result, output).encode(errors="backslashreplace"))
     if output.figures is not None:
         _write_figures(result, output.figures)
     return print_problems(list(dict.fromkeys(result.problems)))
@@ -181,9 +181,4 @@ def _write_figures(result: Report, folder: Path) -> None:
         written = write_figures(result.figures, folder)
     except OSError as error:
         raise InputError(f"{folder}: can't be written: {error.strerror}") from None
-    _name_file(folder, f", {len(written)} files")
-
-
-def _name_file(path: Path, more: str = "") -> None:
-    """Names what was written, on stderr: standard output may be a table or a page."""
-    typer.echo(f"written: {visible(str(path))}{more}", err=True)
+    print_written(folder, f", {len(written)} files")

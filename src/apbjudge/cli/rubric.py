@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
-from pydantic import Field
 
-from ..config import Config, Option
-from .options import Values, command
-
-
-class Named(Config):
-    """Name of the rubric."""
-
-    rubric: Annotated[str, Option(is_argument=True, metavar="NAME")] = Field(
-        description="name@version, a name alone, or a TOML file; with #E4 that code alone."
-    )
+from .options import Values, argument, command
 
 
 @command()
@@ -31,11 +19,18 @@ def list_(_: Values) -> int:
     return 0
 
 
-@command(Named)
+@command(
+    argument(
+        "rubric",
+        "name@version, a name alone, or a TOML file; with #E4 that code alone.",
+        str,
+        metavar="NAME",
+    )
+)
 def show(values: Values) -> int:
     """Shows a rubric as a judge gets it."""
     from ..protocols.prompts import rubric_text
     from ..rubrics import load_rubric
 
-    typer.echo(rubric_text(load_rubric(Named.of(values).rubric)), nl=False)
+    typer.echo(rubric_text(load_rubric(values["rubric"])), nl=False)
     return 0

@@ -9,8 +9,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
-from ..errors import path_text
-from .options import Values, command
+from .options import Values, command, print_files
 
 
 class SplitOptions(Config):
@@ -61,7 +60,5 @@ def merge(values: Values) -> int:
     options = MergeOptions.of(values)
     run = shards_merge(options.parts, options.out, rubric=options.rubric)
     typer.echo(summary_text(run.summary), nl=False)
-    typer.echo(
-        f"\n{path_text(options.out)}/: judgements.jsonl summary.json summary.csv manifest.json"
-    )
+    print_files(options.out, *"judgements.jsonl summary.json summary.csv manifest.json".split())
     return 0

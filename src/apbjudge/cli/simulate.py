@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from ..agents.environments.config import SimulateConfig
 from ..agents.prediction.config import TestedModelSpec
-from ..config import Config, Option
 from .asking import asking_command
-from .options import Values, command, print_next
+from .options import Values, argument, command, print_next
 from .stopping import Stopping
 
-
-class BenchmarkArgument(Config):
-    """Input of ``simulate``."""
-
-    benchmark: Annotated[Path, Option(is_argument=True, metavar="BENCHMARK")] = Field(
-        description="File or folder of the benchmark: the data folder of PlanBench-XL, a file of "
-        "SLATE cases, or a Python file with a class of one's own: FILE.py, or FILE.py:NAME of "
-        "several."
-    )
+BENCHMARK = argument(
+    "benchmark",
+    "File or folder of the benchmark: the data folder of PlanBench-XL, a file of SLATE cases, or a "
+    "Python file with a class of one's own: FILE.py, or FILE.py:NAME of several.",
+    metavar="BENCHMARK",
+)
 
 
-@command(BenchmarkArgument, TestedModelSpec, SimulateConfig, Stopping)
+@command(BENCHMARK, TestedModelSpec, SimulateConfig, Stopping)
 def simulate(values: Values) -> int:
     """Lets tested models act in an environment and writes their trajectories.
 
@@ -33,9 +26,8 @@ def simulate(values: Values) -> int:
     goes on with them); 2: unusable input or options.
     """
     from ..agents.environments.simulate import Simulation, simulation_session
-    from ..agents.prediction.asking import carry_out_alone
 
-    path, config = BenchmarkArgument.of(values).benchmark, SimulateConfig.of(values)
+    path, config = values["benchmark"], SimulateConfig.of(values)
 
     def print_grade(run: Simulation) -> None:
         name = run.manifest["identity"]["benchmark"][0]
@@ -47,7 +39,6 @@ def simulate(values: Values) -> int:
     return asking_command(
         values,
         lambda events: simulation_session(path, config, events=events),
-        carry_out=carry_out_alone,
         lacking="an end",
         then=print_grade,
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import typer
 from pydantic import Field
 
 from ..agents.environments.execution.validate_config import ValidateConfig
 from ..config import Config
-from ..errors import path_text
-from .options import Values, command, json_text, print_problems
+from .options import Values, command, print_problems, print_result
 
 
 class ValidateOutput(Config):
@@ -29,23 +27,9 @@ def validate(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some rows were unusable; 2: unusable input or options.
     """
-    from ..agents.environments.execution.analysis_text import validation_document, validation_text
+    from ..agents.environments.execution.analysis_text import validation_document
     from ..agents.environments.execution.validate import validate as validate_plans
-    from ..document.markdown import render_markdown
-    from ..jsonl import write_atomically
 
-    config, output = ValidateConfig.of(values), ValidateOutput.of(values)
-    report = validate_plans(config)
-    match output.format:
-        case "json":
-            text = json_text(report.to_json()) + "\n"
-        case "md":
-            text = render_markdown(validation_document(report))
-        case _:
-            text = validation_text(report)
-    if output.out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_atomically(output.out, text.encode())
-        typer.echo(f"written: {path_text(output.out)}", err=True)
+    report, output = validate_plans(ValidateConfig.of(values)), ValidateOutput.of(values)
+    print_result(report, validation_document, output.format, output.out)
     return print_problems(report.problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,3 +31,19 @@ def export_requests(
         raise OptionError("--judge: expected a model, got static")
     run = RunConfig(folder=out, source=source_of(rows, config), spec=judge)
     return write_requests(out, run, judge, cache=config.cache, overwrite=config.overwrite)
+
+
+def export(rows: Rows, options: Mapping[str, Any]) -> Export:
+    """Writes the requests of the judge among options; see ``export_requests``."""
+    return export_requests(rows, out_of(options), GradeConfig.of(options, escalate=None))
+
+
+def out_of(options: Mapping[str, Any]) -> Path:
+    """The file for the requests that options name.
+
+    Raises:
+        OptionError: If they name none.
+    """
+    if options.get("out") is None:
+        raise OptionError("--out: expected a path, got nothing")
+    return Path(options["out"])

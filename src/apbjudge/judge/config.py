@@ -147,6 +147,31 @@ class InputConfig(RowsConfig):
         return self
 
 
+class ItemConfig(InputConfig):
+    """Settings that choose an item."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split"}
+
+    item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
+    tested_model: str = Field(default="", description="Only this tested model's prediction.")
+
+
+_IN_PROMPTS = {"blind", "evidence", "images"}
+NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PROMPTS]
+"""Settings of judges that change no prompt."""
+
+
+class WaitConfig(Config):
+    """The time to wait for a server."""
+
+    wait: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds to wait for an endpoint that refuses connections or is loading, "
+        "before it is checked.",
+    )
+
+
 class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     """The settings of ``grade``: judges, limits and output."""
 

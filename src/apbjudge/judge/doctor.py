@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..config import STATIC
 from ..document.display import Shown
 from ..errors import visible
 from ..llm import Client
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import EndpointReport, Target, check_endpoint, serves
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import addresses_of, cache_folder, make_client, transport_of
+from ..llm.resources import (
+    addresses_of,
+    cache_folder,
+    check_access,
+    make_client,
+    transport_of,
+)
+from ..protocols import AUTO, get_protocol
 from ..records import Record
+from ..records.checks import checks_text
 from ..runs.event_loops import block_on
 from .config import GradeConfig, JudgeSpec
-from .dry_run import Forecast, forecast, forecast_text, longest_text
+from .dry_run import Forecast, forecast, forecast_text, with_longest
 from .source import Rows
 
 T = TypeVar("T")
@@ -49,7 +59,50 @@ class Checkup(Shown, Record):
         return all(endpoint.works for endpoint in self.endpoints) and self.fits is not False
 
     def _printed(self) -> str:
-        return doctor_text(self)
+        plan = "" if self.plan is None else forecast_text(self.plan)
+        return checkup_text(self) + plan
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsToCheck:
+    """The models that ``doctor`` checks.
+
+    Attributes:
+        specs: Their settings.
+        check: Checks one of them.
+        client: Answers in place of the network.
+    """
+
+    specs: Sequence[ModelSpec]
+    check: Callable[[Any], Checkup]
+    client: Client | None = None
+
+    def all_answer(self, wait_s: float | None, note: Callable[[str], None]) -> bool:
+        """Checks the access to the models and waits for them; false if one does not answer.
+
+        Raises:
+            OptionError: If a model's access is unusable.
+        """
+        if self.client is not None:
+            return True
+        check_access(self.specs)
+        asked = (spec for spec in self.specs if spec.model != STATIC and wait_s is not None)
+        return all(
+            all(block_on(_check_each(spec, None, lambda target: serves(target, wait_s or 0, note))))
+            for spec in asked
+        )
+
+
+def judges_of(
+    rows: Rows | None, options: Mapping[str, Any], client: Client | None = None
+) -> ModelsToCheck:
+    """The judges that options name, which are checked for ``rows``; see ``check_up``."""
+    config = GradeConfig.of(options, escalate=None)
+    if config.protocol != AUTO:
+        get_protocol(config.protocol)
+    return ModelsToCheck(
+        config.judge, lambda spec: check_up(spec, rows, config, client=client), client
+    )
 
 
 def check_up(
@@ -101,11 +154,6 @@ def check_model(
     return Checkup(judge=spec.model, transport=transport, endpoints=endpoints, plan=plan)
 
 
-def wait_for(spec: ModelSpec, wait_s: float, note: Callable[[str], None]) -> bool:
-    """Waits until every endpoint of a model answers; see ``endpoint_checks.serves``."""
-    return all(block_on(_check_each(spec, None, lambda target: serves(target, wait_s, note))))
-
-
 async def _check_each(
     spec: ModelSpec, own_client: Client | None, check: Callable[[Target], Awaitable[T]]
 ) -> tuple[T, ...]:
@@ -121,19 +169,14 @@ async def _check_each(
             await client.close()
 
 
-def doctor_text(checkup: Checkup) -> str:
-    """A check-up, and what grading the rows would take where there are any."""
-    plan = "" if checkup.plan is None else forecast_text(checkup.plan)
-    return checkup_text(checkup) + plan
-
-
 def checkup_text(checkup: Checkup) -> str:
     """A check-up as aligned lines, each with its line end."""
-    lines = [] if checkup.endpoints else [f"{checkup.judge}: asks no model"]
+    text = "" if checkup.endpoints else f"{visible(checkup.judge)}: asks no model\n"
     for endpoint in checkup.endpoints:
         address = endpoint.address or "the provider's own address"
-        lines.append(f"{checkup.judge} at {address} ({checkup.transport} transport)")
-        lines += [f"  {check.name:<10}{check.detail}" for check in endpoint.checks]
+        text += visible(f"{checkup.judge} at {address} ({checkup.transport} transport)") + "\n"
+        *checks, context = endpoint.checks
         if checkup.plan is not None:
-            lines[-1] += f"; {longest_text(checkup.plan)}"
-    return "".join(f"{visible(line)}\n" for line in lines)
+            context = with_longest(endpoint.context_tokens, checkup.plan)
+        text += checks_text([*checks, context], indent="  ")
+    return text

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from ..config import STATIC
-from ..errors import RowError
+from ..errors import OptionError, RowError
 from ..llm.base import cache_key
 from ..llm.cache import DATABASE, ReplyCache
 from ..llm.endpoint_cache import EndpointCache
-from ..llm.endpoint_checks import context_text
+from ..llm.endpoint_checks import context_check
 from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
 from ..llm.resources import REPLIES, Resources, cache_folder, known_format, known_place, prices_of
 from ..protocols.images import characters
 from ..records import Record, Usage
-from ..records.run_folder import MissingPredictions
+from ..records.checks import Check, checks_text
+from ..records.run_folder import MissingPredictions, predictions_of
+from ..runs.batching import batch_api
 from ..runs.session import folder_of
 from .config import GradeConfig, JudgeSpec
+from .ensembles import judge_folder
+from .grade import check_settings, with_cases
 from .llm_judge import make_judge
 from .session import RunConfig
 from .source import JudgeTask, Rows, source_of
 from .static import StaticJudge
 from .summary import unseen_lines
+from .trajectory_source import is_log, trajectories_of
 from .worker import record_fields
 
 TOKENS_PER_CHARACTER = 0.25
@@ -119,6 +124,29 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
             overwrite=config.overwrite,
         )
         return forecast_runs([run])
+
+
+def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
+    """Estimates what each judge of a run takes, and last the strong one of a cascade.
+
+    Raises:
+        OptionError: If settings don't go together, or the rows are a log.
+    """
+    rows = predictions_of(rows)
+    config = with_cases(rows, config)
+    if trajectories_of(rows, config) is not None or is_log(rows, config):
+        raise OptionError(
+            "--dry-run: expected predictions, got a log (apbjudge convert --to cases)"
+        )
+    check_settings(config)
+    if config.batch:
+        batch_api(config.judge[0], Resources(limits=config))
+    judges = [*config.judge, *([config.escalate] if config.escalate else [])]
+    for spec in judges:
+        folder = config.out
+        if folder is not None and len(judges) > 1:
+            folder = judge_folder(folder, spec)
+        yield forecast(rows, config.model_copy(update={"judge": (spec,), "out": folder}))
 
 
 def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Forecast:
@@ -267,35 +295,51 @@ def _count(
 
 def forecast_text(forecast: Forecast) -> str:
     """A forecast as aligned lines, each with its line end."""
+    return checks_text(_checks(forecast))
+
+
+def _checks(forecast: Forecast) -> Iterator[Check]:
+    """What a run would take, each as a check; unclear is what is not known or needs a look."""
     f = forecast
     n_open = f.rows - f.bad_rows - f.finished - f.missing
-    notes = [("input", note) for note in f.notes]
-    lines = {"rows": f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"}
+    rows = f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"
     if f.missing:
-        lines["rows"] += f", {f.missing:,} without a prediction"
+        rows += f", {f.missing:,} without a prediction"
+    yield _check("rows", rows, is_clear=not f.bad_rows)
     if f.judge == STATIC:
-        lines["calls"] = "none: the static judge asks no model"
+        yield _check("calls", "none: the static judge asks no model")
     else:
         calls = f"{f.calls:,}, and {f.reused:,} replies from the cache"
         if f.most_calls != f.calls:
             calls += f"; at most {f.most_calls:,} if replies have to be asked for again"
+        yield _check("calls", calls)
         tokens = f"about {f.prompt_tokens:,} sent and {f.reply_tokens:,} received"
         if f.pictures:
             tokens += f", without those of {f.pictures:,} pictures"
-        cost = "nothing"
+        yield _check("tokens", tokens, is_clear=not f.pictures)
+        cost = f"about {f.cost_usd or 0:.4f} USD" if f.calls else "nothing"
         if f.cost_usd is None:
             cost = "unknown: set price_input and price_output"
-        elif f.calls:
-            cost = f"about {f.cost_usd:.4f} USD"
-        lines |= {
-            "calls": calls,
-            "tokens": tokens,
-            "cost": cost,
-            "time": _time_text(f),
-            "context": f"{context_text(f.rates.context_tokens)}; {longest_text(f)}",
-            "based on": _rates_text(f.rates),
-        }
-    return "".join(f"{name:<10}{text}\n" for name, text in (*lines.items(), *notes))
+        yield _check("cost", cost, is_clear=f.cost_usd is not None)
+        yield _check("time", _time_text(f), is_clear=f.seconds is not None)
+        yield with_longest(f.rates.context_tokens, f)
+        yield _check("based on", _rates_text(f.rates))
+    for note in f.notes:
+        yield _check("input", note, is_clear=False)
+
+
+def _check(name: str, detail: str, *, is_clear: bool = True) -> Check:
+    return Check(name=name, outcome="passed" if is_clear else "unclear", detail=detail)
+
+
+def with_longest(context_tokens: int | None, forecast: Forecast) -> Check:
+    """The check of a context with the longest prompt, and a remark if it does not fit."""
+    text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
+    if forecast.rates.is_total:
+        text += f", reply up to {forecast.max_reply_tokens:,}"
+    if forecast.fits is not None:
+        text += f": {'fits' if forecast.fits else 'DOES NOT FIT'}"
+    return context_check(context_tokens, text, fits=forecast.fits)
 
 
 def _time_text(forecast: Forecast) -> str:
@@ -309,16 +353,6 @@ def _time_text(forecast: Forecast) -> str:
         return f"{bound} {seconds:.1f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{bound} {hours} h {minutes:02} min" if hours else f"{bound} {minutes} min"
-
-
-def longest_text(forecast: Forecast) -> str:
-    """The length of the longest prompt as text, with a remark if it does not fit the context."""
-    text = f"longest prompt about {forecast.longest_prompt_tokens:,}"
-    if forecast.rates.is_total:
-        text += f", reply up to {forecast.max_reply_tokens:,}"
-    if forecast.fits is None:
-        return text
-    return f"{text}: {'fits' if forecast.fits else 'DOES NOT FIT'}"
 
 
 def _rates_text(rates: Rates) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
@@ -16,19 +17,19 @@ from ..llm.limits import Limits
 from ..llm.resources import shared_resources
 from ..options import takes
 from ..protocols import Protocol
-from ..records.files import log_path
+from ..records.files import log_path, name_of
 from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
-from ..runs.session import carry_out, folder_of
+from ..runs.session import carry_out, default_folder, folder_of
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
-from .session import Run, RunConfig, run_in, run_judges
-from .source import ItemSource, Rows
+from .session import Run, RunConfig, run_identity, run_in, run_judges
+from .source import ItemSource, Rows, source_of
 from .summary import check_by
 from .trajectory_judge import grade_log
-from .trajectory_source import TrajectorySource, input_of
+from .trajectory_source import TrajectorySource, input_of, is_log, trajectories_of
 
 C = TypeVar("C", bound=GradeConfig)
 
@@ -146,6 +147,30 @@ def with_cases(rows: Rows, config: C) -> C:
         return config
     cases = cases_of(Path(rows))
     return config if cases is None else config.model_copy(update={"cases": cases})
+
+
+def default_out(rows: Path, config: GradeConfig) -> Path:
+    """The folder of the same judges with the same settings on the same files.
+
+    Args:
+        rows: A file of rows or a log, or the folder of a run of predictions.
+        config: The settings.
+    """
+    rows = predictions_of(rows)
+    config = with_cases(rows, config)
+    first = config.judge[0]
+    trajectories = trajectories_of(rows, config)
+    source = trajectories or source_of(() if is_log(rows, config) else rows, config)
+    identity, slug = run_identity(first, source), first.slug if trajectories is None else "code"
+    if len(config.judge) > 1:
+        identity["judge"] = [spec.scoring for spec in config.judge]
+        slug = f"panel-of-{len(config.judge)}"
+    elif config.escalate is not None:
+        identity["judge"] = [first.scoring, config.escalate.model]
+        slug = f"{slug}-cascade"
+    files = (path for path in (rows, config.cases) if path is not None)
+    paths = [os.fsencode(path.resolve()).hex() for path in files]
+    return default_folder(name_of(rows), f"{identity['protocol']}-{slug}", identity, paths)
 
 
 def _function(judge: object) -> JudgeFunction:

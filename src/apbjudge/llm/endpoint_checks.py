@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import CallTimeoutError, JudgeError, RateLimitedError, TransportError
 from ..records import Record
+from ..records.checks import Check, CheckOutcome
 from ..records.loose_json import THINKING_TAG, as_object, objects_of
 from .base import FORMATS, Client, Clock, Completion, Format, MonotonicClock, Request
 from .chat_format import count_of
@@ -31,11 +32,6 @@ LONGEST_WAIT_S = 30.0
 LONGEST_FAILURE = 300
 MAX_NAMES = 5
 POLL_S = 5.0
-
-Name = Literal["key", "model", "thinking", "replies", "logprobs", "pictures", "context"]
-Outcome = Literal["passed", "failed", "unclear", "skipped"]
-_Result = tuple[Outcome, str]
-_IGNORED: _Result = ("failed", "ignored")
 
 RED_PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAb0lEQVR4nO3PAQkAAAyEwO9feoshgnABdLep8QUNyPEF"
@@ -52,33 +48,25 @@ _SILENT = f"no reply within {MAX_TOKENS} tokens"
 _BEGINS_WITH_KEY = re.compile(r'\s*\{\s*"violet"')
 
 
-class EndpointCheck(Record):
-    """One question about an endpoint: its name, the outcome, and one sentence for people."""
-
-    name: Name
-    outcome: Outcome
-    detail: str
-
-
 class EndpointReport(Record):
     """The checks of one endpoint.
 
     Attributes:
         address: Its address, None for the provider's own.
-        checks: The checks, in the order of ``EndpointCheck.name``'s values; ``thinking`` only of a
-            model that was seen to think.
+        checks: key, model, thinking, replies, logprobs, pictures and context; ``thinking`` only of
+            a model that was seen to think.
         format: The strictest reply format that is enforced, else text; None when that is not clear.
         context_tokens: The longest prompt, None when not known.
         is_total: Whether the reply has to fit into ``context_tokens`` too.
     """
 
     address: str | None
-    checks: tuple[EndpointCheck, ...]
+    checks: tuple[Check, ...]
     format: Format | None = None
     context_tokens: int | None = None
     is_total: bool = False
 
-    def check(self, name: str) -> EndpointCheck:
+    def check(self, name: str) -> Check:
         """The check of a name."""
         return next(check for check in self.checks if check.name == name)
 
@@ -117,29 +105,32 @@ class Violet(BaseModel):
 
 async def check_endpoint(target: Target) -> EndpointReport:
     """Checks an endpoint with at most seven calls; with two of a model that does not answer."""
-    results: dict[Name, _Result] = {"key": ("skipped", "not looked for")}
-    results["model"], reply = await _check_model(target)
-    if reply is not None and (seen := _thinking(reply)):
-        results["thinking"] = ("unclear", f"{seen}: {THINKING_HELP}")
-    answers = results["model"][0] == "passed"
+    model, reply = await _check_model(target)
+    answers = model.outcome == "passed"
+    key = Check(name="key", outcome="skipped", detail="not looked for")
     if target.network:
-        results["key"] = _check_key(target, answers=answers)
-    form = None
+        key = _check_key(target, answers=answers)
+    thinking: list[Check] = []
+    if reply is not None and (seen := _thinking(reply)):
+        help_text = f"{seen}: {THINKING_HELP}"
+        thinking.append(Check(name="thinking", outcome="unclear", detail=help_text))
+    form, abilities = None, list[Check]()
     if answers:
-        form, results["replies"] = await _check_formats(target)
-        results["logprobs"] = await _check_logprobs(target, form or "text")
-        results["pictures"] = await _check_pictures(target)
+        form, replies = await _check_formats(target)
+        abilities = [replies, await _check_logprobs(target, form or "text")]
+        abilities.append(await _check_pictures(target))
     else:
-        skipped: _Result = ("skipped", "not asked")
-        results |= {"replies": skipped, "logprobs": skipped, "pictures": skipped}
+        abilities = [
+            Check(name=name, outcome="skipped", detail="not asked")
+            for name in ("replies", "logprobs", "pictures")
+        ]
     tokens, is_total, names = await _context(target)
     if names:
-        listed = f"; not in the endpoint's list: {', '.join(names)}"
-        results["model"] = (results["model"][0], results["model"][1] + listed)
-    results["context"] = ("unclear" if tokens is None else "passed", context_text(tokens))
+        listed = f"{model.detail}; not in the endpoint's list: {', '.join(names)}"
+        model = model.model_copy(update={"detail": listed})
     return EndpointReport(
         address=target.address,
-        checks=tuple(EndpointCheck(name=n, outcome=o, detail=d) for n, (o, d) in results.items()),
+        checks=(key, model, *thinking, *abilities, context_check(tokens)),
         format=form,
         context_tokens=tokens,
         is_total=is_total,
@@ -167,12 +158,22 @@ async def serves(target: Target, wait_s: float, note: Callable[[str], None]) -> 
     return True
 
 
-def context_text(tokens: int | None) -> str:
-    """A context length as text."""
-    return "not known" if tokens is None else f"{tokens:,} tokens"
+def context_check(tokens: int | None, longest: str = "", *, fits: bool | None = True) -> Check:
+    """The check of a context.
+
+    Args:
+        tokens: Its length, None when not known.
+        longest: The longest prompt, in words; empty without rows.
+        fits: Whether that fits; None when not known.
+    """
+    text = "not known" if tokens is None else f"{tokens:,} tokens"
+    outcome: CheckOutcome = "unclear" if tokens is None else "passed"
+    if fits is False:
+        outcome = "failed"
+    return Check(name="context", outcome=outcome, detail=f"{text}; {longest}" if longest else text)
 
 
-def _check_key(target: Target, *, answers: bool) -> _Result:
+def _check_key(target: Target, *, answers: bool) -> Check:
     """Checks that the variable of the provider's key is set; the key itself is never read."""
     own = KEYS.get(target.spec.model.partition("/")[0])
     if own is not None:
@@ -181,24 +182,26 @@ def _check_key(target: Target, *, answers: bool) -> _Result:
         litellm = load_litellm()
         required = litellm.validate_environment(target.spec.model, api_base=target.address)
         missing = tuple(map(str, required["missing_keys"]))
-    if missing and answers:
-        return "passed", "none needed, none sent"
+    detail = f"{own} is set" if own else "none missing, as far as litellm knows"
     if missing:
-        return "failed", f"none sent: {', '.join(missing)} is not set"
-    return "passed", f"{own} is set" if own else "none missing, as far as litellm knows"
+        are_unset = f"none sent: {', '.join(missing)} is not set"
+        detail = "none needed, none sent" if answers else are_unset
+    return Check(
+        name="key", outcome="failed" if missing and not answers else "passed", detail=detail
+    )
 
 
-async def _check_model(target: Target) -> tuple[_Result, Completion | None]:
+async def _check_model(target: Target) -> tuple[Check, Completion | None]:
     """Two calls; the time of the second counts, when libraries and connections are there."""
     latency_s, reply = 0.0, None
     for _ in range(2):
         start = target.clock.now()
         reply = await _ask(target, _PROMPT_WITHOUT_FORM)
         if isinstance(reply, JudgeError):
-            error = explained(reply, target.spec, target.address)
-            return ("failed", f"no answer: {_short(error)}"), None
+            error = _short(explained(reply, target.spec, target.address))
+            return Check(name="model", outcome="failed", detail=f"no answer: {error}"), None
         latency_s = target.clock.now() - start
-    return ("passed", f"answers in {latency_s:.2f} s"), reply
+    return Check(name="model", outcome="passed", detail=f"answers in {latency_s:.2f} s"), reply
 
 
 THINKING_HELP = (
@@ -219,16 +222,16 @@ def _thinking(reply: Completion) -> str:
     return f"perhaps, {_SILENT}" if is_cut_off else ""
 
 
-async def _check_formats(target: Target) -> tuple[Format | None, _Result]:
+async def _check_formats(target: Target) -> tuple[Format | None, Check]:
     """One call for each format but plain text; the first that is enforced will be used."""
     outcomes: dict[Format, str] = {}
     failures: list[str] = []
     for form in FORMATS[:-1]:
         prompt = _PROMPT_WITHOUT_FORM + (" (json)" if form == "json_object" else "")
         reply = await _ask(target, prompt, form=form)
-        if problem := _problem(reply):
-            outcomes[form] = problem[1].partition(":")[0]
-            failures.append(problem[1].partition(": ")[2])
+        if problem := _problem("replies", reply):
+            outcomes[form], _, cause = problem.detail.partition(": ")
+            failures.append(cause)
             continue
         text, reason = cast("Completion", reply).reply_text, cast("Completion", reply).finish_reason
         if reason == "length" and _BEGINS_WITH_KEY.match(text):
@@ -242,7 +245,7 @@ async def _check_formats(target: Target) -> tuple[Format | None, _Result]:
     detail = ", ".join(f"{form} {outcome}" for form, outcome in outcomes.items())
     detail += f": {best} will be used" if best else f": {FORMATS[0]} will be tried"
     detail += f" ({failures[0]})" if failures else ""
-    return best, ("passed" if best else "unclear", detail)
+    return best, Check(name="replies", outcome="passed" if best else "unclear", detail=detail)
 
 
 def _fits(text: str, form: Format) -> bool:
@@ -256,38 +259,42 @@ def _fits(text: str, form: Format) -> bool:
     return True
 
 
-async def _check_logprobs(target: Target, form: Format) -> _Result:
+async def _check_logprobs(target: Target, form: Format) -> Check:
     """One call, in the format that a run would use."""
     reply = await _ask(target, _PROMPT_WITHOUT_FORM, form=form, logprobs=True)
-    if problem := _problem(reply):
+    if problem := _problem("logprobs", reply):
         return problem
     tokens = cast("Completion", reply).logprobs
-    alternatives = max((len(token.top) for token in tokens), default=0)
-    return ("passed", f"{alternatives} alternatives per token") if alternatives else _IGNORED
+    if n := max((len(token.top) for token in tokens), default=0):
+        return Check(name="logprobs", outcome="passed", detail=f"{n} alternatives per token")
+    return Check(name="logprobs", outcome="failed", detail="ignored")
 
 
-async def _check_pictures(target: Target) -> _Result:
+async def _check_pictures(target: Target) -> Check:
     """One call with a picture that is red all over."""
     url = f"data:image/png;base64,{RED_PNG}"
     parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": _COLOUR}]
     reply = await _ask(target, parts)
-    if problem := _problem(reply):
+    if problem := _problem("pictures", reply):
         return problem
     if _RED.search(cast("Completion", reply).text):
-        return "passed", "sees them"
-    return "failed", "takes them but did not name the colour of one"
+        return Check(name="pictures", outcome="passed", detail="sees them")
+    detail = "takes them but did not name the colour of one"
+    return Check(name="pictures", outcome="failed", detail=detail)
 
 
-def _problem(reply: Completion | JudgeError) -> _Result | None:
-    """The result of a call that failed or brought no text; None for a reply.
+def _problem(name: str, reply: Completion | JudgeError) -> Check | None:
+    """The check of a call that failed or brought no text; None for a reply.
 
     A model that has just answered refuses what fails, unless it is slow or busy.
     """
-    if isinstance(reply, CallTimeoutError | RateLimitedError):
-        return "unclear", f"unclear: {_short(reply)}"
     if isinstance(reply, JudgeError):
-        return "failed", f"refused: {_short(reply)}"
-    return None if reply.reply_text.strip() else ("unclear", f"unclear: {_SILENT}")
+        if isinstance(reply, CallTimeoutError | RateLimitedError):
+            return Check(name=name, outcome="unclear", detail=f"unclear: {_short(reply)}")
+        return Check(name=name, outcome="failed", detail=f"refused: {_short(reply)}")
+    if reply.reply_text.strip():
+        return None
+    return Check(name=name, outcome="unclear", detail=f"unclear: {_SILENT}")
 
 
 async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from jinja2 import FunctionLoader, StrictUndefined, Template
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..records import Finding, Item, Record
 from ..records.tools import pretty
@@ -24,6 +22,10 @@ from ..rubrics.reply import example_reply
 from .checks.rules import RULES, fact_line
 from .fence import fence
 from .images import NO_FILES, ImagePart, ShownFiles, content_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Prompt(Record):
@@ -158,13 +160,21 @@ def _case_text(item: Item, rubric: Rubric, template: str, files: ShownFiles, *, 
 
 
 _TEMPLATES = resources.files(__name__.rpartition(".")[0]).joinpath("templates")
-_ENVIRONMENT = ImmutableSandboxedEnvironment(
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    autoescape=False,
-    loader=FunctionLoader(lambda name: _TEMPLATES.joinpath(name).read_text(encoding="utf-8")),
-)
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    """The environment of all templates; a judge by rule, which has no prompts, never loads it."""
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        loader=FunctionLoader(lambda name: _TEMPLATES.joinpath(name).read_text(encoding="utf-8")),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -178,7 +188,7 @@ def compiled(source: str) -> Template:
     Raises:
         jinja2.TemplateSyntaxError: If it can't be read.
     """
-    template = _ENVIRONMENT.from_string(source)
+    template = _environment().from_string(source)
     template.globals = dict(template.globals)  # copied for every prompt, and a plain one is quick
     return template
 

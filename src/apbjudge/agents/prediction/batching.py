@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ...errors import OptionError
-from ...judge.batching import export_requests
+from ...judge.batching import export as judge_export
+from ...judge.batching import out_of
 from ...judge.config import GradeConfig
 from ...judge.source import Rows
 from ...llm.resources import Resources
@@ -46,12 +46,9 @@ def batch_export(rows: Rows, *, options: Mapping[str, Any]) -> Export:  # noqa: 
 
 def export(rows: Rows, options: Mapping[str, Any]) -> Export:
     """Writes the requests of options; see ``batch_export``."""
-    if options.get("out") is None:
-        raise OptionError("--out: expected a path, got nothing")
-    out = Path(options["out"])
     if not options.get("model"):
-        return export_requests(rows, out, GradeConfig.of(options, escalate=None))
-    config = PredictConfig.of(options, out=None)
+        return judge_export(rows, options)
+    config, out = PredictConfig.of(options, out=None), out_of(options)
     session = session_of(rows, config, Resources(), QUIET)
     spec = _only_model(session, "batch export")
     return write_requests(out, session, spec, cache=config.cache, overwrite=config.overwrite)

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ...config import Config, Option, RowsConfig
+from ...config import Option, RowsConfig
 from ...errors import OptionError
-from ...judge.config import InputConfig, JudgeSpec
+from ...judge.config import ItemConfig
 from ...llm.limits import RunsConfig
 from ...llm.model_spec import AsksModels, ModelSpec
 
@@ -110,32 +110,14 @@ class CasesConfig(RowsConfig):
     )
 
 
-class PromptConfig(InputConfig, CasesConfig):
+class PromptConfig(ItemConfig, CasesConfig):
     """Settings that choose a prompt."""
 
     groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tools"}
 
-    item_id: Annotated[str, Option("--id")] = Field(description="Id of the item.")
-    tested_model: str = Field(default="", description="Only this tested model's prediction.")
     predict: bool = Field(
         default=False, description="Print what a tested model would get for the case."
     )
-
-
-class WaitConfig(Config):
-    """The time to wait for a server."""
-
-    wait: float | None = Field(
-        default=None,
-        gt=0,
-        description="Seconds to wait for an endpoint that refuses connections or is loading, "
-        "before it is checked.",
-    )
-
-
-_IN_PROMPTS = {"blind", "evidence", "images"}
-NOT_IN_PROMPTS = [name for name in JudgeSpec.model_fields if name not in _IN_PROMPTS]
-"""Settings of judges that change no prompt."""
 
 
 def _specs(value: Any) -> list[TestedModelSpec]:
@@ -235,6 +217,24 @@ class PredictConfig(TestedConfig, CasesConfig):
         if self.preset is not None:
             specs = tuple(with_preset(spec, self.preset) for spec in specs)
         return specs if self.samples == 1 else sampling(specs, "--samples")
+
+
+class CheckedModel(CasesConfig):
+    """The tested models that ``doctor`` checks in place of a judge."""
+
+    model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
+        default=(), description="Check this tested model, as predict would ask it, and no judge."
+    )
+
+
+class ExportedModel(PredictConfig):
+    """The tested model of ``batch export``, in place of a judge."""
+
+    model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
+        default=(),
+        description="The tested model whose requests for predictions are written, MODEL or "
+        "MODEL@ADDRESS; without it those of --judge.",
+    )
 
 
 def sampling(specs: Sequence[TestedModelSpec], option: str) -> tuple[TestedModelSpec, ...]:

@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
-from ...document.display import Shown
-from ...errors import visible
-from ...judge.config import JudgeSpec
-from ...judge.llm_judge import prompts_for
+from ...judge.config import NOT_IN_PROMPTS, JudgeSpec
+from ...judge.prompt import SentPrompt
+from ...judge.prompt import prompt as judge_prompt
 from ...judge.source import Rows
 from ...options import takes
-from ...protocols.images import ImagePart
 from ...runs.loop import QUIET, Events
-from .config import NOT_IN_PROMPTS, PromptConfig
+from .config import PromptConfig
 from .session import case_source
 from .source import case_prompt
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SentPrompt(Shown):
-    """A prompt as it would be sent to a model.
-
-    Attributes:
-        name: The item, and for a judge the tested model.
-        system: The system message.
-        parts: The user's message: texts, and pictures where they stand.
-        is_inline: Whether pictures stand within lines, as tested models get them.
-    """
-
-    name: str
-    system: str
-    parts: tuple[str | ImagePart, ...]
-    is_inline: bool = False
-
-    def _printed(self) -> str:
-        return prompt_text(self)
 
 
 @takes(config=PromptConfig, judge=JudgeSpec, omit=NOT_IN_PROMPTS)
@@ -66,26 +43,4 @@ def prompt(
         source = case_source(rows, config, note=events.note)
         sent = case_prompt(source, config.item_id, config.prompts)
         return [SentPrompt(config.item_id, sent.system, sent.parts, is_inline=True)]
-    spec = judge.model_copy(update={"model": "prompt", "vision": "yes" if judge.images else "no"})
-    of_models = prompts_for(
-        rows, config, item_id=config.item_id, tested_model=config.tested_model or None, spec=spec
-    )
-    return [
-        SentPrompt(f"{task.item.item_id} / {task.item.tested_model}", sent.system, sent.parts)
-        for task, sent in of_models
-    ]
-
-
-def prompt_text(prompt: SentPrompt) -> str:
-    """A prompt as text; pictures are named."""
-    name = visible(prompt.name)
-    head = f"===== {name}: system =====\n{prompt.system}\n===== user =====\n"
-    parts = [part if isinstance(part, str) else _picture(prompt, part) for part in prompt.parts]
-    return head + ("" if prompt.is_inline else "\n").join(parts) + "\n"
-
-
-def _picture(prompt: SentPrompt, part: ImagePart) -> str:
-    path = visible(part.path)
-    if prompt.is_inline:
-        return f"[picture {path}]\n"
-    return f"[picture {path}, {len(part.url)} characters as data URL]"
+    return judge_prompt(rows, config, judge=judge, events=events)

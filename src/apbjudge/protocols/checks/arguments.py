@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ...errors import shorten
 from ...records import Call, Finding, Item, Tool
 from ...records.loose_json import as_object
 from ...rubrics import Rubric
 from .rules import finding
-from .schema import Steps, UncheckedError, violations
+
+if TYPE_CHECKING:
+    from .schema import Steps
 
 
 def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -32,6 +35,8 @@ def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
     From the second predicted step on, a value that may stand for a result still to come is not
     held against the schema; a list or an object around it is.
     """
+    from .schema import Steps  # it brings jsonschema, which plans need not load
+
     checkable: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     steps = Steps(STEPS_PER_REPLY, "one reply")
     for position, step in enumerate(item.prediction.steps):
@@ -83,6 +88,8 @@ _OPEN = frozenset(
 
 
 def _values(call: Call, tool: Tool, steps: Steps, *, placeholders: bool) -> Iterator[Finding]:
+    from .schema import UncheckedError, violations
+
     arguments, required = call.arguments or {}, tool.required
     try:
         breaches = violations(tool.parameters, arguments, placeholders=placeholders, steps=steps)
