@@ -112,9 +112,9 @@ def test_a_reference_that_the_query_itself_holds_is_a_quotation() -> None:
 
 
 def test_a_previous_result_after_an_executed_trajectory_is_only_vague() -> None:
-    answer = {"role": "tool", "content": "two offers"}
     executed = {"thought": "t", "tool": "find_trains", "arguments": {}, "observation": "offers"}
-    for message in (answer, executed):
+    gemini = {"role": "model", "parts": [{"functionCall": {"name": "find_trains", "args": {}}}]}
+    for message in ({"role": "tool", "content": "two offers"}, executed, gemini):
         row = step_row(step(_seat("PREVIOUS_RESULT")), trajectory_prefix=[message])
         assert (proven(row), suspected(row)) == ([], [("E5", "vague-value", STEP_PLACE)])
 

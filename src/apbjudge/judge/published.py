@@ -130,8 +130,7 @@ def _run_by(judge: str, path: Path) -> PublishedRun:
             is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
             correct = correct if isinstance(correct, bool) else None
             if is_number and (place := place_of_grade(grade, correct)):
-                complaint = RowError("judgement.grade", GRADE, grade)
-                scales.add(judge, line.number, place, complaint)
+                scales.add(judge, line.number, place, ("judgement.grade", GRADE, grade))
             yield judgement_row(_judgement(values, line.raw, line.number))
 
     table = table_of(rows())

@@ -299,9 +299,9 @@ class _Reader:
             for value in (of["grade"][at], of["category"][at])
         )
         if place := place_of_grade(grade, correct if isinstance(correct, bool) else None):
-            self.scales.add(judge, line, place, RowError("grade", GRADE, of["grade"][at]))
+            self.scales.add(judge, line, place, ("grade", GRADE, of["grade"][at]))
         if place := place_of_category(category):
-            self.scales.add(judge, line, place, RowError("category", CATEGORY, of["category"][at]))
+            self.scales.add(judge, line, place, ("category", CATEGORY, of["category"][at]))
 
     def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         of = self._checked(dict(of))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
@@ -171,7 +172,7 @@ def label_of(values: Mapping[str, Any], codes: Sequence[str] = ERROR_CODES) -> H
         for name, read in _READERS.items()
         if name == "item_id" or values.get(name) is not None
     }
-    return HumanLabel(**stated, errors=_Flags(codes).of(values))
+    return HumanLabel(**stated, errors=_flags(tuple(codes)).of(values))
 
 
 # One field at a time -----------------------------------------------------------------------------
@@ -270,22 +271,23 @@ def check_scales(
     errors = values.get("errors")
     flags = cast("dict[str, object]", errors) if isinstance(errors, dict) else {}
     truths: dict[str, object] = {
-        "is_correct": values.get("is_correct"),
-        **{code: values.get(code) for code in codes},
+        **{name: values[name] for name in ("is_correct", *codes) if name in values},
         **{f"errors.{code}": flag for code, flag in flags.items()},
     }
     for field, value in truths.items():
         if place := _place_of_truth(value):
-            scales.add(who, line, place, RowError(field, TRUTH, value), n)
+            scales.add(who, line, place, (field, TRUTH, value), n)
     correct = truth_of(values.get("is_correct"))
     if place := place_of_grade(_number(values.get("grade")), correct):
-        scales.add(who, line, place, RowError("grade", GRADE, values["grade"]), n)
+        scales.add(who, line, place, ("grade", GRADE, values["grade"]), n)
     if place := place_of_category(_number(values.get("category"))):
-        scales.add(who, line, place, RowError("category", CATEGORY, values["category"]), n)
+        scales.add(who, line, place, ("category", CATEGORY, values["category"]), n)
 
 
 def _place_of_truth(value: object) -> Place | None:
     """Words are sure; of numbers, 1 is the worst mark of many a scale, and 0 of others."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else "sure"
     number = _number(value)
     if number is None:
         return None if truth_of(value) is None else "sure"
@@ -337,6 +339,11 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
 
 _NO_ERROR = ("none", "-")
 _SEPARATORS = re.compile(r"[\s,;|]+")
+
+
+@cache
+def _flags(codes: tuple[str, ...]) -> _Flags:
+    return _Flags(codes)
 
 
 class _Flags:

@@ -40,7 +40,9 @@ TRUTHS: Mapping[str, bool] = {
 
 def truth_of(value: object) -> bool | None:
     """True or false, also as a word or number; a spreadsheet may write 1.0. None for all else."""
-    is_plain = isinstance(value, str | bool | int | float)
+    if value is None or isinstance(value, bool):
+        return value
+    is_plain = isinstance(value, str | int | float)
     return TRUTHS.get(str(value).strip().lower()) if is_plain else None
 
 

@@ -9,17 +9,15 @@ that it never made.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from .loose_json import as_list, as_object
 from .messages.envelope import CANDIDATES, answers_of
+from .messages.reader import read_messages
 from .messages.shapes import (
-    ROLES,
-    call_body,
     is_call,
     kind_of,
-    name_in_type,
     parts_of,
     plain_messages,
     role_of,
@@ -57,8 +55,8 @@ def native_entries(value: object, horizon: int | None) -> list[object] | None:
         if sent:
             return native_entries(sent if len(sent) > 1 else sent[0], horizon)
     if is_call(spec):
-        return [{"tool_calls": [_call_of(spec)]}]
-    return list(_steps_of(spec)) if _is_step(spec) else None
+        return [{"tool_calls": [spec]}]
+    return [*_steps_of(spec)] if _is_step(spec) else None
 
 
 def _entries_of_list(values: list[object], horizon: int | None) -> list[object] | None:
@@ -76,8 +74,7 @@ def _entries_of_list(values: list[object], horizon: int | None) -> list[object] 
         if is_block and (calls or any(kind_of(spec) == "text" for spec in specs)):
             if horizon is not None and horizon > 1 and len(calls) == horizon:
                 return _steps_of_calls(calls, horizon)
-            text = "\n".join(filter(None, map(_text_of, specs)))
-            return [{"content": text, "tool_calls": list(map(_call_of, calls))}]
+            return [*_steps_of({"content": specs, "tool_calls": []})]
     if not any(map(_is_step, specs)):
         return None
     steps: list[object] = []
@@ -92,27 +89,7 @@ def _entries_of_list(values: list[object], horizon: int | None) -> list[object] 
 def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]:
     apart = horizon is not None and horizon > 1
     groups = [[call] for call in calls] if apart else [list(calls)]
-    return [{"tool_calls": [_call_of(call) for call in group]} for group in groups]
-
-
-def _text_of(block: Mapping[str, Any]) -> str:
-    if kind_of(block) not in ("text", "unread"):
-        return ""
-    text: Any = block.get("text")
-    if isinstance(text, str):
-        return text
-    content: Any = block.get("content")
-    if block.get("type") == "message" and (listed := as_list(content)) is not None:
-        parts = (_text_of(part) for part in map(as_object, listed) if part is not None)
-        return "\n".join(filter(None, parts))
-    return content if isinstance(content, str) else ""
-
-
-def _call_of(spec: Entry) -> Entry:
-    body = call_body(spec)
-    if body is None and (name := name_in_type(spec)):
-        return {**spec, "name": name}
-    return dict(spec) if body is None else {"function": dict(body)}
+    return [{"tool_calls": group} for group in groups]
 
 
 def _is_foreign(spec: Mapping[str, Any]) -> bool:
@@ -129,41 +106,46 @@ def _is_step(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") == "message" or isinstance(spec.get("parts"), list)
 
 
-def _steps_of(spec: Entry) -> Iterator[Entry]:
+_CARRIERS = frozenset("parts function_call invalid_tool_calls toolInvocations copied_calls".split())
+"""Fields with calls or texts that a step has in ``tool_calls`` and ``content``."""
+
+
+def _steps_of(spec: Entry) -> list[Entry]:
     """Steps whose calls, if any, are in ``tool_calls`` and whose text is in ``content``."""
     if spec.get("role") is None and role_of(spec) == "assistant":
         (spec,) = plain_messages(spec) or [spec]
-    groups: list[list[Entry]] | None = None
-    if (parts := parts_of(spec)) is not None:
-        groups = [[]]
-        for part in parts:
-            block = {"text": part} if (block := as_object(part)) is None else block
-            if kind_of(block) == "step" and groups[-1]:
-                groups.append([])
-            groups[-1].append(block)
-    for group in [None] if groups is None else groups:
-        yield _step_of(spec, group)
+    parts = parts_of(spec)
+    if parts is None and (spec.get("tool_calls") or _CARRIERS.isdisjoint(spec)):
+        return [_with_calls(spec, [])]
+    stated = {name: spec[name] for name in spec if name not in _CARRIERS}
+    message = {**spec, "role": "assistant"}
+    if parts is not None:
+        message = {**message, "parts": None, "content": list(filter(None, map(_part, parts)))}
+    return [
+        _with_calls(
+            stated if parts is None else {**stated, "content": read.text},
+            [{"name": call.name, "arguments": call.arguments} for call in read.calls],
+        )
+        for read in read_messages([message], is_lenient=True).messages
+        if read.role == "assistant"
+    ]
 
 
-def _step_of(spec: Entry, blocks: list[Entry] | None) -> Entry:
-    step = dict(spec)
-    calls = [_call_of(block) for block in blocks or () if is_call(block)]
-    listed = (as_list(spec.get(name)) or () for name in ("invalid_tool_calls", "toolInvocations"))
-    calls += [_call_of(call) for calls in listed for call in map(as_object, calls) if call]
-    calls = calls or list(as_list(spec.get("copied_calls")) or ())
-    if (older := as_object(spec.get("function_call"))) is not None:
-        calls.append(older)
-    if blocks is not None:
-        texts = (_text_of(block) for block in blocks if not is_call(block))
-        step["content"] = "\n".join(filter(None, texts))
+def _part(part: object) -> object:
+    """A part of a message as the reader takes it; None for a call that names no tool."""
+    if (block := as_object(part)) is None:
+        return part
+    kind, names_tool = kind_of(block), is_call(block)
+    if kind == "unread":
+        return {**block, "type": "tool_call" if names_tool else "text"}
+    return None if kind == "call" and not names_tool else block
+
+
+def _with_calls(step: Entry, calls: list[Entry]) -> Entry:
     content: Any = step.get("content")
-    if not calls and isinstance(content, str):
-        calls = [call for entry in tagged_entries(content) or () for call in entry["tool_calls"]]
-    if calls and not step.get("tool_calls"):
-        step["tool_calls"] = calls
-    if ROLES.get(str(step.get("role"))) == "assistant":
-        step["role"] = "assistant"
-    return step
+    if not calls and not step.get("tool_calls") and isinstance(content, str):
+        calls = list(tagged_calls(content))
+    return {**step, "tool_calls": calls} if calls else step
 
 
 # Text ---------------------------------------------------------------------------------------------
@@ -173,10 +155,8 @@ _TAGS = re.compile(r"<(?:tool_?calls?|function=|function_calls|invoke )|\[TOOL_C
 
 def tagged_entries(text: str) -> list[Entry] | None:
     """One step of the calls that a text holds between tags; None where it holds none."""
-    calls = [{"function": call} for call in tagged_calls(text)]
-    if not calls:
-        return None
-    return [{"content": _TAGS.split(text)[0].strip(), "tool_calls": calls}]
+    calls = list(tagged_calls(text))
+    return [{"content": _TAGS.split(text)[0].strip(), "tool_calls": calls}] if calls else None
 
 
 _LABEL = re.compile(

@@ -16,7 +16,17 @@ from typing import Any
 import orjson
 
 from .loose_json import after_thinking, as_list, as_object, json_values, lenient
-from .messages.shapes import ARGUMENTS, NAMES, is_call
+from .messages.reader import read_messages
+from .messages.shapes import (
+    ARGUMENTS,
+    NAMES,
+    ROLES,
+    call_body,
+    is_call,
+    name_in_type,
+    parts_of,
+    role_of,
+)
 from .native import native_entries, react_entries, tagged_entries
 from .predictions import Call, Form, FormProblem, Prediction, Step
 
@@ -235,19 +245,19 @@ def read_steps(
 
 def message_calls(message: dict[str, Any]) -> tuple[Call, ...]:
     """The calls that a message of a trajectory makes, in any of the forms a step may have."""
-    if "tool_calls" not in message and not _is_alternative(message):
-        return ()
-    return _step_calls(message, "trajectory", [])
+    entries = map(as_object, native_entries(message, None) or [message])
+    steps = [spec for spec in entries if spec and ("tool_calls" in spec or _is_alternative(spec))]
+    return tuple(call for spec in steps for call in _step_calls(spec, "trajectory", []))
 
 
 def message_tools(message: dict[str, Any]) -> set[str]:
     """Names of the tools that a message of a trajectory shows to exist, called or answering."""
     names = {call.name for call in message_calls(message)}
-    parts: list[Any] = [message.get("function_call")]
-    if message.get("role") in ("tool", "function"):
-        parts.append(message)
-    parts += as_list(message.get("content")) or []
-    names.update(_first(as_object(part) or {}, ("name",)) for part in parts)
+    if parts_of(message) is not None or "role" not in message:
+        read = read_messages([message], is_lenient=True).messages
+        names.update(result.name for each in read for result in each.results)
+    elif role_of(message) == "tool":
+        names.add(_first(message, NAMES))
     return names - {""}
 
 
@@ -255,7 +265,7 @@ def _missing_fields(spec: Mapping[str, Any], where: str) -> Iterator[FormProblem
     if not any(key in spec for key in _THOUGHT_KEYS):
         yield _readable(where, "the field thought is missing")
     if "tool_calls" in spec or not _is_alternative(spec):
-        if spec.get("role") != "assistant":
+        if ROLES.get(str(spec.get("role"))) != "assistant":
             yield _readable(f"{where}.role", "role is not 'assistant'")
         if "tool_calls" not in spec:
             yield _readable(where, "the field tool_calls is missing")
@@ -301,8 +311,8 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
     if spec is None:
         problems.append(FormProblem(where=where, message="a call is not an object"))
         return Call(name="", where=where)
-    body = as_object(spec.get("function")) or spec
-    name = call_name(spec)
+    body = call_body(spec) or spec
+    name = _name_in(body, spec)
     if not name:
         problems.append(FormProblem(where=where, message="a call without a tool name"))
     key = next((key for key in ARGUMENTS if key in body), "")
@@ -326,11 +336,11 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
 
 def call_name(spec: dict[str, Any]) -> str:
     """The name of the tool that a call names, in any spelling; empty when it names none."""
-    name = _first(as_object(spec.get("function")) or spec, NAMES)
-    if name:
-        return name
-    inner: Any = spec.get("function")
-    return inner if isinstance(inner, str) else ""
+    return _name_in(call_body(spec) or spec, spec)
+
+
+def _name_in(body: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    return _first(body, NAMES) or name_in_type(spec) or _first(spec, ("function",))
 
 
 def _first(spec: Mapping[str, Any], keys: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ and each of those 1s is the worst mark and not the best. Then no number of the c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -42,32 +43,34 @@ class ScaleCheck:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._columns: dict[tuple[str, str], _Column] = {}
+        self._columns: defaultdict[tuple[str, str], _Column] = defaultdict(_Column)
 
-    def add(self, who: str, line: int, place: Place, error: RowError, n: int = 1) -> None:
+    def add(
+        self, who: str, line: int, place: Place, fault: tuple[str, str, object], n: int = 1
+    ) -> None:
         """Takes a number in, or n equal ones.
 
         Args:
             who: The rater: each has a scale of their own.
             line: 1-based line of the file.
             place: Where the number lies.
-            error: The complaint if the number is the first off the scale; names the
-                column.
+            fault: What the complaint about the first number off the scale is made of: its
+                column, what is expected there, and the number.
             n: How many there are.
         """
-        column = self._columns.setdefault((who, error.field), _Column())
+        column = self._columns[who, fault[0]]
         if place == "sure":
             column.n_sure += n
         elif place == "within":
             column.n_within += n
         else:
             column.n_off += n
-            column.first = column.first or f"{self._path}:{line}: {error}"
+            column.first = column.first or f"{self._path}:{line}: {RowError(*fault)}"
 
     def count(self, who: str, field: str, n_sure: int, n_within: int) -> None:
         """Takes in numbers that all lie on the scale; see ``Place``."""
         if n_sure or n_within:
-            column = self._columns.setdefault((who, field), _Column())
+            column = self._columns[who, field]
             column.n_sure += n_sure
             column.n_within += n_within
 

@@ -31,7 +31,9 @@ from .shapes import (
 )
 
 
-def read_messages(messages: list[Any], where: str = "messages") -> Messages:
+def read_messages(
+    messages: list[Any], where: str = "messages", *, is_lenient: bool = False
+) -> Messages:
     """Reads messages of any dialect, also mixed, in one pass.
 
     Results join the message with the call that they answer: by id; without one, the oldest open
@@ -41,14 +43,15 @@ def read_messages(messages: list[Any], where: str = "messages") -> Messages:
     Args:
         messages: Chat messages or items, as JSON values.
         where: Name of the list, for errors.
+        is_lenient: Whether what can't be read is left out, as of a reply that a model wrote.
 
     Raises:
         RowError: If a message, a part or a call is not even an object, or a text no text, or what
-            is kept as JSON is nested too deeply to be written.
+            is kept as JSON is nested too deeply to be written; never with ``is_lenient``.
     """
-    reader = _Reader(where)
+    reader = _Reader(where, is_lenient=is_lenient)
     reader.read(messages)
-    check_depth(where, [reader.unknown, *(of.extra for of in reader.drafts if of.extra)])
+    reader.check_depth("", [reader.unknown, *(of.extra for of in reader.drafts if of.extra)])
     read = tuple(draft.message() for draft in reader.drafts)
     for of in read:
         reader.remarks["parallel calls"] += len(of.calls) > 1
@@ -84,8 +87,9 @@ _NO_RESULT_YET = frozenset(
 class _Reader:
     """Makes messages of raw ones; see ``read_messages``."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, is_lenient: bool) -> None:
         self._where = where
+        self._is_lenient = is_lenient
         self._at = 0
         self.drafts: list[MessageDraft] = []
         self.system: list[str] = []
@@ -106,7 +110,8 @@ class _Reader:
         }
         for self._at, message in enumerate(messages):
             if type(message) is not dict:
-                raise self._error("", "a message", message)
+                self._refuse("", "a message", message)
+                continue
             raw = cast("dict[str, Any]", message)
             role: Any = raw.get("role")
             known = ROLES.get(role) if type(role) is str else None
@@ -135,8 +140,15 @@ class _Reader:
         names = (of.get(key) for of in (message, about) for key in ("model_name", "model"))
         self.model = next((name for name in names if isinstance(name, str)), "")
 
-    def _error(self, place: str, expected: str, got: object) -> RowError:
-        return RowError(f"{self._where}.{self._at}{place}", expected, got)
+    def _refuse(self, place: str, expected: str, got: object) -> None:
+        """Raises RowError for what can't be read; a lenient reader goes on without it."""
+        if not self._is_lenient:
+            raise RowError(f"{self._where}.{self._at}{place}", expected, got)
+
+    def check_depth(self, place: str, value: object) -> None:
+        """Raises RowError for what is nested too deeply to be written, likewise."""
+        if not self._is_lenient:
+            check_depth(f"{self._where}{place}", value)
 
     def _text(self, of: Mapping[str, Any], place: str, *names: str) -> str:
         """A text, or a whole number as text, under any of the names; empty where there is none."""
@@ -146,7 +158,7 @@ class _Reader:
                 continue
             if type(value) is str or type(value) is int:
                 return str(value)
-            raise self._error(f"{place}.{name}", "text", value)
+            self._refuse(f"{place}.{name}", "text", value)
         return ""
 
     def _new(self, role: Role) -> MessageDraft:
@@ -273,7 +285,7 @@ class _Reader:
         text = message.get("content")
         parts = parts_of(message)
         if parts is None and text is not None and not isinstance(text, str):
-            raise self._error(".content", "text or a list of parts", text)
+            self._refuse(".content", "text or a list of parts", text)
         n_results = self._parts(parts or (), draft)
         if isinstance(text, str) and (parts is None or text not in draft.text):
             (self._turn or draft).add_text(text)  # Vercel's older UI has the text of parts again
@@ -287,7 +299,8 @@ class _Reader:
                 continue
             block, place = as_object(part), f".content.{i}"
             if block is None:
-                raise self._error(place, "a part of a message", part)
+                self._refuse(place, "a part of a message", part)
+                continue
             kind = kind_of(block)
             if kind == "text":
                 texts.append(self._words(block, place))
@@ -340,7 +353,7 @@ class _Reader:
             if (listed := as_list(value)) is not None and all(map(as_object, listed)):
                 titles = [of] if isinstance(of := part.get("title"), str) else []
                 return "\n".join([*titles, *(self._words(of, f"{place}.{name}") for of in listed)])
-            raise self._error(f"{place}.{name}", "text", value)
+            self._refuse(f"{place}.{name}", "text", value)
         return ""
 
     # Calls
@@ -350,7 +363,8 @@ class _Reader:
         if calls is None:
             return
         if type(calls) is not list:
-            raise self._error(".tool_calls", "a list of calls", calls)
+            self._refuse(".tool_calls", "a list of calls", calls)
+            return
         copies = list(draft.calls)
         for call in calls:
             if not copies and type(call) is dict and len(call) == 3:
@@ -365,7 +379,7 @@ class _Reader:
                         continue
             n_calls = len(draft.calls)
             self._call(call, draft, ".tool_calls", copies=copies)
-            if {"toolCallId", "state"} <= call.keys() and len(draft.calls) > n_calls:
+            if len(draft.calls) > n_calls and {"toolCallId", "state"} <= call.keys():
                 self._result_of_call(call, draft)
 
     def _call(
@@ -379,7 +393,8 @@ class _Reader:
     ) -> None:
         """A call in any form, unless it is one of the copies that the message has already."""
         if type(call) is not dict:
-            raise self._error(place, "a call", call)
+            self._refuse(place, "a call", call)
+            return
         inner = call_body(call)
         holder = call if inner is None else inner
         call_id = self._text(call, place, *CALL_IDS) or self._text(holder, place, *CALL_IDS)
@@ -393,7 +408,7 @@ class _Reader:
             return
         is_free_text |= "custom" in call
         if type(arguments) is not str:
-            check_depth(f"{self._where}.{self._at}", arguments)
+            self.check_depth(f".{self._at}", arguments)
         tool_call = call_of(name, arguments, call_id, is_free_text=is_free_text, problem=problem)
         self._add_call(tool_call, draft)
         rest = rest_of(call, _KNOWN_OF_CALLS | {"function", "custom"})
@@ -419,7 +434,8 @@ class _Reader:
         if (several := as_list(message.get("tool_messages"))) is not None:
             for value in several:
                 if (inner := as_object(value)) is None:
-                    raise self._error(".tool_messages", "a message", value)
+                    self._refuse(".tool_messages", "a message", value)
+                    continue
                 self._result(inner, inner.get("content"), ".tool_messages", is_value=True)
             return
         blocks = filter(None, map(as_object, parts_of(message) or ()))
@@ -465,8 +481,8 @@ class _Reader:
         try:
             is_error = failed(holder)
         except ValueError as error:
-            field = str(error)
-            raise self._error(f"{place}.{field}", "true or false", holder[field]) from None
+            field, is_error = str(error), None
+            self._refuse(f"{place}.{field}", "true or false", holder[field])
         if isinstance(extra.get("error"), bool):
             del extra["error"]
         if type(content) is not str:
@@ -478,7 +494,7 @@ class _Reader:
         if content == "" and not isinstance(fault := extra.get("error"), bool | None):
             content = (as_object(fault) or {}).get("message", fault)
         if type(content) is not str:
-            check_depth(f"{self._where}.{self._at}.content", content)
+            self.check_depth(f".{self._at}.content", content)
         self._add_result(ToolResult(content, call_id, name, is_error))
         self._keep_of_result(extra)
 

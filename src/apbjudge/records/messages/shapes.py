@@ -128,7 +128,10 @@ def name_in_type(part: Mapping[str, Any]) -> str:
 
 def call_body(spec: Mapping[str, Any]) -> dict[str, Any] | None:
     """The object in a call that has its name and arguments; None where that is the call itself."""
-    return next((inner for key in _HOLDERS if (inner := as_object(spec.get(key)))), None)
+    for key in _HOLDERS:
+        if key in spec and (inner := as_object(spec[key])):
+            return inner
+    return None
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
@@ -198,7 +201,7 @@ def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
         return None
     if "value" in message and "from" in message:
         return [_of_sharegpt(role, message)]
-    if "kind" in message and "role" not in message:
+    if "kind" in message and "role" not in message and as_list(message.get("parts")) is not None:
         return _of_pydantic(role, message)
     wrapped = as_object(message.get("kwargs" if "lc" in message else "data"))
     inner = message if wrapped is None else wrapped
