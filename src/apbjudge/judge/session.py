@@ -280,8 +280,6 @@ class RunConfig(Session[Judgement, Run]):
 
     async def ask(self, logs: Sequence[Log]) -> Progress:
         """Judges every row that has no judgement yet."""
-        if isinstance(self.source, ItemSource):
-            self.source.record_of = logs[0].record_of
         return await run_judges(judges_of([self]), [self], logs)
 
     def finished(self, log: Log, manifest: dict[str, Any], progress: Progress) -> Run:
