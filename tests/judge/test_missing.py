@@ -104,9 +104,6 @@ def test_finished_rows_are_counted_as_when_they_were_judged(files: Files, tmp_pa
         assert again[name] == first[name]
     assert files.grade([*rows, rows[0]], **options).manifest["unscored"] == {"bad_input": 1}
     assert len(client.requests) == len(ROWS)
-    write_rows(files.cases, [case(f"c{i}", query="fly (x)") for i in range(5)])
-    files.grade(rows, **options)  # lines of cases are part of the rows
-    assert len(client.requests) == 2 * len(ROWS)
 
 
 def test_counted_ones_are_records_and_not_correct(files: Files) -> None:
