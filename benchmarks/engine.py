@@ -265,8 +265,8 @@ def contest(contestants: list[Contestant], load: Load, repeats: int) -> dict[str
     return costs
 
 
-def cached(contestant: Contestant, load: Load, repeats: int) -> list[Cost]:
-    """Runs that find every answer in the cache that an unmeasured first run has filled."""
+def again(contestant: Contestant, load: Load, repeats: int) -> dict[str, list[Cost]]:
+    """Runs that find every answer in the cache of a first run, and those that continue in it."""
     costs: list[Cost] = []
     load = replace(load, port=free_port())
     first = load.folder / "cached"
@@ -276,8 +276,9 @@ def cached(contestant: Contestant, load: Load, repeats: int) -> list[Cost]:
         out.mkdir()
         (out / "cache").symlink_to(first / "cache")
         costs.append(measure(contestant, load, out, requests=0))
+    finished = [measure(contestant, load, first, requests=0) for _ in range(repeats)]
     shutil.rmtree(first)
-    return costs
+    return {"ours, all cached": costs, "ours, all finished": finished}
 
 
 def free_port() -> int:
@@ -342,9 +343,9 @@ def main() -> None:
             load = Load(
                 make_rows(root / "cached", options.cached), options.cached, options.concurrency
             )
-            runs = cached(direct, load, options.repeats)
-            print(table({"ours, all cached": runs}, load, options.repeats), flush=True)
-            report["cached"] = [asdict(c) for c in runs]
+            costs = again(direct, load, options.repeats)
+            print(table(costs, load, options.repeats), flush=True)
+            report |= {name: [asdict(c) for c in runs] for name, runs in costs.items()}
         if direct and options.million:
             load = Load(
                 make_rows(root / "million", options.million), options.million, options.concurrency

@@ -37,6 +37,15 @@ problems = []
 labels = load_labels(Path(sys.argv[2]), None, problems)
 read_judged_run(Path(sys.argv[1]), problems).table.first_rows(problems)
 """
+SUMMARY = """
+import sys
+from itertools import islice
+from pathlib import Path
+from apbjudge.jsonl import read_lines
+from apbjudge.judge.summary import summarize
+lines = islice(read_lines(Path(sys.argv[1])), int(sys.argv[2]))
+summarize((line.values for line in lines), judge="judge")
+"""
 IMPORTS = """
 import apbjudge.calibration.calibrate, scipy.stats, scipy.special
 """
@@ -148,6 +157,12 @@ def main() -> None:
             seconds, memory = measure(*command)
             seconds -= base if what.endswith("apart") else 0
             print(f"{what:<28}{seconds:>8.1f}{seconds / bare:>8.1f}{memory:>8.0f}", flush=True)
+        part = options.rows // 3
+        (_, few), (_, all_) = (
+            measure("-c", SUMMARY, judgements, str(n)) for n in (part, options.rows)
+        )
+        a_row = (all_ - few) * 2**20 / (options.rows - part)
+        print(f"a summary of a run takes {a_row:.0f} bytes a row")
 
 
 if __name__ == "__main__":

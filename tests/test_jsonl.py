@@ -37,7 +37,7 @@ def _read(path: Path) -> list[tuple[int, object]]:
     """Line numbers with the object, or with the complaint."""
     return [
         (n, str(values) if isinstance(values, RowError) else values)
-        for n, _, _, values in read_lines(path)
+        for n, values in ((line.number, line.values) for line in read_lines(path))
     ]
 
 

@@ -12,9 +12,10 @@ import re
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 import orjson
 
@@ -34,20 +35,28 @@ class Digest(Protocol):
         ...
 
 
-class Line(NamedTuple):
-    """One line of a JSONL file.
+@dataclass(slots=True)
+class Line:
+    """One line of a JSONL file, parsed when its values are asked for.
 
     Attributes:
         number: 1-based line number.
         offset: Byte offset of the line's start.
         raw: The bytes without line end; of a line over the limit, only its beginning.
-        values: The JSON object, or the RowError that says why there is none.
+        parsed: The values, where they are known already; always of a line over the limit.
     """
 
     number: int
     offset: int
     raw: bytes
-    values: dict[str, Any] | RowError
+    parsed: dict[str, Any] | RowError | None = None
+
+    @property
+    def values(self) -> dict[str, Any] | RowError:
+        """The JSON object, or the RowError that says why there is none."""
+        if self.parsed is None:
+            self.parsed = parse_object(self.raw)
+        return self.parsed
 
     @property
     def exact(self) -> dict[str, Any] | RowError:
@@ -85,7 +94,7 @@ def read_lines(
                     limit = f"at most {MAX_LINE_BYTES // 2**20} MiB"
                     yield Line(number, start, raw[:256], RowError("line", limit, "a longer line"))
                 elif body := _body(raw, first=number == 1):
-                    yield Line(number, start, body, parse_object(body))
+                    yield Line(number, start, body)
                 offset += size
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
@@ -331,11 +340,13 @@ class Appender:
         except OSError as error:
             raise _unwritable(path, error) from None
 
-    def append(self, row: dict[str, Any]) -> None:
-        """Adds one row."""
-        self._pending.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=str))
+    def append(self, row: dict[str, Any]) -> bytes:
+        """Adds one row; returns it as a line without its end."""
+        line = orjson.dumps(row, default=str)
+        self._pending.append(line + b"\n")
         if len(self._pending) >= self._every:
             self.flush()
+        return line
 
     def flush(self) -> None:
         """Writes what is pending.

@@ -20,10 +20,3 @@ def test_a_key_is_new_once(asked: list[int], recent: int) -> None:
         for key in asked:
             assert key_set.add(key) is (key not in met)
             met.add(key)
-
-
-def test_more_keys_than_are_held_in_a_set() -> None:
-    key_set = KeySet()
-    spread = [(n * 0x9E3779B97F4A7C15) % 2**64 for n in range(keys.RECENT + 10)]
-    assert all(key_set.add(key) for key in spread)
-    assert not any(key_set.add(key) for key in spread)

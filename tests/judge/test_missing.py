@@ -94,6 +94,18 @@ def test_they_are_named_and_in_no_figure(files: Files, tmp_path: Path) -> None:
     assert summary["missing_predictions"] == stated
 
 
+def test_finished_rows_are_counted_as_when_they_were_judged(files: Files, tmp_path: Path) -> None:
+    client = ScriptedClient(lambda request: RIGHT)
+    options: dict[str, Any] = {"judge": "scripted/judge", "client": client, "out": tmp_path / "run"}
+    rows = [row | {"odd": 1} for row in ROWS]
+    first, again = (files.grade(rows, **options).manifest for _ in range(2))
+    assert (first["scored"], first["input_gaps"]["unread"]) == (len(ROWS), {"odd": len(ROWS)})
+    for name in ("missing_predictions", "input_gaps", "scored", "unscored"):
+        assert again[name] == first[name]
+    assert files.grade([*rows, rows[0]], **options).manifest["unscored"] == {"bad_input": 1}
+    assert len(client.requests) == len(ROWS)
+
+
 def test_counted_ones_are_records_and_not_correct(files: Files) -> None:
     run = files.grade(ROWS, **COUNT)
     assert files.notes == ["alder: no prediction of 3 of 5 cases (c1, c2, c4): not correct"]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import Events, InputError, JudgeSpec, OptionError, ScriptedClient
-from apbjudge.judge.llm_judge import LLMJudge
-from apbjudge.judge.source import JudgeTask
+from apbjudge.judge.source import read_item
+from apbjudge.records import Item, Row
 from tests.support.judging import MODEL, RIGHT, plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Status, by_content
 
@@ -102,21 +102,21 @@ def test_the_same_input_continues_and_keeps_what_was_paid_for(
     assert judged(rows, out) == []
 
 
-def test_a_row_that_comes_unchanged_is_finished_without_a_prompt(
+def test_a_row_that_comes_unchanged_is_finished_unread(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, made = tmp_path / "out", list[str]()
-    prompt, records, ledger = LLMJudge.prompt, out / "judgements.jsonl", out / "attempts.jsonl"
+    records, ledger = out / "judgements.jsonl", out / "attempts.jsonl"
 
-    def noted(judge: LLMJudge, task: JudgeTask) -> Any:
-        made.append(task.item.item_id)
-        return prompt(judge, task)
+    def noted(row: Row, name: Any) -> Item:
+        made.append(row.identifier("id"))
+        return read_item(row, name)
 
     def again() -> tuple[list[str], list[str]]:
         made.clear()
         return judged(rows, out), sorted(made)
 
-    monkeypatch.setattr(LLMJudge, "prompt", noted)
+    monkeypatch.setattr("apbjudge.judge.source.read_item", noted)
     assert again() == ([*NAMES], [*NAMES])
     assert again() == ([], [])
     write_rows(rows, [ROWS[1], plan_row("elm"), ROWS[0] | EDITED, *ROWS[2:]])  # all moved

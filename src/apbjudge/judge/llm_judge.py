@@ -253,7 +253,7 @@ class LLMJudge(Judge):
         # prompts that begin alike: of one case, with its reference or not
         prefix = (self.name, self._spec.blind, row.case_id) if self._spec.lead else None
         fields = record_fields(row, fingerprint)
-        return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix, row.row)
+        return Job(fields, lambda: self.judge(row, prompt, fingerprint), prefix, row.attempt)
 
     def _by_rule(self, row: JudgeTask) -> Job[Judgement]:
         static, rubric = StaticJudge(), row.rubric

@@ -280,8 +280,6 @@ class RunConfig(Session[Judgement, Run]):
 
     async def ask(self, logs: Sequence[Log]) -> Progress:
         """Judges every row that has no judgement yet."""
-        if isinstance(self.source, ItemSource):
-            self.source.record_of = None if logs[0].is_fresh else logs[0].record_of
         if self.writer is None:
             return await run_judges(judges_of([self]), [self], logs)
         sees = can_see(self.spec)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from pydantic import ValidationError
+
 from ..errors import OptionError, RowError, path_text
+from ..jsonl import Line
 from ..protocols import (
     AUTO,
     Protocol,
@@ -22,14 +26,26 @@ from ..protocols import (
     uses_distractor,
 )
 from ..records import Finding, Item, Row
-from ..records.gaps import Gaps
+from ..records.base import Record
+from ..records.gaps import Gaps, RowGaps
 from ..records.keys import KeySet, short_key
 from ..records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS
 from ..records.own_rows import own_rows
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
 from ..rubrics import Rubric, load_rubric
-from ..runs.rows import BadRow, Cases, RawRow, RowSource, known, parse_shard, row_error_of
+from ..runs.attempts import Attempt
+from ..runs.rows import (
+    BadRow,
+    Cases,
+    FinishedRow,
+    FinishedRows,
+    RawRow,
+    RowSource,
+    known,
+    parse_shard,
+    row_error_of,
+)
 from .config import GradeConfig, InputConfig
 from .missing import PredictedCases
 
@@ -47,7 +63,8 @@ class JudgeTask:
         offset: Bytes of the input read so far.
         missing: Where the case is, if there is no prediction of it, such as ``cases.jsonl:3``;
             empty otherwise. The item is then the case, of the tested model and without response.
-        record: Key of the row's record where it is there already; there are no findings then.
+        attempt: The row for the ledger; None where it names files, whose content may change, or is
+            none of a file.
     """
 
     item: Item
@@ -57,17 +74,12 @@ class JudgeTask:
     digest: bytes
     offset: int
     missing: str = ""
-    record: int | None = None
+    attempt: Attempt | None = None
 
     @property
     def case_id(self) -> str:
         """The case."""
         return self.item.case_id
-
-    @property
-    def row(self) -> bytes | None:
-        """The digest, if the row names no files, whose content may change; else None."""
-        return None if self.item.files else self.digest
 
     @property
     def is_silent(self) -> bool:
@@ -111,6 +123,29 @@ def _agreed(fact: Callable[[Item], object], item: Item) -> object:
 
 
 Entry = JudgeTask | BadRow
+
+
+class RowFacts(Record):
+    """What is counted of a row, be it read or known from the ledger.
+
+    Attributes:
+        tested_model: Its tested model.
+        writer: The model that wrote parts of its case; None without.
+        gaps: The fields that it leaves empty, and those that nobody reads.
+    """
+
+    tested_model: str
+    writer: str | None
+    gaps: RowGaps
+
+
+@lru_cache(maxsize=4096)
+def _facts_of(text: bytes) -> RowFacts | None:
+    """The facts of a line of the ledger; None where it is damaged."""
+    try:
+        return RowFacts.model_validate_json(text)
+    except ValidationError:
+        return None
 
 
 @dataclass(slots=True)
@@ -167,8 +202,6 @@ class ItemSource(JudgedSource):
         asks: Whether models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
         log_account: Entries of the manifest about the log that the rows were made of.
-        record_of: Tells the key of a row's record where it is there, by the digest of the row, its
-            item and tested model; see ``RecordLog.record_of``.
     """
 
     own_protocol: Protocol | None = None
@@ -176,7 +209,6 @@ class ItemSource(JudgedSource):
     counts_missing: bool = False
     asks: bool | None = None
     log_account: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
-    record_of: Callable[[bytes, str, str], int | None] | None = field(default=None, init=False)
     _missing: MissingPredictions | None = field(default=None, init=False)
     _writers: Counter[str] = field(default_factory=Counter[str], init=False)
     rows_name: ClassVar[str] = "predictions"
@@ -197,89 +229,41 @@ class ItemSource(JudgedSource):
         Raises:
             InputError: If the file can't be read or holds no row; or as ``Gaps.checked`` does.
         """
-        self.gaps, entries = Gaps(names_unread=not self.reading.text), self._entries_of_rows()
+        return cast("Iterator[Entry]", self.entries(lambda row: None))
+
+    def entries(self, finished: FinishedRows) -> Iterator[Entry | FinishedRow]:
+        """Yields the same; a finished row as it is, counted by what the ledger has of it."""
+        self.gaps = Gaps(names_unread=not self.reading.text)
+        entries = self._entries_of_rows(finished)
         if self.asks is None or self.only is not None:
             return entries
         own = self.own_protocol
         needs_query = self.asks and (own is None or own.needs_query)
         return self.gaps.checked(entries, self.name, needs_query=needs_query)
 
-    def _entries_of_rows(self) -> Iterator[Entry]:
+    def _entries_of_rows(self, finished: FinishedRows) -> Iterator[Entry | FinishedRow]:
         self._writers.clear()
-        parsed = isinstance(self.rows, Path)
-        graded = self.own_protocol or self.protocol
-        file = self.cases
-        origin = file and self.reading.origin_of(file)
-        cases = Cases(file, self.shard, origin=origin) if file else None
-        predicted = PredictedCases(cases) if cases and self.only is None else None
-        met = _MetItems(self, graded, cases)
-
-        def skip(values: Mapping[str, Any], case: int | None) -> bool:
-            is_noted = met.skip(values)
-            if is_noted and predicted is not None and case is not None:
-                predicted.add(known(values, "tested_model") or "", case)
-            return is_noted
-
-        def read(values: RawRow) -> Item:
-            row = Row(values.values, values.line, parsed=parsed)
-            if predicted is not None and values.case is not None:
-                predicted.add(row.identifier("tested_model"), values.case)
-            item = met.check_new(read_item(row, graded))
-            if predicted is not None:
-                predicted.add_usable(item.tested_model)
-            return item
-
-        def make(item: Item, row: RawRow) -> JudgeTask:
-            protocol, rubric = graded_by(item, graded, self.rubric)
-            self._count_writer(item)
-            self.gaps.add(row.values, item, has_response=protocol.examines == "response")
-            record = self._record_of(item, row.digest)
-            findings = protocol.find(item, rubric) if self.finds and record is None else ()
-            at = (row.digest, row.offset)
-            return JudgeTask(item, protocol, rubric, findings, *at, record=record)
-
-        yield from self.read_each(read, make, cases=cases, skip=skip)
+        reading = _Reading(self, finished)
+        cases, predicted = reading.cases, reading.predicted
+        yield from self.read_each(
+            reading.read,
+            reading.make,
+            cases=cases,
+            skip=reading.skip,
+            finished=reading.take_finished,
+        )
         if cases is None or predicted is None:
             return
         self._missing = predicted.summary(counted=self.counts_missing)
         for tested_model, case in predicted.missing() if self.counts_missing else ():
             for sample in range(predicted.samples(tested_model)):
-                yield self._of_missing(cases, case, tested_model, sample, met.check_new)
+                yield reading.of_missing(cases, case, tested_model, sample)
 
-    def _record_of(self, item: Item, digest: bytes) -> int | None:
-        """The key of an item's record where it is there already."""
-        if self.record_of is None or item.files:
-            return None
-        return self.record_of(digest, item.item_id, item.tested_model)
-
-    def _count_writer(self, item: Item) -> None:
-        if item.construction is not None and item.construction.model:
-            self._writers[item.construction.model] += 1
-
-    def _of_missing(
-        self,
-        cases: Cases,
-        index: int,
-        tested_model: str,
-        sample: int,
-        check_new: Callable[[Item], Item],
-    ) -> Entry:
-        """The task of a case that a tested model has no prediction of, or of a sample of it."""
-        place = f"{path_text(cases.path)}:{cases.line(index)}"
-        item_id: str | None = None
-        digest = sha256(f"missing {sample} {tested_model}\0".encode())
-        try:
-            values, raw = cases.read(index)
-            digest.update(raw)
-            item = Row(values, 0, parsed=True).to_case()
-            item_id = item.item_id if sample == 0 else f"{item.item_id}#{sample + 1}"
-            own = {"item_id": item_id, "tested_model": tested_model}
-            item = check_new(item.model_copy(update=own))
-            protocol, rubric = graded_by(item, self.own_protocol or self.protocol, self.rubric)
-        except Exception as error:  # noqa: BLE001 - one odd case must not cost the others
-            bad = row_error_of(error)
-            return BadRow(0, bad, digest.digest(), 0, item_id, tested_model, place)
-        return JudgeTask(item, protocol, rubric, (), digest.digest(), 0, missing=place)
+    def count(self, facts: RowFacts) -> None:
+        """Counts a row, be it read or known from the ledger."""
+        self.gaps.count(facts.gaps)
+        if facts.writer:
+            self._writers[facts.writer] += 1
 
     @property
     def missing(self) -> MissingPredictions | None:
@@ -306,31 +290,103 @@ class ItemSource(JudgedSource):
         }
 
 
-class _MetItems:
-    """The items met so far, of which each may occur once.
+class _Reading:
+    """One reading of a source's rows: what is made of each, and which items were met so far.
 
-    Only the ids of rows of other parts are noted, since making items takes most of the time of
-    reading. Where one of them comes again, in a row of another case, their items are made after
-    all: a row that can't be used does not count.
+    Each item may occur once. Only the ids of rows of other parts are noted, since making items
+    takes most of the time of reading. Where one of them comes again, in a row of another case,
+    their items are made after all: a row that can't be used does not count.
+
+    Attributes:
+        cases: The file of cases; None without.
+        predicted: The cases that there are predictions of; None where that is not asked for.
     """
 
-    def __init__(self, source: ItemSource, graded: str | Protocol, cases: Cases | None) -> None:
-        self._source, self._graded, self._cases = source, graded, cases
+    def __init__(self, source: ItemSource, finished: FinishedRows) -> None:
+        self._source, self._finished = source, finished
+        self._graded = source.own_protocol or source.protocol
+        self._parsed = isinstance(source.rows, Path)
+        file = source.cases
+        origin = file and source.reading.origin_of(file)
+        self.cases = Cases(file, source.shard, origin=origin) if file else None
+        is_whole = self.cases and source.only is None
+        self.predicted = PredictedCases(self.cases) if self.cases and is_whole else None
         rows, self._met, self._noted = source.rows, KeySet(), KeySet()
         can_read_again = rows.is_file() if isinstance(rows, Path) else isinstance(rows, list)
-        is_exempt = source.counts_missing or _examines_reference(graded)
+        is_exempt = source.counts_missing or _examines_reference(self._graded)
         self._is_lazy = can_read_again and not is_exempt
 
-    def skip(self, values: Mapping[str, Any]) -> bool:
+    def skip(self, values: Mapping[str, Any], case: int | None) -> bool:
         """Notes a row of another part; returns whether its item need not be made."""
-        named = "item_id" if self._cases is None and values.get("id") is None else "id"
+        named = "item_id" if self.cases is None and values.get("id") is None else "id"
         item_id, tested_model = known(values, named), known(values, "tested_model")
         if not self._is_lazy or item_id is None or tested_model is None:
             return False
         self._noted.add(short_key(item_id, tested_model))
+        if self.predicted is not None and case is not None:
+            self.predicted.add(tested_model, case)
         return True
 
-    def check_new(self, item: Item) -> Item:
+    def take_finished(self, line: Line, row: bytes) -> FinishedRow | None:
+        """Counts a row whose record is there; None where it has to be read."""
+        entry = self._finished(row)
+        facts = None if entry is None else _facts_of(entry.facts)
+        if entry is None or facts is None or (self._is_lazy and entry.item in self._noted):
+            return None
+        if not self._met.add(entry.item):  # read, it is refused by its name
+            return None
+        if self.predicted is not None and entry.case is not None:
+            self.predicted.add(facts.tested_model, entry.case)
+            self.predicted.add_usable(facts.tested_model)
+        self._source.count(facts)
+        return FinishedRow(line.number, line.offset + len(line.raw), entry)
+
+    def read(self, values: RawRow) -> Item:
+        """The item of a row."""
+        row, predicted = Row(values.values, values.line, parsed=self._parsed), self.predicted
+        if predicted is not None and values.case is not None:
+            predicted.add(row.identifier("tested_model"), values.case)
+        item = self._check_new(read_item(row, self._graded))
+        if predicted is not None:
+            predicted.add_usable(item.tested_model)
+        return item
+
+    def make(self, item: Item, row: RawRow) -> JudgeTask | FinishedRow:
+        """The task of an item."""
+        source = self._source
+        protocol, rubric = graded_by(item, self._graded, source.rubric)
+        facts = RowFacts.model_construct(
+            tested_model=item.tested_model,
+            writer=item.construction.model if item.construction else None,
+            gaps=RowGaps.of(row.values, item, has_response=protocol.examines == "response"),
+        )
+        source.count(facts)
+        attempt = None
+        if self._parsed and not item.files:
+            key = short_key(item.item_id, item.tested_model)
+            attempt = Attempt(row.row, key, row.case, facts.model_dump_json().encode())
+        findings = protocol.find(item, rubric) if source.finds else ()
+        return JudgeTask(item, protocol, rubric, findings, row.digest, row.offset, attempt=attempt)
+
+    def of_missing(self, cases: Cases, index: int, tested_model: str, sample: int) -> Entry:
+        """The task of a case that a tested model has no prediction of, or of a sample of it."""
+        place = f"{path_text(cases.path)}:{cases.line(index)}"
+        item_id: str | None = None
+        digest = sha256(f"missing {sample} {tested_model}\0".encode())
+        try:
+            values, raw = cases.read(index)
+            digest.update(raw)
+            item = Row(values, 0, parsed=True).to_case()
+            item_id = item.item_id if sample == 0 else f"{item.item_id}#{sample + 1}"
+            own = {"item_id": item_id, "tested_model": tested_model}
+            item = self._check_new(item.model_copy(update=own))
+            protocol, rubric = graded_by(item, self._graded, self._source.rubric)
+        except Exception as error:  # noqa: BLE001 - one odd case must not cost the others
+            bad = row_error_of(error)
+            return BadRow(0, bad, digest.digest(), 0, item_id, tested_model, place)
+        return JudgeTask(item, protocol, rubric, (), digest.digest(), 0, missing=place)
+
+    def _check_new(self, item: Item) -> Item:
         """The item; raises RowError where it was met before."""
         key = short_key(item.item_id, item.tested_model)
         if self._is_lazy and key in self._noted:
@@ -343,16 +399,15 @@ class _MetItems:
 
     def _read_before(self, line: int) -> None:
         """Makes the items of all rows before a line."""
-        parsed = isinstance(self._source.rows, Path)
 
         def read(row: RawRow) -> Item:
-            item = read_item(Row(row.values, row.line, parsed=parsed), self._graded)
+            item = read_item(Row(row.values, row.line, parsed=self._parsed), self._graded)
             if row.line < line:
                 self._met.add(short_key(item.item_id, item.tested_model))
             return item
 
         unsharded = replace(self._source, shard=None)
-        entries = unsharded.read_each(read, lambda item, row: row, cases=self._cases)
+        entries = unsharded.read_each(read, lambda item, row: row, cases=self.cases)
         any(entry.line >= line for entry in entries)  # no further than needed
 
 

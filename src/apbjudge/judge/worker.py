@@ -67,8 +67,6 @@ class Judge(ABC):
 
         Where there is no prediction, nobody judges.
         """
-        if row.record is not None:
-            return Job(record_fields(row, ""), _nothing, record=row.record)
         return _missing(row, self.name) if row.missing else self.job_of(row)
 
     @abstractmethod
@@ -78,10 +76,6 @@ class Judge(ABC):
     def reject(self, row: BadRow, detail: str) -> Judgement:
         """The judgement of a row that can't be used."""
         return unusable(row, self.name, detail)
-
-
-async def _nothing() -> Judgement:
-    raise AssertionError("the record is there")
 
 
 def unusable(row: BadRow, judge: str, detail: str) -> Judgement:

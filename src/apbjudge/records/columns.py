@@ -62,6 +62,10 @@ class Texts:
         ends = [np.where(p.ends < 0, -1, p.ends + s) for p, s in zip(parts, shifts, strict=True)]
         return cls(b"".join(p.block for p in parts), np.concatenate(moved), np.concatenate(ends))
 
+    def arrange(self, order: Vector) -> None:
+        """Puts the texts in another order, in place."""
+        self.starts[:], self.ends[:] = self.starts[order], self.ends[order]
+
 
 def encoded(values: Iterable[str | None]) -> list[bytes | None]:
     """Texts as UTF-8."""
@@ -87,10 +91,13 @@ def keys_of(values: Iterable[bytes | None]) -> Vector:
 class ColumnBuilder:
     """Takes rows and makes columns of them, a chunk at a time.
 
+    Columns grow where they are: parts that are joined at the end take twice the memory, and that of
+    many small arrays is not given back.
+
     Args:
         names: Names of the values of a row.
         columns_of: Makes columns of the values of some rows, by name; a column is an array or
-            ``Texts``.
+            ``Texts``, of one type for all rows.
     """
 
     def __init__(
@@ -101,7 +108,7 @@ class ColumnBuilder:
         self.n_rows = 0
         self._names, self._columns_of = names, columns_of
         self._chunk: list[tuple[Any, ...]] = []
-        self._parts: list[dict[str, Any]] = []
+        self._columns: dict[str, Any] = {}
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Takes in the values of a row."""
@@ -114,19 +121,61 @@ class ColumnBuilder:
         """Makes columns of the rows that are not yet any."""
         columns = zip(*self._chunk, strict=True) if self._chunk else [()] * len(self._names)
         self._chunk = []
-        self._parts.append(self._columns_of(dict(zip(self._names, columns, strict=True))))
+        for name, part in self._columns_of(dict(zip(self._names, columns, strict=True))).items():
+            if name not in self._columns:
+                self._columns[name] = _TextColumn() if isinstance(part, Texts) else _Column(part)
+            self._columns[name].add(part)
 
     def columns(self) -> dict[str, Any]:
         """The columns of all rows."""
-        if self._chunk or not self._parts:
+        if self._chunk or not self._columns:
             self.flush()
-        parts, self._parts = self._parts, []
-        whole: dict[str, Any] = {}
-        for name in list(parts[0]):
-            some = [part.pop(name) for part in parts]  # popped, so that memory is freed meanwhile
-            is_text = isinstance(some[0], Texts)
-            whole[name] = Texts.joined(some) if is_text else np.concatenate(some)
-        return whole
+        columns, self._columns = self._columns, {}
+        return {name: columns.pop(name).whole() for name in [*columns]}
+
+
+class _Column:
+    """An array that grows; it begins empty, with the type and the shape of rows of another."""
+
+    def __init__(self, like: Vector) -> None:
+        self._array, self._n = np.empty((0, *like.shape[1:]), dtype=like.dtype), 0
+
+    def add(self, part: Vector) -> None:
+        """Takes in more rows."""
+        start, self._n = self._n, self._n + len(part)
+        if self._n > len(self._array):
+            self._resize(self._n + self._n // 8)
+        self._array[start : self._n] = part
+
+    def whole(self) -> Vector:
+        """All rows."""
+        self._resize(self._n)
+        return self._array
+
+    def _resize(self, n: int) -> None:
+        self._array.resize((n, *self._array.shape[1:]), refcheck=False)
+
+
+class _TextColumn:
+    """Texts that grow."""
+
+    def __init__(self) -> None:
+        self._block = bytearray()
+        self._lengths = _Column(np.empty(0, dtype=np.int32))
+
+    def add(self, part: Texts) -> None:
+        """Takes in more texts, whose block holds them one after the other."""
+        self._block += part.block
+        self._lengths.add(np.where(part.ends < 0, -1, part.ends - part.starts).astype(np.int32))
+
+    def whole(self) -> Texts:
+        """All texts."""
+        lengths = self._lengths.whole()
+        kind = np.int32 if len(self._block) < 2**31 else np.int64
+        ends = np.cumsum(np.maximum(lengths, 0), dtype=kind)
+        starts = ends - np.maximum(lengths, 0).astype(kind)
+        ends[lengths < 0] = -1
+        return Texts(bytes(self._block), starts, ends)
 
 
 class Codes:

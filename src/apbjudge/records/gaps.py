@@ -9,12 +9,15 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from ..errors import InputError, visible
+from .base import Record
 from .items import Item
 from .own_columns import NAMES, near_fields
 from .wire import FIELDS
 
 _NEEDED = ("model_response", "query", "tools")
 """The fields that a judge needs."""
+_FIELDS = ("query", "tools", "model_response")
+"""The same, in the order in which they are named."""
 _SHOWN = 10
 LOOKED_AT = 256
 """Rows that are read before any of them is used, where all leave a field empty."""
@@ -29,6 +32,29 @@ def may_be_prediction(row: Mapping[str, Any]) -> bool:
     if "model_response" in row or (is_named and not row.keys().isdisjoint(others)):
         return True
     return bool(row) and row.keys() <= set(FIELDS)
+
+
+class RowGaps(Record):
+    """The gaps of one row: each attribute as in ``Gaps``, of which it is a part."""
+
+    is_unasked: bool
+    empty: tuple[str, ...]
+    unread: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], item: Item, *, has_response: bool) -> RowGaps:
+        """The gaps of a row; ``has_response``: whether it should have a tested model's reply."""
+        is_empty = {
+            "query": not item.query.strip(),
+            "tools": item.tools is None,
+            "model_response": has_response and item.is_silent,
+        }
+        is_ours = "fingerprint" in row
+        return cls.model_construct(
+            is_unasked=not (item.is_asked if has_response else item.has_task),
+            empty=tuple(name for name, is_so in is_empty.items() if is_so),
+            unread=() if is_ours else tuple(name for name in row if name not in FIELDS),
+        )
 
 
 @dataclass(slots=True)
@@ -46,20 +72,21 @@ class Gaps:
     """
 
     n_rows: int = 0
-    empty: Counter[str] = field(default_factory=Counter[str])
+    empty: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_FIELDS, 0)))
     unread: Counter[str] = field(default_factory=Counter[str])
     n_unasked: int = 0
     names_unread: bool = True
 
     def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
         """Takes a row in; ``has_response``: whether it should have a tested model's reply."""
+        self.count(RowGaps.of(row, item, has_response=has_response))
+
+    def count(self, row: RowGaps) -> None:
+        """Takes the gaps of a row in."""
         self.n_rows += 1
-        self.n_unasked += not (item.is_asked if has_response else item.has_task)
-        if "fingerprint" not in row:
-            self.unread.update(name for name in row if name not in FIELDS)
-        self.empty["query"] += not item.query.strip()
-        self.empty["tools"] += item.tools is None
-        self.empty["model_response"] += has_response and item.is_silent
+        self.n_unasked += row.is_unasked
+        self.empty.update(row.empty)
+        self.unread.update(row.unread)
 
     def checked(self, rows: Iterator[T], name: str, *, needs_query: bool = False) -> Iterator[T]:
         """Yields what is made of rows, each of which is added here before it is yielded.

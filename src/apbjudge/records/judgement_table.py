@@ -151,8 +151,9 @@ class JudgementTable(Scores):
     def in_order(self) -> Self:
         """The same rows in an order that does not depend on the one in which they finished.
 
-        Sums of floats, and all that is made of them, are the same to the last digit in any order
-        of completion and for any number of parts only where they are taken in one order.
+        The columns are sorted where they are, which takes half the memory: this table is of no use
+        afterwards. Sums of floats, and all that is made of them, are the same to the last digit in
+        any order of completion and for any number of parts only where they are taken in one order.
         """
         places = sorted(range(len(self.profiles)), key=lambda at: repr(self.profiles[at]))
         reasons = sorted(range(len(self.reasons)), key=self.reasons.__getitem__)
@@ -166,7 +167,13 @@ class JudgementTable(Scores):
         )
         table = table.with_measures(sorted(self.measure_names))
         keys = self.keys(by_model=True, by_protocol=True)
-        return table.take(np.lexsort((table.reason, table.profile, keys)))
+        order = np.lexsort((table.reason, table.profile, keys))
+        for column in (*(getattr(table, name) for name in _ROW_FIELDS), *table.facts.values()):
+            if isinstance(column, Texts):
+                column.arrange(order)
+            else:
+                column[:] = column[order]
+        return table
 
     @classmethod
     def joined(cls, tables: Sequence[JudgementTable]) -> JudgementTable:

@@ -44,36 +44,48 @@ class KeySet:
 
 
 class KeyMap:
-    """Keys with a 64-bit value each: 16 bytes a key. Filled first, then looked up."""
+    """Keys with some 64-bit values each, 8 bytes a number. Filled first, then looked up.
 
-    def __init__(self) -> None:
-        self._added = (array("Q"), array("Q"))
+    Args:
+        n_values: Values of each key.
+    """
+
+    def __init__(self, n_values: int = 1) -> None:
+        self._width = n_values + 1
+        self._added = array("Q")
         self.keys = np.empty(0, dtype=np.uint64)  # sorted
-        self._values = self.keys
+        self._view = self.keys.data
+        self._values = self.keys.reshape(0, 1)
 
-    def add(self, key: int, value: int = 0) -> None:
+    def add(self, key: int, *values: int) -> None:
         """Adds a key, to be found after ``sort``."""
-        self._added[0].append(key)
-        self._added[1].append(value)
+        self._added.extend(array("Q", (key, *values)))  # all of them or none
 
-    def sort(self) -> None:
-        """Sorts the keys that were added."""
-        keys, values = (np.asarray(each, dtype=np.uint64) for each in self._added)
-        order = np.argsort(keys, kind="stable")
-        self.keys, self._values = keys[order], values[order]
-        self._added = (array("Q"), array("Q"))
+    def sort(self, *, last_counts: bool = False) -> None:
+        """Sorts the keys that were added; of equal ones the first is found, or the last."""
+        added = np.asarray(self._added, dtype=np.uint64).reshape(-1, self._width)
+        added = added[::-1] if last_counts else added
+        order = np.argsort(added[:, 0], kind="stable")
+        self.keys, self._values = added[order, 0], added[order, 1:]
+        self._view = self.keys.data
+        self._added = array("Q")
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def index(self, key: int) -> int | None:
         """Place of a key among the sorted keys, None where it is not."""
-        at = int(np.searchsorted(self.keys, np.uint64(key)))
-        return at if at < len(self.keys) and int(self.keys[at]) == key else None
+        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        at = bisect_left(keys, key)
+        return at if at < len(keys) and keys[at] == key else None
 
     def value(self, index: int) -> int:
-        """The value of the key at a place."""
-        return int(self._values[index])
+        """The first value of the key at a place."""
+        return int(self._values[index, 0])
+
+    def values(self, index: int) -> list[int]:
+        """All values of the key at a place."""
+        return self._values[index].tolist()
 
 
 def short_key(*parts: str) -> int:
@@ -82,8 +94,12 @@ def short_key(*parts: str) -> int:
     Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
     memory of the strings themselves.
     """
-    joined = "\x00".join(parts).encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
+    return bytes_key("\x00".join(parts).encode(errors="surrogatepass"))
+
+
+def bytes_key(data: bytes) -> int:
+    """A 64-bit key of some bytes."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
 
 
 def model_key(tested_model: str | None) -> int:

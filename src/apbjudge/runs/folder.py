@@ -22,10 +22,10 @@ import orjson
 
 from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, write_atomically
-from ..records.keys import KeyMap, KeySet, short_key
+from ..records.keys import KeyMap, KeySet, bytes_key
 from ..records.own_runs import SEAL, is_own, sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
-from .attempts import ATTEMPTS, Attempts
+from .attempts import ATTEMPTS, Attempt, KnownRow
 from .clearing import clear_locked, discard, take_folder_lock
 from .resume import Inputs, RecordKind, read_earlier, record_key, record_lines
 from .rows import RowSource
@@ -79,10 +79,9 @@ class RecordLog(Generic[T]):
         self._is_derived = is_derived
         self._note = note
         self._path = folder / kind.file
-        self._settings = settings
         self._lock = take_folder_lock(folder)
         try:
-            self._start(identity, source, flush_every, overwrite=overwrite)
+            self._start(identity, source, settings, flush_every, overwrite=overwrite)
         except OSError as error:
             os.close(self._lock)
             raise InputError(f"{error.filename or folder}: {error.strerror}") from None
@@ -94,22 +93,23 @@ class RecordLog(Generic[T]):
         self,
         identity: Mapping[str, Any],
         source: RowSource | None,
+        settings: str,
         flush_every: int,
         *,
         overwrite: bool,
     ) -> None:
         """Reads what an earlier session left and opens the file for more."""
         try:
-            earlier = read_earlier(self.folder, self.kind, identity, source)
+            earlier = read_earlier(self.folder, self.kind, identity, source, settings)
         except OtherRunError:
             if not overwrite:
                 raise
             clear_locked(self.folder, self.kind)
-            earlier = read_earlier(self.folder, self.kind, identity, source)
+            earlier = read_earlier(self.folder, self.kind, identity, source, settings)
         self.inputs: Inputs = earlier.inputs
         """The input files, as the manifest is to have them."""
         if not earlier.is_sound:
-            self._mend()
+            self._mend(earlier.attempts and earlier.attempts.records)
         if n := earlier.n_by_kind.get("damaged", 0):
             more = f" (and {n - 1} more lines)" if n > 1 else ""
             self._note(
@@ -119,11 +119,12 @@ class RecordLog(Generic[T]):
         self._finished = earlier.finished
         self._met = np.zeros(len(self._finished), dtype=bool)
         self._moved: dict[int, Mapping[str, Any]] = {}
+        self._attempts = earlier.attempts
+        if self._attempts is not None:
+            self._attempts.records = KeyMap()  # all that it was needed for is read
         self._added: set[int] | None = set() if self._is_partial else None
         self._archive = _Archive(self.folder / SUPERSEDED, self.kind)
         self._out = Appender(self._path, every=flush_every)
-        path = self.folder / ATTEMPTS
-        self._attempts = Attempts(path, self._settings) if self._settings else None
         self._failures: Appender | None = None
         if self.kind.failures is not None:
             self._retire_failures(self.folder / self.kind.failures)
@@ -156,16 +157,20 @@ class RecordLog(Generic[T]):
         """True if no earlier session left anything to continue from."""
         return len(self._finished) == 0 and len(self._archive.offsets) == 0
 
-    def record_of(self, row: bytes, item_id: str, tested_model: str) -> int | None:
-        """The key of the record of an unchanged row if it is there; see ``Attempts``."""
-        if self._attempts is None:
+    def finished_row(self, row: bytes) -> KnownRow | None:
+        """A row that comes as it came before, by its SHA-256, if the record of then is there."""
+        known = None if self._attempts is None else self._attempts.of_row(row)
+        if known is None or (at := self._finished.index(known.key)) is None:
             return None
-        key = self._attempts.record_of(row, item_id, tested_model)
-        return None if key is None or self._finished.index(key) is None else key
+        return known if self._finished.value(at) == known.line_key else None
 
-    def is_finished(
-        self, row: Mapping[str, Any], record: int | None = None, digest: bytes | None = None
-    ) -> bool:
+    def carry(self, known: KnownRow, line: int) -> None:
+        """Remembers that the record of a finished row was asked for; the row is on a line now."""
+        self._met[self._finished.index(known.key)] = True
+        if line != known.line:
+            self._moved[known.key] = {"line": line}
+
+    def is_finished(self, row: Mapping[str, Any], attempt: Attempt | None = None) -> bool:
         """True if a record is already there; remembers that it was asked for.
 
         A superseded one is taken back.
@@ -173,38 +178,38 @@ class RecordLog(Generic[T]):
         Args:
             row: The fields that a record's key is made of, and those of its place as they are
                 now: they may have changed since.
-            record: The key, where it is known.
-            digest: Of the row, for the ledger.
+            attempt: The row, for the ledger.
         """
-        key = record_key(row) if record is None else record
-        place = self.kind.place_of(row)
+        key, place = record_key(row), self.kind.place_of(row)
         if (at := self._finished.index(key)) is not None:
             self._met[at] = True
-            if self._finished.value(at) != self.kind.place_key(place):
+            line_key, place_key = self._finished.values(at)
+            if place_key != self.kind.place_key(place):
                 self._moved[key] = place
-            self._note_attempt(digest, row)
+            elif attempt is not None and self._attempts is not None:
+                self._attempts.add(attempt, key=key, line_key=line_key, line=row["line"])
             return True
         if (superseded := self._archive.row_of(key)) is None:
             return False
-        self._append({**superseded, **place}, key)
+        self._append({**superseded, **place}, attempt)
         return True
 
-    def _append(self, row: dict[str, Any], key: int | None = None) -> None:
-        self._out.append(row)
+    def _append(self, row: dict[str, Any], attempt: Attempt | None) -> None:
+        """Appends a record; to the ledger only where it counts in the next session too."""
+        line = self._out.append(row)
         if self._added is not None:
-            self._added.add(record_key(row) if key is None else key)
+            self._added.add(record_key(row))
+        counts = row.get("reason") not in self.kind.retried
+        if attempt is not None and self._attempts is not None and counts:
+            key, line_key = record_key(row), bytes_key(line)
+            self._attempts.add(attempt, key=key, line_key=line_key, line=row["line"])
 
-    def _note_attempt(self, digest: bytes | None, row: Mapping[str, Any]) -> None:
-        if self._attempts is not None and digest is not None:
-            self._attempts.add(digest, row)
-
-    def add(self, record: T, digest: bytes | None = None) -> dict[str, Any]:
-        """Appends a record, to the ledger too where its row has a digest; returns it as JSON."""
+    def add(self, record: T, attempt: Attempt | None = None) -> dict[str, Any]:
+        """Appends a record, to the ledger too where its row is named; returns it as JSON."""
         row = self.kind.to_json(record)
         self._has_cost = self._has_cost or self._cost(row)
         if self.kind.failures is None or row.get("reason") is None:
-            self._append(row)
-            self._note_attempt(digest, row)
+            self._append(row, attempt)
         else:
             if self._failures is None:  # no file where there are none
                 self._failures = Appender(self.folder / self.kind.failures, every=1)
@@ -256,22 +261,29 @@ class RecordLog(Generic[T]):
                 self._archive.add(raw)
                 n += 1
         self._archive.sync()
-        self._write_anew(self._lines_without(strays))
+        moved: dict[int, tuple[int, int]] = {}
+        self._write_anew(self._lines_without(strays, moved))
+        if self._attempts is not None:
+            self._attempts.add_moved(moved)
         if n:
             self._note(
                 f"{n} earlier {self.kind.name}s are of rows that are not in the input any more, or "
                 f"are different now; they are in {self.folder / SUPERSEDED}"
             )
 
-    def _lines_without(self, strays: KeySet) -> Iterator[bytes]:
+    def _lines_without(self, strays: KeySet, moved: dict[int, tuple[int, int]]) -> Iterator[bytes]:
+        """Yields the lines of records that stay, and fills in those of unchanged rows that move."""
         for raw, row in self._lines(self._path):
             key = record_key(row)
-            if key in self._moved:
-                yield orjson.dumps({**row, **self._moved[key]})
+            if (place := self._moved.get(key)) is not None:
+                line = orjson.dumps({**row, **place})
+                if set(place) == {"line"}:
+                    moved[bytes_key(raw)] = bytes_key(line), place["line"]
+                yield line
             elif key not in strays:
                 yield raw
 
-    def _mend(self) -> None:
+    def _mend(self, known: KeyMap | None) -> None:
         """Leaves only records that count in the file; what they cost stays known.
 
         Damaged lines move to ``damaged.txt``. Failures that are tried again, if they cost a call,
@@ -279,16 +291,18 @@ class RecordLog(Generic[T]):
         """
         archive = _Archive(self.folder / SUPERSEDED, self.kind)
         damaged = bytearray()
-        for line in record_lines(self._path, self.kind):
+        for line in record_lines(self._path, self.kind, known):
             if line.kind == "damaged":
                 damaged += line.raw + b"\n"
-            elif line.kind != "current" and isinstance(line.row, dict) and self._cost(line.row):
+            elif line.kind != "current" and self._cost(object_of(line.raw)):
                 archive.add(line.raw)
         archive.sync()
         if damaged:
             _append_synced(self.folder / DAMAGED, bytes(damaged))
         self._write_anew(
-            line.raw for line in record_lines(self._path, self.kind) if line.kind == "current"
+            line.raw
+            for line in record_lines(self._path, self.kind, known)
+            if line.kind == "current"
         )
 
     def _cost(self, row: Mapping[str, Any]) -> bool:
@@ -345,9 +359,9 @@ class _Archive:
         self._lines = KeySet()
         self.offsets = KeyMap()
         for line in record_lines(path, kind):
-            self._lines.add(_line_key(line.raw))
-            if line.kind == "current" and isinstance(line.row, dict):
-                self.offsets.add(record_key(line.row), line.offset)
+            self._lines.add(bytes_key(line.raw))
+            if line.kind == "current":
+                self.offsets.add(line.key, line.offset)
         self.offsets.sort()
 
     def row_of(self, key: int) -> dict[str, Any] | None:
@@ -359,7 +373,7 @@ class _Archive:
 
     def add(self, raw: bytes) -> None:
         """Takes in a line, once."""
-        if self._lines.add(_line_key(raw)):
+        if self._lines.add(bytes_key(raw)):
             self._pending.append(raw + b"\n")
 
     def sync(self) -> None:
@@ -367,10 +381,6 @@ class _Archive:
         if self._pending:
             _append_synced(self._path, b"".join(self._pending))
             self._pending.clear()
-
-
-def _line_key(raw: bytes) -> int:
-    return short_key(raw.decode(errors="surrogateescape"))
 
 
 def _append_synced(path: Path, data: bytes) -> None:

@@ -19,10 +19,11 @@ from ..errors import (
     PendingError,
     RowError,
 )
+from .attempts import Attempt
 from .event_loops import Stop, current_stop
 from .folder import RecordLog
 from .ordering import Leaders, adjacent
-from .rows import BadRow
+from .rows import BadRow, FinishedRow, FinishedRows
 
 ROWS_BETWEEN_PAUSES = 256
 """Rows between two moments at which an interrupt is noticed, when nothing else waits."""
@@ -145,8 +146,8 @@ class Source(Protocol[R_co]):
         """Bytes of the input; 0 when not known."""
         ...
 
-    def __iter__(self) -> Iterator[R_co | BadRow]:
-        """Yields an entry for every row."""
+    def entries(self, finished: FinishedRows) -> Iterator[R_co | BadRow | FinishedRow]:
+        """Yields an entry for every row; a finished one may come unread."""
         ...
 
 
@@ -160,16 +161,13 @@ class Job(Generic[T]):
             a record.
         prefix: Jobs with the same one share the beginning of a prompt: the first is finished
             before the others start. None for those that wait for no other.
-        row: SHA-256 of the row, where nothing else but the settings moves the record.
-        record: Key of the record to come, where it is known to be there already: then ``fields``
-            are those of its place alone, and there is no work.
+        attempt: The row, where nothing else but the settings moves the record.
     """
 
     fields: Mapping[str, Any]
     work: Callable[[], Awaitable[T]]
     prefix: Hashable | None = None
-    row: bytes | None = None
-    record: int | None = None
+    attempt: Attempt | None = None
 
 
 class Worker(Protocol[R_contra, T]):
@@ -283,7 +281,8 @@ async def _beat(progress: Progress, events: Events) -> None:
         events.progress(progress)
 
 
-_Turn = tuple[LoopRun[R, T], R | BadRow, float]
+_Entry = R | BadRow | FinishedRow
+_Turn = tuple[LoopRun[R, T], _Entry[R], float]
 """A row with its run, and the share of the input that is read with it (0 where not known)."""
 
 
@@ -295,13 +294,17 @@ def _in_turn(loop_runs: Sequence[LoopRun[R, T]]) -> Iterator[_Turn[R, T]]:
                 yield loop_run, entry, entry.offset / size if size else 0.0
 
 
-def _ordered(loop_run: LoopRun[R, T]) -> Iterable[R | BadRow]:
+def _entries(loop_run: LoopRun[R, T]) -> Iterator[_Entry[R]]:
+    return loop_run.source.entries(loop_run.log.finished_row)
+
+
+def _ordered(loop_run: LoopRun[R, T]) -> Iterator[_Entry[R]]:
     in_order = not loop_run.worker.waits or loop_run.source.only is not None
-    return loop_run.source if in_order else adjacent(loop_run.source)
+    return _entries(loop_run) if in_order else adjacent(_entries(loop_run))
 
 
 def _interleaved(loop_runs: Sequence[LoopRun[R, T]], turns: Sequence[int]) -> Iterator[_Turn[R, T]]:
-    readers = [iter(loop_run.source) for loop_run in loop_runs]
+    readers = [_entries(loop_run) for loop_run in loop_runs]
     for n, at in enumerate(turns, start=1):
         yield loop_runs[at], next(readers[at]), n / len(turns)
     for reader in readers:
@@ -321,8 +324,12 @@ class _Loop(Generic[R, T]):
         self._landing = asyncio.Event()
         self._leaders: Leaders[tuple[LoopRun[R, T], Job[T]]] = Leaders()
 
-    async def take(self, loop_run: LoopRun[R, T], entry: R | BadRow) -> None:
+    async def take(self, loop_run: LoopRun[R, T], entry: _Entry[R]) -> None:
         """Works on a row, now or once the leader of its prefix has landed."""
+        if isinstance(entry, FinishedRow):
+            loop_run.log.carry(entry.known, entry.line)
+            self.progress.skipped += 1
+            return
         if isinstance(entry, BadRow):
             self._reject(loop_run, entry)
             return
@@ -333,11 +340,11 @@ class _Loop(Generic[R, T]):
         except RowError as error:
             self._reject(loop_run, entry.rejected(error))
             return
-        if not loop_run.log.is_fresh and loop_run.log.is_finished(job.fields, job.record, job.row):
+        if not loop_run.log.is_fresh and loop_run.log.is_finished(job.fields, job.attempt):
             self.progress.skipped += 1
             return
         if not loop_run.worker.waits:
-            self._add(loop_run, await job.work(), job.row)
+            self._add(loop_run, await job.work(), job.attempt)
             return
         if job.prefix is None or self._leaders.may_start(job.prefix, (loop_run, job)):
             await self._launch(loop_run, job)
@@ -356,8 +363,8 @@ class _Loop(Generic[R, T]):
             self._add(loop_run, record)
         self._events.bad_row(detail)
 
-    def _add(self, loop_run: LoopRun[R, T], record: T, row: bytes | None = None) -> None:
-        self.progress.count(loop_run.log.add(record, row))
+    def _add(self, loop_run: LoopRun[R, T], record: T, attempt: Attempt | None = None) -> None:
+        self.progress.count(loop_run.log.add(record, attempt))
 
     async def _launch(self, loop_run: LoopRun[R, T], job: Job[T]) -> None:
         while len(self._flying) >= self._concurrency:
@@ -411,7 +418,7 @@ class _Loop(Generic[R, T]):
             flight = self._landed.popleft()
             loop_run, job = self._flying.pop(flight)
             try:
-                self._add(loop_run, flight.result(), job.row)
+                self._add(loop_run, flight.result(), job.attempt)
             except PendingError:
                 self.progress.pending += 1
             except ApbJudgeError as error:  # the others that landed are kept all the same
@@ -427,7 +434,7 @@ class _Loop(Generic[R, T]):
         for flight in self._flying:
             flight.cancel()
         records = await asyncio.gather(*self._flying, return_exceptions=True)
-        for (loop_run, _), record in zip(self._flying.values(), records, strict=True):
+        for (loop_run, job), record in zip(self._flying.values(), records, strict=True):
             if not isinstance(record, BaseException):
-                self._add(loop_run, record)
+                self._add(loop_run, record, job.attempt)
         self._flying = {}

@@ -8,14 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import InputError, OptionError, OtherRunError, RowError, visible
+from ..errors import InputError, OptionError, OtherRunError, visible
 from ..records.keys import KeySet
 from .resume import (
     RecordKind,
     changed_settings,
     inputs_before,
     read_manifest,
-    record_key,
     record_lines,
 )
 from .rows import Shard, parse_shard
@@ -121,8 +120,8 @@ def merged_rows(parts: Sequence[ShardPart], kind: RecordKind[Any]) -> Iterator[d
     for part in parts:
         path = part.folder / kind.file
         for line in record_lines(path, kind):
-            if isinstance(line.row, RowError):
+            if not isinstance(line.row, dict):
                 raise InputError(f"{path}:{line.number}: {line.row}; run this part again")
-            if not seen.add(record_key(line.row)):
+            if not seen.add(line.key):
                 raise OptionError(f"{path}:{line.number}: there is another record of this row")
             yield line.row

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from .rows import BadRow
+from .rows import BadRow, FinishedRow
 
 WINDOW_ROWS = 1024
 WINDOW_BYTES = 64 * 2**20
@@ -31,8 +31,11 @@ J = TypeVar("J")
 
 
 def adjacent(
-    entries: Iterable[R | BadRow], *, rows: int = WINDOW_ROWS, size: int = WINDOW_BYTES
-) -> Iterator[R | BadRow]:
+    entries: Iterable[R | BadRow | FinishedRow],
+    *,
+    rows: int = WINDOW_ROWS,
+    size: int = WINDOW_BYTES,
+) -> Iterator[R | BadRow | FinishedRow]:
     """Yields rows so that those of one case follow each other, as far as a window reaches.
 
     Args:
@@ -41,12 +44,12 @@ def adjacent(
         size: Bytes of the file that rows are held back over at most.
 
     Yields:
-        Every entry once. Bad rows pass at once.
+        Every entry once. Bad rows and finished ones pass at once.
     """
     held: OrderedDict[str, list[R]] = OrderedDict()
     count = 0
     for entry in entries:
-        if isinstance(entry, BadRow):
+        if isinstance(entry, BadRow | FinishedRow):
             yield entry
             continue
         held.setdefault(entry.case_id, []).append(entry)

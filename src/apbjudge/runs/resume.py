@@ -19,8 +19,9 @@ import orjson
 
 from ..errors import InputError, OptionError, OtherRunError, RowError, path_text, visible
 from ..jsonl import read_lines
-from ..records.keys import KeyMap, KeySet, short_key
+from ..records.keys import KeyMap, KeySet, bytes_key, short_key
 from ..records.run_folder import MANIFEST
+from .attempts import ATTEMPTS, Attempts
 from .rows import RowSource
 
 T = TypeVar("T")
@@ -73,8 +74,7 @@ class RecordKind(Generic[T]):
 
     def place_key(self, row: Mapping[str, Any]) -> int:
         """Hash of the place fields."""
-        own = orjson.dumps(self.place_of(row), option=orjson.OPT_SORT_KEYS)
-        return short_key(own.decode())
+        return bytes_key(orjson.dumps(self.place_of(row), option=orjson.OPT_SORT_KEYS))
 
 
 def record_key(row: Mapping[str, Any]) -> int:
@@ -106,18 +106,30 @@ class RecordLine(NamedTuple):
         raw: The line without its end.
         kind: ``current``; ``passing``: failed for a reason that may have passed; ``again``: an
             earlier line answers the same; ``damaged``: no record.
-        row: The record; of a damaged line, what is wrong with it.
+        key: Key of the record; 0 where there is none.
+        row: The record; of a damaged line, what is wrong with it; None where the ledger knows the
+            line, which is not parsed then.
+        item: Key of item and tested model, of a line that the ledger knows.
     """
 
     number: int
     offset: int
     raw: bytes
     kind: LineKind
-    row: dict[str, Any] | RowError
+    key: int
+    row: dict[str, Any] | RowError | None
+    item: int = 0
 
 
-def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
+def record_lines(
+    path: Path, kind: RecordKind[Any], known: KeyMap | None = None
+) -> Iterator[RecordLine]:
     """Yields the lines of a file of records, each with what it is; none where there is no file.
+
+    Args:
+        path: The file.
+        kind: The records.
+        known: Lines that a ledger knows, each a whole record that counts; see ``Attempts.records``.
 
     Raises:
         InputError: If the file can't be read.
@@ -125,18 +137,23 @@ def record_lines(path: Path, kind: RecordKind[Any]) -> Iterator[RecordLine]:
     if not path.exists():
         return
     seen = KeySet()
-    for number, offset, raw, values in read_lines(path, any_format=True):
-        try:
-            row = kind.check(values)
-        except RowError as error:
-            yield RecordLine(number, offset, raw, "damaged", error)
+    for line in read_lines(path, any_format=True):
+        place = line.number, line.offset, line.raw
+        if known and (at := known.index(bytes_key(line.raw))) is not None:
+            key, item = known.values(at)
+            yield RecordLine(*place, "current" if seen.add(key) else "again", key, None, item)
             continue
-        line_kind: LineKind = "current"
+        try:
+            row = kind.check(line.values)
+        except RowError as error:
+            yield RecordLine(*place, "damaged", 0, error)
+            continue
+        key, line_kind = record_key(row), cast("LineKind", "current")
         if row.get("reason") in kind.retried:
             line_kind = "passing"
-        elif not seen.add(record_key(row)):
+        elif not seen.add(key):
             line_kind = "again"
-        yield RecordLine(number, offset, raw, line_kind, row)
+        yield RecordLine(*place, line_kind, key, row)
 
 
 # The input ----------------------------------------------------------------------------------------
@@ -215,7 +232,9 @@ class Earlier:
 
     Attributes:
         inputs: The input files of the session that begins.
-        finished: Keys of the records that count, with hashes of where their rows stood.
+        finished: Keys of the records that count, each with the key of its line and the hash of
+            its place fields, 0 where these were not read.
+        attempts: The ledger; None where none is written.
         n_by_kind: Lines of the file by kind.
         first_damage: Place of the first damaged line and what is wrong with it; empty without.
         is_ended: Whether the last line of the file has its end.
@@ -223,6 +242,7 @@ class Earlier:
 
     inputs: Inputs
     finished: KeyMap
+    attempts: Attempts | None
     n_by_kind: Mapping[LineKind, int]
     first_damage: str
     is_ended: bool
@@ -234,7 +254,11 @@ class Earlier:
 
 
 def read_earlier(
-    folder: Path, kind: RecordKind[Any], identity: Mapping[str, Any], source: RowSource | None
+    folder: Path,
+    kind: RecordKind[Any],
+    identity: Mapping[str, Any],
+    source: RowSource | None,
+    settings: str = "",
 ) -> Earlier:
     """Reads what a folder holds and whether a session may continue there.
 
@@ -243,6 +267,7 @@ def read_earlier(
         kind: The records.
         identity: Settings that must be the same for records to be in one file.
         source: The session's input; None does not compare inputs.
+        settings: As for ``RecordLog``; empty does without the ledger.
 
     Raises:
         OtherRunError: If it holds a run with other settings or of another input.
@@ -257,24 +282,35 @@ def read_earlier(
             raise OtherRunError(
                 f"--out: {folder} holds a run with other settings ({settings}); {_HINT}"
             )
+    before = inputs_before(manifest or {}, source.files) if source else None
+    marks = _read_marks(source, before)
+    attempts, (cases, _) = None, marks.get("cases", (None, None))
+    if settings and (cases is None or cases.sha256):
+        # with other cases all rows are read again: any of them may be joined with another case
+        of_cases = cases.sha256 if cases and cases.sha256 else ""
+        attempts = Attempts(folder / ATTEMPTS, settings + of_cases)
     path = folder / kind.file
-    finished, names = KeyMap(), KeyMap()
+    finished, names = KeyMap(2), KeyMap(0)
     n_by_kind: dict[LineKind, int] = {}
     first_damage = ""
-    for line in record_lines(path, kind):
+    for line in record_lines(path, kind, attempts and attempts.records):
         n_by_kind[line.kind] = n_by_kind.get(line.kind, 0) + 1
         if isinstance(line.row, RowError):
             first_damage = first_damage or f"{path}:{line.number}: {line.row}"
             continue
-        if line.kind == "current":
-            finished.add(record_key(line.row), kind.place_key(line.row))
-        if line.row.get("reason") != BAD_INPUT:
+        if line.row is None:
+            names.add(line.item)
+        elif line.row.get("reason") != BAD_INPUT:
             names.add(short_key(*_name_of(line.row)))
+        if line.kind == "current":
+            place = 0 if line.row is None else kind.place_key(line.row)
+            finished.add(line.key, bytes_key(line.raw), place)
     finished.sort()
     names.sort()
     return Earlier(
-        inputs=_checked_inputs(folder, manifest or {}, source, names),
+        inputs=_checked_inputs(folder, source, before if len(names) else None, marks, names),
         finished=finished,
+        attempts=attempts,
         n_by_kind=n_by_kind,
         first_damage=first_damage,
         is_ended=_is_ended(path),
@@ -332,27 +368,37 @@ def _is_ended(path: Path) -> bool:
         return True
 
 
+_Marks = Mapping[str, tuple[InputMark | None, str | None]]
+
+
+def _read_marks(source: RowSource | None, before: Inputs | None) -> _Marks:
+    """The input files by name, each with the hash of as much as there was of it before."""
+    marks: dict[str, tuple[InputMark | None, str | None]] = {}
+    for name, path in source.files.items() if source else ():
+        old = before.get(name) if before else None
+        marks[name] = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
+    return marks
+
+
 def _checked_inputs(
-    folder: Path, manifest: Mapping[str, Any], source: RowSource | None, names: KeyMap
+    folder: Path, source: RowSource | None, before: Inputs | None, marks: _Marks, names: KeyMap
 ) -> Inputs:
     """The input files of the session, unless they are another run's.
 
     Args:
         folder: The run's folder.
-        manifest: Its manifest; empty without.
         source: The session's input.
+        before: The files of the run that is there; None where nothing of it counts.
+        marks: The files of the session.
         names: Keys of item and tested model of all records of rows that could be used.
     """
-    if source is None:
-        return {}
-    before = inputs_before(manifest, source.files) if len(names) else None
-    inputs: dict[str, InputMark | None] = {}
+    inputs = {name: mark for name, (mark, _) in marks.items()}
+    if source is None or before is None:
+        return inputs
     is_known_content = True
-    for name, path in source.files.items():
-        old = before.get(name) if before is not None else None
-        mark, begins = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
-        inputs[name] = mark
-        if before is None or (name == "cases" and old is None):
+    for name, (mark, begins) in marks.items():
+        old = before.get(name)
+        if name == "cases" and old is None:
             continue
         same_content = bool(mark and old and old.sha256 and old.sha256 in (mark.sha256, begins))
         same_place = (mark and mark.path) == (old and old.path)
@@ -360,7 +406,7 @@ def _checked_inputs(
             was, now = (_shown(name, each, source.rows_name) for each in (old, mark))
             raise OtherRunError(f"--out: {folder} holds a run of {was}, not of {now}; {_HINT}")
         is_known_content = is_known_content and (same_content or name == "cases")
-    if before is not None and not is_known_content and not _shares_row(source, names):
+    if not is_known_content and not _shares_row(source, names):
         rows = _shown(source.rows_name, inputs[source.rows_name], source.rows_name)
         raise OtherRunError(
             f"--out: {folder} holds a run of other rows: none of those recorded there is in "

@@ -19,6 +19,7 @@ from ..records import row_error
 from ..records.gaps import Gaps
 from ..records.keys import short_key
 from ..records.own_rows import RowReading
+from .attempts import KnownRow
 
 _MODEL_FIELDS = ("tested_model", "model_response")
 
@@ -38,6 +39,25 @@ class BadRow:
     item_id: str | None = None
     tested_model: str | None = None
     place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRow:
+    """A row whose record is there, and which was therefore not parsed.
+
+    Attributes:
+        line: Its 1-based line.
+        offset: Bytes of the input read so far.
+        known: What the ledger has of it.
+    """
+
+    line: int
+    offset: int
+    known: KnownRow
+
+
+FinishedRows = Callable[[bytes], KnownRow | None]
+"""Tells by the SHA-256 of a row as it came if its record is there; see ``RecordLog``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +102,7 @@ class RawRow(NamedTuple):
         values: Its fields, those of its case included.
         digest: SHA-256 of the row as it came, and of its case, when joined.
         offset: Bytes of the input read so far.
+        row: SHA-256 of the row alone.
         case: Index of its case in the file of cases; None when it was not joined.
     """
 
@@ -89,6 +110,7 @@ class RawRow(NamedTuple):
     values: Mapping[str, Any]
     digest: bytes
     offset: int
+    row: bytes
     case: int | None = None
 
 
@@ -133,6 +155,10 @@ class RowSource:
     def __iter__(self) -> Iterator[Any]:
         """Yields an entry for every row that is not blank."""
         raise NotImplementedError
+
+    def entries(self, finished: FinishedRows) -> Iterator[Any]:
+        """Yields the same, but finished rows as they are, where the source can tell."""
+        return iter(self)
 
     @property
     def name(self) -> str:
@@ -211,6 +237,7 @@ class RowSource:
         *,
         cases: Cases | None = None,
         skip: Callable[[Mapping[str, Any], int | None], bool] = lambda values, case: False,
+        finished: Callable[[Line, bytes], R | None] = lambda line, row: None,
     ) -> Iterator[R | BadRow]:
         """Yields what is made of every row that is not blank, and of a row that can't be used why.
 
@@ -220,6 +247,8 @@ class RowSource:
             cases: The file of cases, where it has been read already.
             skip: Takes note of a row of another shard, by its own fields and the index of its
                 case; returns whether it need not be read.
+            finished: Gives what is yielded of a line, not parsed yet, and its SHA-256 where it need
+                not be read.
 
         Raises:
             InputError: If a file can't be read or holds no row at all.
@@ -231,7 +260,10 @@ class RowSource:
         empty = True
         for line in self._lines():
             empty = False
-            entry = self._entry(line, cases, read, make, skip)
+            own = hashlib.sha256(line.raw)
+            entry = finished(line, own.digest()) if line.parsed is None else None
+            if entry is None:
+                entry = self._entry(line, own, cases, read=read, make=make, skip=skip)
             if entry is not None:
                 yield entry
         if empty:
@@ -240,7 +272,9 @@ class RowSource:
     def _entry(
         self,
         line: Line,
+        own: Any,
         cases: Cases | None,
+        *,
         read: Callable[[RawRow], I],
         make: Callable[[I, RawRow], R],
         skip: Callable[[Mapping[str, Any], int | None], bool],
@@ -248,7 +282,7 @@ class RowSource:
         end = line.offset + len(line.raw)
         shard, values = self.shard, line.exact
         is_held = None if shard is not None else True  # None while it is not known
-        digest: Any = None
+        digest = own.copy()
         try:
             if isinstance(values, RowError):
                 raise values  # noqa: TRY301 - it is reported as those below are
@@ -257,9 +291,8 @@ class RowSource:
                 is_held = _holds(shard, values, cases, at)
                 if is_held is False and skip(values, at):
                     return None
-            digest = hashlib.sha256(line.raw)
             joined = cases.join_at(at, values, digest) if cases and at is not None else values
-            row = RawRow(line.number, joined, digest.digest(), end, at)
+            row = RawRow(line.number, joined, digest.digest(), end, own.digest(), at)
             item = read(row)
             if shard is not None and is_held is None:
                 is_held = shard.holds(item.case_id)
@@ -270,7 +303,6 @@ class RowSource:
             is_held = shard.holds(f"line {line.number}")
         if not is_held:
             return None
-        digest = digest or hashlib.sha256(line.raw)
         fields: Mapping[str, Any] = {} if isinstance(values, RowError) else values
         item_id, tested_model = known(fields, "id", "item_id"), known(fields, "tested_model")
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
