@@ -95,7 +95,8 @@ def test_labels_with_other_codes_are_refused(run: Run, tmp_path: Path) -> None:
 def test_tables_page_and_frame_have_its_codes(run: Run, tmp_path: Path) -> None:
     report = apbjudge.report(run, labels=LABELS)
     overall = report.tables[0]
-    assert [column.title for column in overall.columns] == ["CR", "Grade", *CODES, "Weighted"]
+    names = ["Tested model", "scored", "CR", "Grade", *CODES, "Weighted"]
+    assert [column.title for column in overall.columns] == names
     report.write_page(tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert page.blocks["index"]["codes"] == CODES

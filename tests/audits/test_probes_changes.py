@@ -304,9 +304,9 @@ def test_payloads_counted_by_hand() -> None:
     assert figure(result, "moved, language en") == 0
     assert figure(result, "moved, where code proved no fault") == 1 / 4
     assert table(result) == {
-        "authority:1": ("2", "+0.0 points"),
+        "authority:1": ("2", "0.0 points"),
         "authority:2": ("1", "+100.0 points"),
-        "unicode:1": ("2", "+0.0 points"),
+        "unicode:1": ("2", "0.0 points"),
     }
     assert [e.name for e in result.examples] == ["c1/authority:1", "c2/authority:2"]
     assert result.examples[1].what == (

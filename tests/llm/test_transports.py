@@ -197,7 +197,7 @@ def judged(tmp_path: Path) -> Any:
             bench = Bench(server.address, tmp_path / str(next(numbers)))
             try:
                 done = bench.judge([plan_row("a")], transport=transport, retries=1)
-            except AccessError as error:
+            except OptionError as error:
                 return {"raised": type(error).__name__}, len(server.requests)
             return done["a"] | {"waits": len(done.waits)}, len(server.requests)
 
@@ -226,7 +226,7 @@ def test_the_faults_lead_to_every_kind_of_end(judged: Any) -> None:
         "llama.cpp: too long": ("truncated", None),
         "openai: policy": ("refusal", None),
         "openai: schema": ("unparsable", None),
-        "openai: no money": (None, "AccessError"),
+        "openai: no money": (None, "OptionError"),
         "504 without a word": ("timeout", None),
         "nginx: gateway": ("transport", None),
         "an error with half a character": ("transport", None),

@@ -244,8 +244,12 @@ def read_steps(
 
 
 def message_calls(message: dict[str, Any]) -> tuple[Call, ...]:
-    """The calls that a message of a trajectory makes, in any of the forms a step may have."""
-    entries = map(as_object, native_entries(message, None) or [message])
+    """The calls that a message of a trajectory makes, in any of the forms a step may have.
+
+    Calls written in its text are none: what was carried out is stated apart from it.
+    """
+    stated = {**message, "content": ""} if isinstance(message.get("content"), str) else message
+    entries = map(as_object, native_entries(stated, None) or [message])
     steps = [spec for spec in entries if spec and ("tool_calls" in spec or _is_alternative(spec))]
     return tuple(call for spec in steps for call in _step_calls(spec, "trajectory", []))
 

@@ -439,7 +439,9 @@ def write_benchmark(folder: Path, change: str) -> str:
 
 
 def test_what_can_not_be_loaded_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"^BENCHMARK: expected tau2-airline, .* got 'chess'$"):
+    with pytest.raises(
+        OptionError, match=r"^BENCHMARK: expected slate, tau2-airline, .* got 'chess'$"
+    ):
         open_hosted("chess")
     with pytest.raises(OptionError, match=r"^--with users: expected user, got this name$"):
         open_hosted(TOY, {"users": "1"})
@@ -502,7 +504,10 @@ def play(environment: HostedEnvironment) -> None:
     environment.score()
 
 
-FILES = sorted(Path(hosted.__file__).parent.glob("*.py"))
+# SLATE's cases are read by this package itself; the others run in the environment of a benchmark.
+FILES = sorted(
+    {*Path(hosted.__file__).parent.glob("*.py")} - {Path(hosted.__file__).parent / "slate.py"}
+)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
