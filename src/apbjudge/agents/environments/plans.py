@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ...trajectories.slate.equality import is_equivalent
 from .base import Benchmark, Environment
 
 
@@ -28,6 +29,9 @@ class Situation:
         substep: The one to decide on, such as ``1.1``.
         history: What was done for the substeps before it, in order.
         tools: Definitions of the tools that there are.
+        is_open_loop: Whether nothing is executed before the last decision, so that the history
+            stays empty.
+        reflections: The agent's own, on earlier attempts that failed, oldest first.
     """
 
     task: str
@@ -36,6 +40,8 @@ class Situation:
     substep: str
     history: tuple[TrajectoryStep, ...]
     tools: tuple[Mapping[str, Any], ...]
+    is_open_loop: bool = False
+    reflections: tuple[str, ...] = ()
 
     @property
     def description(self) -> str:
@@ -63,6 +69,29 @@ class PlanAction:
         return None if self.call is None else self.call.name
 
 
+class FinalOutput(NamedTuple):
+    """Output of a call whose output no other call of the plan needs.
+
+    Attributes:
+        value: JSON.
+        schema: JSON Schema of what the tool returns.
+        is_default: Whether it is the tool's default, which is equal to no recorded output.
+    """
+
+    value: Any
+    schema: Mapping[str, Any]
+    is_default: bool = False
+
+    def is_same(self, other: FinalOutput) -> bool:
+        """Returns True if both are equal up to how they are written."""
+        both_default = self.is_default == other.is_default
+        return both_default and is_equivalent(self.value, other.value, self.schema)
+
+
+FinalOutputs = tuple[FinalOutput, ...]
+"""The outputs of a run that a user would see, in the plan's order."""
+
+
 class PlanEnvironment(Environment, Protocol):
     """Asks for one action a substep; ``call`` too is for the substep at hand."""
 
@@ -85,6 +114,10 @@ class PlanEnvironment(Environment, Protocol):
 
     def restore(self, snapshot: Any) -> None:
         """Goes back to a state."""
+        ...
+
+    def final_outputs(self) -> FinalOutputs | None:
+        """The final outputs of the run, whether right or wrong; None where one is missing."""
         ...
 
     def trajectory(self) -> Trajectory:

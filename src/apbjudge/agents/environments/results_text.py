@@ -99,5 +99,10 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
         return [*right, each.branches, each.accepted_wrong, each.calls]
 
-    heads = "first pass right,result right,branches,wrong accepted,calls"
-    return models_text(heads, counts, cells, unknown="(unknown cases)")
+    notes = [
+        f"vote share, {name}: {count(each.votes)} of {count(each.runs)} runs agree with the result"
+        for name, each in counts.items()
+        if each.votes
+    ]
+    heads = "first pass right,result right,further runs,wrong accepted,calls"
+    return models_text(heads, counts, cells, notes, unknown="(unknown cases)")

@@ -29,7 +29,7 @@ from .distributions import (
     label_shares,
     labels,
 )
-from .policy import Decision, EstimatedDistribution
+from .policy import Decision, EstimatedDistribution, Reflection
 from .prompts import Tool, action_of, by_words, is_broken, substep_messages
 from .search import Opinion
 
@@ -105,9 +105,10 @@ class ModelPolicy:
         usage = sum((reply.usage for reply in replies), Usage())
         return EstimatedDistribution(from_samples([action_of(reply) for reply in replies]), usage)
 
-    async def act(self, situation: Situation) -> Decision:
+    async def act(self, situation: Situation, sample: int = 0) -> Decision:
         """One action, by the model's own settings."""
-        reply = await self._ask(self._messages(situation, "act"), situation, self._sampling(0))
+        messages, settings = self._messages(situation, "act"), self._sampling(sample)
+        reply = await self._ask(messages, situation, settings, sample=sample)
         return Decision(action_of(reply), reply.usage)
 
     async def complete(self, situation: Situation, tool: str | None) -> Decision:
@@ -122,10 +123,22 @@ class ModelPolicy:
             call = ToolCall(tool, reply.reply_text, parse_error="the reply has no arguments")
         return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
-    async def ask_at_end(self, situation: Situation) -> Completion:
-        """The model's answer about a run that is complete."""
-        messages = self._messages(situation, "verify")
-        return await self._ask(messages, situation, self._sampling(0))
+    async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
+        """The model's reflection; none where its reply is refused or cut off."""
+        reply = await self.ask_at_end(situation, "reflect", sample)
+        text = "" if is_broken(reply) else reply.reply_text.strip()
+        return Reflection(text, reply.usage)
+
+    async def ask_at_end(self, situation: Situation, ask: str, sample: int = 0) -> Completion:
+        """The model's answer about a run that is complete.
+
+        Args:
+            situation: The run.
+            ask: Name of the template that says what is asked.
+            sample: Number of the sample.
+        """
+        messages, settings = self._messages(situation, ask), self._sampling(sample)
+        return await self._ask(messages, situation, settings, sample=sample, is_action=False)
 
     async def _by_labels(self, situation: Situation) -> EstimatedDistribution:
         tools = self._tools(situation)
@@ -181,12 +194,13 @@ class ModelPolicy:
         *,
         sample: int = 0,
         logprobs: bool = False,
+        is_action: bool = True,
     ) -> Completion:
         return await self._client.complete(
             Request(
                 model=self._spec.model,
                 messages=messages,
-                reply=None if logprobs else self._reply,
+                reply=self._reply if is_action and not logprobs else None,
                 max_tokens=_LABEL_TOKENS if logprobs else self._spec.max_reply_tokens,
                 timeout_s=self._spec.timeout_s,
                 settings=settings,
@@ -228,7 +242,7 @@ class ModelVerifier:
             history=run.steps,
             tools=(),
         )
-        reply = await self._policy.ask_at_end(situation)
+        reply = await self._policy.ask_at_end(situation, "verify")
         try:
             stated = read_reply(reply.reply_text, _Stated, thinking=reply.reasoning).reply.right
         except ReplyError:

@@ -49,6 +49,8 @@ def substep_messages(
         plan=plan,
         tools=pretty([dict(tool) for tool in tools]),
         history=[_shown(step) for step in situation.history],
+        is_open_loop=situation.is_open_loop,
+        reflections=situation.reflections,
     )
     asked = _template(ask).render(fence=fence, substep=situation.substep, **values)
     return [

@@ -23,6 +23,7 @@ from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
+from ...prediction.config import sampling
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
 from ..benchmarks import open_benchmark
 from ..plans import PlanBenchmark
@@ -58,7 +59,9 @@ class BranchCounts(CallCounts):
         cases: Cases run, each trial for itself.
         first_successes: First passes that are right by the reference.
         successes: Results that are.
-        branches: Branches run.
+        branches: Runs after the first pass: branches, or further whole runs.
+        runs: All runs.
+        votes: Runs that agree with the result, where runs vote.
         accepted_wrong: Results that the verifier accepted though they are wrong.
         calls: Calls of the tested model and of the verifier.
     """
@@ -67,6 +70,8 @@ class BranchCounts(CallCounts):
     first_successes: int = 0
     successes: int = 0
     branches: int = 0
+    runs: int = 0
+    votes: int = 0
     accepted_wrong: int = 0
     calls: int = 0
 
@@ -77,6 +82,8 @@ class BranchCounts(CallCounts):
         tally.n["first_successes"] += row["first_success"]
         tally.n["successes"] += row["success"]
         tally.n["branches"] += row["branches"]
+        tally.n["runs"] += 1 + row["branches"]
+        tally.n["votes"] += row.get("votes", 0)
         tally.n["accepted_wrong"] += row["accepted"] is True and not row["success"]
 
 
@@ -104,7 +111,8 @@ class _Metered(NamedTuple):
         asked_model: The model.
         account: Of the case.
         trial: Number of the trial, from 0.
-        samples: Samples of a choice, by which the numbers of samples of two trials differ.
+        samples: Samples of a choice, or runs of a case, by which the numbers of samples of two
+            trials differ.
     """
 
     asked_model: AskedModel
@@ -161,7 +169,8 @@ class BranchWorker(AskingWorker):
         self, row: Episode, fields: Row, asked_model: AskedModel, account: Account
     ) -> Row:
         config, environment = self._config, self._benchmark.environment()
-        client = _Metered(asked_model, account, row.trial, config.samples)
+        samples = max(config.samples, config.most_runs)
+        client = _Metered(asked_model, account, row.trial, samples)
         policy = ModelPolicy(
             client,
             asked_model.spec,
@@ -182,6 +191,7 @@ class BranchWorker(AskingWorker):
             "success": result.is_success,
             "branches": len(result.branches),
             "accepted": result.runs[-1].accepted,
+            **result.method.record(result.runs),
             **account.to_json(),
             "runs": [
                 trajectory_row(replace(run, trajectory_id=row.id))
@@ -224,16 +234,18 @@ def branch_session(
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
+    models = config.model
+    if config.method in ("self-consistency-plan", "reflexion"):
+        models = sampling(models, f"--method {config.method}")
     options = {"scope": config.scope}
     benchmark = cast("PlanBenchmark", open_benchmark(path, SlateTasks.name, options))
     identity = {
         "command": "branch",
-        "models": {spec.model: spec.asked for spec in config.model},
+        "models": {spec.model: spec.asked for spec in models},
         "judge": None if config.judge is None else config.judge.asked,
         "prompts": PROMPTS,
         "search": config.changed((*BranchConfig.model_fields, *_OF_AGENT)),
     }
-    models = config.model
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
         verifier = asked_models[-1] if config.judge is not None else None

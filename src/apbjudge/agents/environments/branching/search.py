@@ -1,5 +1,7 @@
 """Entropy-guided branching of one case (section 5 and appendix C of arXiv:2604.12126).
 
+The loop serves the methods that it is compared with too; see ``methods``.
+
 Phase 1 carries out the plan once: for each substep it estimates how the agent's choice is
 distributed and takes the likeliest. If the run is not right, phase 2 goes back to the substeps, the
 one of the highest entropy first, tries the alternatives by falling share, redoes the later substeps
@@ -114,6 +116,7 @@ class BranchResult:
             "unit": "nats",
             "first_accepted": self.first.accepted,
             "first_success": self.is_first_success,
+            **self.method.record(self.runs),
             "branches": [branch.to_json(self.first) for branch in self.branches],
         }
         run = self.result.trajectory
@@ -152,6 +155,8 @@ async def branch_case(
     for start in method.starts(runs):
         environment.restore(snapshots[start.step])
         usage, distributions = Usage(), list[Distribution | None]()
+        if (situation := environment.situation()) is not None:
+            usage += await method.prepare(situation, runs)
         while (situation := environment.situation()) is not None:
             action, cost, distribution = await method.decide(situation, start)
             usage += cost
@@ -160,8 +165,12 @@ async def branch_case(
             if not runs:
                 snapshots.append(environment.snapshot())
         trajectory, reward = environment.trajectory(), environment.score().reward
-        accepted, cost = await _opinion(trajectory, reward, config, judge)
-        run = PlanRun(trajectory, accepted, reward, usage + cost, tuple(distributions), start)
+        accepted = None
+        if method.asks_verifier:
+            accepted, cost = await _opinion(trajectory, reward, config, judge)
+            usage += cost
+        final = environment.final_outputs()
+        run = PlanRun(trajectory, accepted, reward, usage, tuple(distributions), start, final)
         runs.append(run)
         if accepted:
             break

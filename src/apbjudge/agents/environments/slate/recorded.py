@@ -91,7 +91,7 @@ class RecordedOutputs:
             if self.cases.setdefault(case.case_id, case) is not case:
                 raise InputError(f"case {case.case_id}: comes twice")
             for call in case.calls:
-                tool = _tool(case, call.tool or "")
+                tool = tool_named(case, call.tool or "")
                 arguments = resolved(call.arguments, case.outputs)
                 record = _RecordedOutput(
                     case.case_id, call.step, arguments, case.outputs[call.step]
@@ -115,7 +115,7 @@ class RecordedOutputs:
         """
         if complaint := _complaint(case, name, arguments, outputs):
             return Lookup("error", "", complaint)
-        tool, values = _tool(case, name), resolved(arguments, outputs)
+        tool, values = tool_named(case, name), resolved(arguments, outputs)
         if (recorded := self._recorded(case, substep, tool, values)) is not None:
             return recorded
         if tool.default is not None:
@@ -186,7 +186,8 @@ def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str,
     return ""
 
 
-def _tool(case: SlateCase, name: str) -> SlateTool:
+def tool_named(case: SlateCase, name: str) -> SlateTool:
+    """The tool of a case by its name; one without an interface where the case does not define it."""
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 

@@ -25,8 +25,8 @@ from ....records.trajectories import (
 from ....trajectories.slate import SlateCase
 from ....trajectories.slate.evaluator import wrong_outputs
 from ..base import Score
-from ..plans import PlanAction, PlanLine, Situation
-from .recorded import RecordedOutputs, interfaces
+from ..plans import FinalOutput, FinalOutputs, PlanAction, PlanLine, Situation
+from .recorded import RecordedOutputs, interfaces, tool_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,19 @@ class SlateEnvironment:
         """Success is that all final outputs are the recorded ones."""
         wrong = wrong_outputs(self.case, dict(self._state.outputs))
         return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
+
+    def final_outputs(self) -> FinalOutputs | None:
+        """See ``PlanEnvironment``; which calls are final is the plan's matter (``SlateCase``)."""
+        state, case = self._state, self.case
+        outputs, finals = dict(state.outputs), list[FinalOutput]()
+        for step, origin in zip(state.steps, state.origins, strict=True):
+            if (substep := step.extra["substep"]) in case.final:
+                if substep not in outputs:
+                    return None
+                schema = tool_named(case, step.calls[0].name).results_schema
+                is_default = origin["output"] == "default"
+                finals.append(FinalOutput(outputs[substep], schema, is_default))
+        return tuple(finals) if len(finals) == len(case.final) else None
 
     def snapshot(self) -> _EpisodeState:
         """The progress of the run, which nothing changes."""
