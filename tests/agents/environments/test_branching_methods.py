@@ -25,7 +25,8 @@ from apbjudge.agents.environments.branching.search import BranchResult, branch_c
 from apbjudge.agents.environments.plans import FinalOutput, PlanAction, Situation
 from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
 from apbjudge.errors import OptionError
-from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.llm.base import Completion, MonotonicClock, Request, ScriptedClient
+from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import ToolCall
@@ -63,6 +64,53 @@ def run(method: str, steps: Sequence[SimulatedStep], seed: int = 0, **more: Any)
     policy = SimulatedPolicy(steps, random=Random(seed))
     config = BranchConfig.model_validate({"method": method, **more})
     return asyncio.run(branch_case("chain", policy, environment, config))
+
+
+# Costs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "requests", "samples", "passes"),
+    [
+        ({"method": "react"}, 8, 8, 0),
+        ({"method": "egb", "samples": 10}, 8, 80, 0),
+        ({"method": "egb", "samples": 0}, 8, 8, 8),
+        ({"method": "self-consistency-plan", "max_trajectories": 10}, 80, 80, 0),
+    ],
+)
+def test_requests_samples_and_forward_passes_are_counted_apart(
+    settings: dict[str, Any],
+    requests: int,
+    samples: int,
+    passes: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A case of 8 substeps, right at once; each call takes a second of a virtual clock."""
+    now = [0.0]
+    monkeypatch.setattr(MonotonicClock, "now", lambda _: now[0])
+    steps = [SimulatedStep(tool, {tool: 1.0}) for tool in "abcdefgh"]
+    case = chain_case(steps)
+
+    def answer(request: Request) -> Completion:
+        now[0] += 1
+        text = request.messages[-1]["content"]
+        (substep,) = re.findall(r"(?:Do|for|does) substep (1\.[0-9])", text)
+        step = next(each for each in case.substeps if each.step == substep)
+        if request.logprobs:
+            label = "ABCDEFGH"["abcdefgh".index(step.tool or "")]
+            token = TokenChoice(label, 0.0, ((label, 0.0),))
+            return reply(label).model_copy(update={"text": label, "logprobs": (token,)})
+        return reply({"tool": step.tool, "arguments": step.arguments})
+
+    client = ScriptedClient(answer)
+    row = case.model_dump(mode="json", by_alias=True)
+    (counts,) = (branched := branch([row], client=client, model=MODEL, **settings)).counts.values()
+    assert counts.successes == 1
+    assert (counts.requests, counts.samples, counts.forward_passes) == (requests, samples, passes)
+    assert counts.forward_tokens == 100 * passes
+    assert counts.calls == samples + passes
+    assert counts.latency_ms >= 1000 * counts.calls == counts.elapsed_ms
+    assert f"cases {counts.calls}.0 s" in str(branched)
 
 
 # Open loop ----------------------------------------------------------------------------------------

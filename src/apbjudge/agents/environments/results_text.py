@@ -97,12 +97,24 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
 
     def cells(each: BranchCounts) -> list[Cell | int]:
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
-        return [*right, each.branches, each.accepted_wrong, each.calls]
+        return [*right, each.branches, each.accepted_wrong, each.calls, each.requests, each.samples]
 
     notes = [
         f"vote share, {name}: {count(each.votes)} of {count(each.runs)} runs agree with the result"
         for name, each in counts.items()
         if each.votes
     ]
-    heads = "first pass right,result right,further runs,wrong accepted,calls"
+    for name, each in counts.items():
+        if each.forward_passes:
+            notes.append(
+                f"forward passes, {name}: {count(each.forward_passes)}, which generate nothing, "
+                f"with {count(each.forward_tokens)} tokens in"
+            )
+        if each.elapsed_ms:
+            latency, elapsed = each.latency_ms / 1000, each.elapsed_ms / 1000
+            notes.append(
+                f"time, {name}: calls took {latency:.1f} s in all, cases {elapsed:.1f} s: "
+                f"{latency / elapsed:.1f} calls of a case at once"
+            )
+    heads = "first pass right,result right,further runs,wrong accepted,calls,requests,samples"
     return models_text(heads, counts, cells, notes, unknown="(unknown cases)")

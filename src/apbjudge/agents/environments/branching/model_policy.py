@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -45,6 +45,23 @@ class ActionReply(BaseModel):
     arguments: dict[str, Any] = {}
 
 
+@dataclass(slots=True)
+class AskedCounts:
+    """Costs of a case as the paper counts them (table 5), whatever a cache answers.
+
+    Attributes:
+        requests: Requests for text; one for several samples counts once.
+        samples: Replies to them.
+        forward_passes: Requests for the probabilities of labels, which generate nothing.
+        forward_tokens: Tokens sent with forward passes.
+    """
+
+    requests: int = 0
+    samples: int = 0
+    forward_passes: int = 0
+    forward_tokens: int = 0
+
+
 class ModelPolicy:
     """A model that is asked for each substep anew, with all that was done before; see ``Policy``.
 
@@ -64,6 +81,9 @@ class ModelPolicy:
             none (``{}``). With them the second digit is asked for after every likely first one;
             without (None), after the model's own alone: the mass of the others is not captured,
             nor any where its reply begins otherwise.
+
+    Attributes:
+        asked: What the model was asked so far.
 
     Raises:
         ValueError: If m is below 0, or there are more candidates than labels.
@@ -92,6 +112,7 @@ class ModelPolicy:
         self._max_tools = max_candidates - 1
         self._retrieve = retrieve or by_words
         self._continuation = continuation
+        self.asked = AskedCounts()
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
         """Samples of the whole action, or the probabilities of the candidates' labels."""
@@ -102,13 +123,13 @@ class ModelPolicy:
         replies = await asyncio.gather(
             *(self._ask(messages, situation, each, sample=i) for i, each in enumerate(settings))
         )
+        self.asked.requests += 1
         usage = sum((reply.usage for reply in replies), Usage())
         return EstimatedDistribution(from_samples([action_of(reply) for reply in replies]), usage)
 
     async def act(self, situation: Situation, sample: int = 0) -> Decision:
         """One action, by the model's own settings."""
-        messages, settings = self._messages(situation, "act"), self._sampling(sample)
-        reply = await self._ask(messages, situation, settings, sample=sample)
+        reply = await self._ask_once(self._messages(situation, "act"), situation, sample)
         return Decision(action_of(reply), reply.usage)
 
     async def complete(self, situation: Situation, tool: str | None) -> Decision:
@@ -117,7 +138,7 @@ class ModelPolicy:
             return Decision(PlanAction())
         definition = [dict(each) for each in situation.tools if each["name"] == tool]
         messages = self._messages(situation, "arguments", tool=pretty(definition))
-        reply = await self._ask(messages, situation, self._sampling(0))
+        reply = await self._ask_once(messages, situation)
         call = action_of(reply).call
         if call is None:
             call = ToolCall(tool, reply.reply_text, parse_error="the reply has no arguments")
@@ -137,8 +158,8 @@ class ModelPolicy:
             ask: Name of the template that says what is asked.
             sample: Number of the sample.
         """
-        messages, settings = self._messages(situation, ask), self._sampling(sample)
-        return await self._ask(messages, situation, settings, sample=sample, is_action=False)
+        messages = self._messages(situation, ask)
+        return await self._ask_once(messages, situation, sample, is_action=False)
 
     async def _by_labels(self, situation: Situation) -> EstimatedDistribution:
         tools = self._tools(situation)
@@ -186,6 +207,19 @@ class ModelPolicy:
     def _messages(self, situation: Situation, ask: str, **values: str) -> list[dict[str, Any]]:
         return substep_messages(situation, ask, self._tools(situation), **values)
 
+    async def _ask_once(
+        self,
+        messages: list[dict[str, Any]],
+        situation: Situation,
+        sample: int = 0,
+        *,
+        is_action: bool = True,
+    ) -> Completion:
+        """The reply to a request for one sample, by the model's own settings."""
+        self.asked.requests += 1
+        settings = self._sampling(sample)
+        return await self._ask(messages, situation, settings, sample=sample, is_action=is_action)
+
     async def _ask(
         self,
         messages: list[dict[str, Any]],
@@ -196,7 +230,7 @@ class ModelPolicy:
         logprobs: bool = False,
         is_action: bool = True,
     ) -> Completion:
-        return await self._client.complete(
+        completion = await self._client.complete(
             Request(
                 model=self._spec.model,
                 messages=messages,
@@ -209,6 +243,12 @@ class ModelPolicy:
                 prefix=situation.task,
             )
         )
+        if logprobs:
+            self.asked.forward_passes += 1
+            self.asked.forward_tokens += completion.usage.prompt_tokens
+        else:
+            self.asked.samples += 1
+        return completion
 
 
 class _Stated(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -14,7 +14,7 @@ from ....document.display import Shown
 from ....errors import RowError
 from ....jsonl import replacing
 from ....llm import Client
-from ....llm.base import Completion, Request
+from ....llm.base import Clock, Completion, Request
 from ....memory import Rows, path_of
 from ....options import takes
 from ....records.loose_json import as_list
@@ -30,7 +30,7 @@ from ..plans import PlanBenchmark
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
 from .config import BranchConfig, BranchRunConfig
-from .model_policy import ModelPolicy, ModelVerifier
+from .model_policy import AskedCounts, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
 from .search import branch_case
 
@@ -64,6 +64,12 @@ class BranchCounts(CallCounts):
         votes: Runs that agree with the result, where runs vote.
         accepted_wrong: Results that the verifier accepted though they are wrong.
         calls: Calls of the tested model and of the verifier.
+        requests: See ``AskedCounts``; of the tested model alone, as the next three.
+        samples: See there.
+        forward_passes: See there.
+        forward_tokens: See there.
+        latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
+        elapsed_ms: Milliseconds that the cases took, each for itself.
     """
 
     cases: int = 0
@@ -74,6 +80,12 @@ class BranchCounts(CallCounts):
     votes: int = 0
     accepted_wrong: int = 0
     calls: int = 0
+    requests: int = 0
+    samples: int = 0
+    forward_passes: int = 0
+    forward_tokens: int = 0
+    latency_ms: int = 0
+    elapsed_ms: int = 0
 
     @staticmethod
     def count(tally: Tally, row: Row) -> None:
@@ -84,6 +96,10 @@ class BranchCounts(CallCounts):
         tally.n["branches"] += row["branches"]
         tally.n["runs"] += 1 + row["branches"]
         tally.n["votes"] += row.get("votes", 0)
+        for name in asdict(AskedCounts()):
+            tally.n[name] += row.get(name, 0)
+        for name in ("latency", "elapsed"):
+            tally.n[f"{name}_ms"] += round(1000 * (row.get(f"{name}_s") or 0))
         tally.n["accepted_wrong"] += row["accepted"] is True and not row["success"]
 
 
@@ -144,9 +160,10 @@ class BranchWorker(AskingWorker):
         asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
         verifier: AskedModel | None,
+        clock: Clock,
     ) -> None:
         self._benchmark, self._asked_models = benchmark, asked_models
-        self._config, self._verifier = config, verifier
+        self._config, self._verifier, self._clock = config, verifier, clock
 
     def job(self, row: Episode) -> Job[Row]:
         """The job of a case; raises RowError where it can't be run."""
@@ -182,7 +199,9 @@ class BranchWorker(AskingWorker):
         if self._verifier is not None:
             asked = _Metered(self._verifier, account, row.trial, 1)
             judge = ModelVerifier(asked, self._verifier.spec, environment)
+        start = self._clock.now()
         result = await branch_case(row.task, policy, environment, config, judge=judge)
+        elapsed_s = round(self._clock.now() - start, 3)
         return {
             **fields,
             "case_id": row.task,
@@ -193,6 +212,8 @@ class BranchWorker(AskingWorker):
             "accepted": result.runs[-1].accepted,
             **result.method.record(result.runs),
             **account.to_json(),
+            **asdict(policy.asked),
+            "elapsed_s": elapsed_s,
             "runs": [
                 trajectory_row(replace(run, trajectory_id=row.id))
                 for run in result.rows(row.tested_model, trial=row.trial)
@@ -234,6 +255,7 @@ def branch_session(
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
+    resources = resources_of(config, client, events)
     models = config.model
     if config.method in ("self-consistency-plan", "reflexion"):
         models = sampling(models, f"--method {config.method}")
@@ -249,7 +271,8 @@ def branch_session(
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
         verifier = asked_models[-1] if config.judge is not None else None
-        return BranchWorker(benchmark, asked_models[: len(models)], config, verifier)
+        tested = asked_models[: len(models)]
+        return BranchWorker(benchmark, tested, config, verifier, resources.clock)
 
     return AskingSession(
         folder=config.out or folder_named(path, models, identity),
@@ -260,7 +283,7 @@ def branch_session(
         ),
         specs=models,
         helpers={} if config.judge is None else {"--judge": config.judge},
-        resources=resources_of(config, client, events),
+        resources=resources,
         known_by=identity,
         worker=worker,
         about={

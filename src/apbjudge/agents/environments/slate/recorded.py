@@ -187,7 +187,7 @@ def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str,
 
 
 def tool_named(case: SlateCase, name: str) -> SlateTool:
-    """The tool of a case by its name; one without an interface where the case does not define it."""
+    """The tool of a case by its name; where the case defines none, one without an interface."""
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
