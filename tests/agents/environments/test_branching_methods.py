@@ -17,6 +17,7 @@ from examples.simulated_agents import SimulatedPolicy, SimulatedStep, chain_case
 
 import apbjudge
 from apbjudge.agents.environments.branching.config import BranchConfig
+from apbjudge.agents.environments.branching.corrections import correction
 from apbjudge.agents.environments.branching.methods import winners
 from apbjudge.agents.environments.branching.model_policy import ModelPolicy
 from apbjudge.agents.environments.branching.policy import Decision, Reflection
@@ -24,12 +25,13 @@ from apbjudge.agents.environments.branching.run import branch
 from apbjudge.agents.environments.branching.search import BranchResult, branch_case
 from apbjudge.agents.environments.plans import FinalOutput, PlanAction, Situation
 from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment
+from apbjudge.agents.environments.slate.config import Scope
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import Completion, MonotonicClock, Request, ScriptedClient
 from apbjudge.llm.logprobs import TokenChoice
 from apbjudge.llm.model_spec import ModelSpec
 from apbjudge.records import Usage
-from apbjudge.records.trajectories import ToolCall
+from apbjudge.records.trajectories import ToolCall, Trajectory
 from apbjudge.trajectories.slate import SlateCase, load_cases
 
 CASES = Path(__file__).parents[3] / "examples" / "trajectories" / "slate_cases.jsonl"
@@ -111,6 +113,78 @@ def test_requests_samples_and_forward_passes_are_counted_apart(
     assert counts.calls == samples + passes
     assert counts.latency_ms >= 1000 * counts.calls == counts.elapsed_ms
     assert f"cases {counts.calls}.0 s" in str(branched)
+
+
+# How a further run corrects the first -------------------------------------------------------------
+
+KEY: dict[str, Any] = {"key": {"type": "string"}}
+CORRECTED = {
+    "id": "c",
+    "query": "Use the key.",
+    "plan": [
+        {"step": "1.1", "tool": "find", "arguments": {"key": "x"}},
+        {"step": "1.2", "tool": "use", "arguments": {"key": "OUTPUT_FROM_STEP_1.1.key"}},
+    ],
+    "tools": [
+        {"name": name, "arguments": KEY, "results": KEY, "default": {"key": "lost"}}
+        for name in ("find", "seek", "use")
+    ],
+    "outputs": {"1.1": {"key": "K"}, "1.2": {"key": "done"}},
+}
+FIND, SEEK, WRONG = ("find", "x"), ("seek", "x"), ("find", "y")
+USE, LITERAL, MISUSE = ("use", "OUTPUT_FROM_STEP_1.1.key"), ("use", "K"), ("use", "L")
+Action = tuple[str, str] | None
+
+
+@pytest.mark.parametrize("scope", ["case", "library"])
+@pytest.mark.parametrize(
+    ("first", "then", "kinds", "later_changed"),
+    [
+        ((SEEK, MISUSE), (FIND, USE), ["direct", "cascade"], 1),
+        ((FIND, SEEK), (FIND, USE), ["direct"], 0),
+        ((WRONG, USE), (SEEK, USE), ["equivalent", "cascade"], 0),
+        ((WRONG, USE), (None, LITERAL), ["cascade"], 1),
+        ((FIND, MISUSE), (FIND, USE), ["arguments"], 0),
+    ],
+)
+def test_a_correction_is_classed_by_rule(
+    scope: Scope,
+    first: Sequence[Action],
+    then: Sequence[Action],
+    kinds: list[str],
+    later_changed: int,
+) -> None:
+    """``seek`` is answered by another case only; its own default ends in a wrong result."""
+    plan = [{"step": "1.1", "tool": "seek", "arguments": {"key": "x"}}]
+    other = CORRECTED | {"id": "d", "plan": plan, "outputs": {"1.1": {"key": "K"}}}
+    cases = [SlateCase.model_validate(each) for each in (CORRECTED, other)]
+    environment = SlateEnvironment(RecordedOutputs(cases, scope=scope))
+
+    def trajectory(actions: Sequence[Action]) -> Trajectory:
+        environment.reset("c")
+        for action in actions:
+            call = None if action is None else ToolCall(action[0], {"key": action[1]})
+            environment.act(PlanAction(call))
+        return environment.trajectory()
+
+    found = correction(trajectory(first), trajectory(then))
+    assert found is not None
+    if scope == "case":  # by the case's own outputs alone no other tool is equivalent
+        kinds = [] if kinds[0] == "equivalent" else kinds
+    assert (list(found.kinds), found.later_changed) == (kinds, later_changed)
+
+
+def test_corrections_are_counted_with_the_scope_of_outputs() -> None:
+    client = knowing(lambda request: request.sample < 3)
+    branched = branch(CASES, client=client, model=MODEL, method="reflexion")
+    (counts,) = branched.counts.values()
+    assert counts.corrections == {"direct": counts.cases}
+    assert counts.scopes == {"case": counts.cases}
+    assert counts.overlaps == {"direct+cascade": sum(len(c.calls) > 1 for c in BY_QUERY.values())}
+    changed = sum(len(case.calls) - 1 for case in BY_QUERY.values())
+    assert counts.later_changed == changed
+    assert f"direct+cascade {counts.overlaps['direct+cascade']}" in str(branched)
+    assert "outputs by --scope case: direct 8" in str(branched)
 
 
 # Open loop ----------------------------------------------------------------------------------------

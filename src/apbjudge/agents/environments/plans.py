@@ -123,8 +123,8 @@ class PlanEnvironment(Environment, Protocol):
     def trajectory(self) -> Trajectory:
         """The run so far with its outcome; see ``Dialogue.trajectory``.
 
-        Each step has ``extra.substep`` and, where it is known, ``extra.wrong``: whether the tool,
-        or doing without, differs from the reference.
+        Each step has ``extra.substep`` and, by the reference, ``extra.wrong``: whether the tool,
+        or doing without, differs from it; and ``extra.wrong_output``: whether the output does.
         """
         ...
 

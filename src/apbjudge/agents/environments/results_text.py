@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...document.model import Cell
@@ -105,6 +105,7 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
         if each.votes
     ]
     for name, each in counts.items():
+        notes += _corrections(name, each)
         if each.forward_passes:
             notes.append(
                 f"forward passes, {name}: {count(each.forward_passes)}, which generate nothing, "
@@ -118,3 +119,14 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
             )
     heads = "first pass right,result right,further runs,wrong accepted,calls,requests,samples"
     return models_text(heads, counts, cells, notes, unknown="(unknown cases)")
+
+
+def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:
+    """How results became right, and of how many runs several classes hold."""
+    n = sum(counts.corrections.values())
+    if not n:
+        return
+    by_kind = ", ".join(f"{kind} {count(of)}" for kind, of in counts.corrections.items())
+    yield f"corrected, {name}, outputs by --scope {', '.join(counts.scopes)}: {by_kind}"
+    overlaps = "".join(f"{kinds} {count(of)}, " for kinds, of in counts.overlaps.items())
+    yield f"corrected, {name}: {overlaps}{counts.later_changed / n:.1f} later substeps changed each"

@@ -68,6 +68,11 @@ class BranchCounts(CallCounts):
         samples: See there.
         forward_passes: See there.
         forward_tokens: See there.
+        corrections: Results that are right where the first pass is wrong, by the class of their
+            ``Correction``; ``other`` for none.
+        overlaps: Those of several classes, such as ``direct+cascade``.
+        scopes: The same results by whose recorded outputs could answer.
+        later_changed: Actions after the first that differs, of all of them.
         latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
         elapsed_ms: Milliseconds that the cases took, each for itself.
     """
@@ -84,6 +89,10 @@ class BranchCounts(CallCounts):
     samples: int = 0
     forward_passes: int = 0
     forward_tokens: int = 0
+    corrections: dict[str, int] = {}
+    overlaps: dict[str, int] = {}
+    scopes: dict[str, int] = {}
+    later_changed: int = 0
     latency_ms: int = 0
     elapsed_ms: int = 0
 
@@ -96,6 +105,13 @@ class BranchCounts(CallCounts):
         tally.n["branches"] += row["branches"]
         tally.n["runs"] += 1 + row["branches"]
         tally.n["votes"] += row.get("votes", 0)
+        if (corrected := row.get("correction")) is not None:
+            kinds = corrected["kinds"] or ["other"]
+            tally.by["corrections"][kinds[0]] += 1
+            tally.by["scopes"][corrected["scope"]] += 1
+            tally.n["later_changed"] += corrected["later_changed"]
+            if len(kinds) > 1:
+                tally.by["overlaps"]["+".join(kinds)] += 1
         for name in asdict(AskedCounts()):
             tally.n[name] += row.get(name, 0)
         for name in ("latency", "elapsed"):
@@ -202,6 +218,8 @@ class BranchWorker(AskingWorker):
         start = self._clock.now()
         result = await branch_case(row.task, policy, environment, config, judge=judge)
         elapsed_s = round(self._clock.now() - start, 3)
+        correction = result.correction
+        corrected = correction and {**correction.to_json(), "scope": config.scope}
         return {
             **fields,
             "case_id": row.task,
@@ -210,6 +228,7 @@ class BranchWorker(AskingWorker):
             "success": result.is_success,
             "branches": len(result.branches),
             "accepted": result.runs[-1].accepted,
+            "correction": corrected,
             **result.method.record(result.runs),
             **account.to_json(),
             **asdict(policy.asked),

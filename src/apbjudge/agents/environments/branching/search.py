@@ -22,6 +22,7 @@ from ....records import Usage
 from ....records.trajectories import Trajectory
 from ..plans import PlanEnvironment
 from .config import BranchConfig
+from .corrections import Correction, correction
 from .distributions import Distribution
 from .methods import METHODS, Method, PlanRun
 from .policy import Policy
@@ -78,6 +79,13 @@ class BranchResult:
     def is_success(self) -> bool:
         """The same of the result."""
         return self.result.is_success
+
+    @property
+    def correction(self) -> Correction | None:
+        """What makes the result right where the first pass is wrong; None anywhere else."""
+        if self.is_first_success or not self.is_success:
+            return None
+        return correction(self.first.trajectory, self.result.trajectory)
 
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
