@@ -187,6 +187,61 @@ def test_corrections_are_counted_with_the_scope_of_outputs() -> None:
     assert "outputs by --scope case: direct 8" in str(branched)
 
 
+# Free texts that a model compares -----------------------------------------------------------------
+
+
+def test_a_model_is_asked_once_for_each_pair_that_code_cannot_settle(tmp_path: Path) -> None:
+    arguments = {"title": {"type": "string"}, "on": {"type": "string"}}
+    row: dict[str, Any] = {
+        "query": "Borrow The Salt Path.",
+        "plan": [
+            {
+                "step": "1.1",
+                "tool": "borrow",
+                "arguments": {"title": "The Salt Path", "on": "2026-03-05"},
+            }
+        ],
+        "tools": [{"name": "borrow", "arguments": arguments, "default": {"id": "none"}}],
+        "outputs": {"1.1": {"id": "B4"}},
+    }
+    passed = {
+        "date": {"title": "The Salt Path", "on": "5 March 2026"},
+        "paraphrase": {"title": "Salt Path, the book", "on": "5 March 2026"},
+        "again": {"title": "Salt Path, the book", "on": "2026-03-05"},
+        "other": {"title": "Salt", "on": "2026-03-05"},
+        "other date": {"title": "Salt Path, the book", "on": "6 March 2026"},
+    }
+    rows = [row | {"id": name, "query": f"{row['query']} ({name})"} for name in passed]
+
+    def answer(request: Request) -> Completion:
+        text = request.messages[-1]["content"]
+        if '"same"' in text:
+            return reply({"same": "Salt Path, the book" in text})
+        name = next(name for name in passed if f"({name})" in text)
+        return reply({"tool": "borrow", "arguments": passed[name]})
+
+    client = ScriptedClient(answer)
+    settings: dict[str, Any] = {"method": "react", "same_text": MODEL | {"model": "hosted_vllm/s"}}
+    branched = branch(rows, client=client, model=MODEL, out=tmp_path / "run", **settings)
+    (counts,) = branched.counts.values()
+    asked = [request.model for request in client.requests]
+    assert asked.count("hosted_vllm/s") == 2  # the paraphrase, and the other title
+    assert counts.calls == len(asked) == 7
+    assert counts.requests == 5  # of the tested model
+    layers = {row["case_id"]: row["steps"][0]["extra"]["layer"] for row in branched}
+    assert layers == {
+        "date": "canonical",
+        "paraphrase": "judge",
+        "again": "judge",
+        "other": "default",
+        "other date": "default",
+    }
+    by_rule = branch(rows, client=client, model=MODEL, method="react")
+    assert [each.successes for each in by_rule.counts.values()] == [1]
+    with pytest.raises(OptionError, match="same_text"):
+        branch(rows, client=client, model=MODEL, out=tmp_path / "run", method="react")
+
+
 # Open loop ----------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -105,7 +105,11 @@ class PlanEnvironment(Environment, Protocol):
         ...
 
     def act(self, action: PlanAction) -> None:
-        """Carries out the action for the substep at hand, and goes on to the next."""
+        """Carries out the action for the substep at hand, and goes on to the next.
+
+        Raises:
+            UncomparedTexts: If texts have to be compared first; nothing was done then.
+        """
         ...
 
     def snapshot(self) -> Any:
@@ -129,8 +133,39 @@ class PlanEnvironment(Environment, Protocol):
         ...
 
 
+class TextPair(NamedTuple):
+    """Two free texts in arguments that are equal otherwise.
+
+    Attributes:
+        tool: The tool called.
+        recorded: The text of the recorded call.
+        asked: That of the call to be answered.
+    """
+
+    tool: str
+    recorded: str
+    asked: str
+
+
+class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, no error
+    """An action can't be carried out before someone says whether two texts mean the same.
+
+    Attributes:
+        pair: The texts. With an answer in ``PlanBenchmark.judged`` the action can be repeated.
+    """
+
+    def __init__(self, pair: TextPair) -> None:
+        super().__init__(f"{pair.tool}: {pair.asked!r} was not compared with {pair.recorded!r}")
+        self.pair = pair
+
+
 class PlanBenchmark(Benchmark, Protocol):
     """A benchmark whose tasks are given plans, as ``branch`` takes it."""
+
+    @property
+    def judged(self) -> MutableMapping[TextPair, bool]:
+        """Answers to the pairs of ``UncomparedTexts``, which all environments share."""
+        ...
 
     def environment(self) -> PlanEnvironment:
         """A new environment, for one episode at a time."""

@@ -90,6 +90,11 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
         default=None,
         description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
     )
+    same_text: OneModel = Field(
+        default=None,
+        description="The model that says whether free texts in arguments mean the same, MODEL or "
+        "MODEL@ADDRESS; without it only recorded calls that are equal by rule answer.",
+    )
     samples: int = Field(
         default=10,
         ge=0,

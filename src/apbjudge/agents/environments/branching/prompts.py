@@ -18,7 +18,7 @@ from ....protocols.prompts import compiled
 from ....records.loose_json import as_object, json_values
 from ....records.tools import pretty
 from ....records.trajectories import ToolCall, TrajectoryStep
-from ..plans import PlanAction, Situation
+from ..plans import PlanAction, Situation, TextPair
 
 Tool = Mapping[str, Any]
 PROMPTS = "execute@1"
@@ -57,6 +57,12 @@ def substep_messages(
         {"role": "system", "content": _template("system").render().strip()},
         {"role": "user", "content": f"{case.strip()}\n\n{asked.strip()}"},
     ]
+
+
+def same_text_messages(pair: TextPair) -> list[dict[str, Any]]:
+    """The message that asks whether two texts mean the same."""
+    text = _template("same_text").render(fence=fence, **pair._asdict())
+    return [{"role": "user", "content": text.strip()}]
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import orjson
 
@@ -17,20 +17,21 @@ from ....llm import Client
 from ....llm.base import Clock, Completion, Request
 from ....memory import Rows, path_of
 from ....options import takes
+from ....records import Usage
 from ....records.loose_json import as_list
 from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
+from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.config import sampling
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
-from ..benchmarks import open_benchmark
-from ..plans import PlanBenchmark
+from ..plans import PlanBenchmark, TextPair
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
 from .config import BranchConfig, BranchRunConfig
-from .model_policy import AskedCounts, ModelPolicy, ModelVerifier
+from .model_policy import AskedCounts, ModelComparison, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
 from .search import branch_case
 
@@ -175,11 +176,15 @@ class BranchWorker(AskingWorker):
         benchmark: PlanBenchmark,
         asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
-        verifier: AskedModel | None,
+        helpers: Mapping[str, AskedModel],
         clock: Clock,
     ) -> None:
         self._benchmark, self._asked_models = benchmark, asked_models
-        self._config, self._verifier, self._clock = config, verifier, clock
+        self._config, self._clock = config, clock
+        self._verifier, comparing = helpers.get("--judge"), helpers.get("--same-text")
+        self._comparison = None
+        if comparing is not None:
+            self._comparison = ModelComparison(comparing.ask, comparing.spec, benchmark.judged)
 
     def job(self, row: Episode) -> Job[Row]:
         """The job of a case; raises RowError where it can't be run."""
@@ -215,8 +220,19 @@ class BranchWorker(AskingWorker):
         if self._verifier is not None:
             asked = _Metered(self._verifier, account, row.trial, 1)
             judge = ModelVerifier(asked, self._verifier.spec, environment)
+        comparison = self._comparison
+
+        async def compare(pair: TextPair) -> Usage:
+            reply = None if comparison is None else await comparison(pair)
+            if reply is None:
+                return Usage()
+            account.add(reply)
+            return reply.usage
+
         start = self._clock.now()
-        result = await branch_case(row.task, policy, environment, config, judge=judge)
+        result = await branch_case(
+            row.task, policy, environment, config, judge=judge, compare=compare
+        )
         elapsed_s = round(self._clock.now() - start, 3)
         correction = result.correction
         corrected = correction and {**correction.to_json(), "scope": config.scope}
@@ -278,20 +294,23 @@ def branch_session(
     models = config.model
     if config.method in ("self-consistency-plan", "reflexion"):
         models = sampling(models, f"--method {config.method}")
-    options = {"scope": config.scope}
-    benchmark = cast("PlanBenchmark", open_benchmark(path, SlateTasks.name, options))
+    compares_texts = config.same_text is not None
+    benchmark = SlateTasks(load_cases(path), config, compares_texts=compares_texts)
+    named = {"--judge": config.judge, "--same-text": config.same_text}
+    helpers = {option: spec for option, spec in named.items() if spec is not None}
     identity = {
         "command": "branch",
         "models": {spec.model: spec.asked for spec in models},
         "judge": None if config.judge is None else config.judge.asked,
+        **({} if config.same_text is None else {"same_text": config.same_text.asked}),
         "prompts": PROMPTS,
         "search": config.changed((*BranchConfig.model_fields, *_OF_AGENT)),
     }
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
-        verifier = asked_models[-1] if config.judge is not None else None
-        tested = asked_models[: len(models)]
-        return BranchWorker(benchmark, tested, config, verifier, resources.clock)
+        tested, others = asked_models[: len(models)], asked_models[len(models) :]
+        by_option = dict(zip(helpers, others, strict=True))
+        return BranchWorker(benchmark, tested, config, by_option, resources.clock)
 
     return AskingSession(
         folder=config.out or folder_named(path, models, identity),
@@ -301,7 +320,7 @@ def branch_session(
             benchmark.tasks[: config.first], [spec.model for spec in models], config.trials
         ),
         specs=models,
-        helpers={} if config.judge is None else {"--judge": config.judge},
+        helpers=helpers,
         resources=resources,
         known_by=identity,
         worker=worker,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanEnvironment
+from ..plans import PlanAction, PlanEnvironment, TextPair, UncomparedTexts
 from .config import BranchConfig
 from .corrections import Correction, correction
 from .distributions import Distribution
@@ -37,6 +37,8 @@ class Opinion(NamedTuple):
 
 Judge = Callable[[Trajectory], Awaitable[Opinion]]
 """Says of a complete run whether it is right, without the reference."""
+Comparison = Callable[[TextPair], Awaitable[Usage]]
+"""Finds out whether two texts mean the same and tells the environment; returns the usage."""
 FIRST_PASS = "first-pass"  # noqa: S105
 """The setting of the row of the first pass; that of the result's row is the method's."""
 
@@ -138,6 +140,7 @@ async def branch_case(
     config: BranchConfig | None = None,
     *,
     judge: Judge | None = None,
+    compare: Comparison | None = None,
 ) -> BranchResult:
     """Runs one case.
 
@@ -147,6 +150,7 @@ async def branch_case(
         environment: The environment, which serves no other case meanwhile.
         config: The settings.
         judge: The verifier where it is ``judge``.
+        compare: Compares texts where the environment asks for it.
 
     Raises:
         RowError: If there is no such task.
@@ -169,7 +173,7 @@ async def branch_case(
             action, cost, distribution = await method.decide(situation, start)
             usage += cost
             distributions.append(distribution)
-            environment.act(action)
+            usage += await _carry_out(environment, action, compare)
             if not runs:
                 snapshots.append(environment.snapshot())
         trajectory, reward = environment.trajectory(), environment.score().reward
@@ -183,6 +187,22 @@ async def branch_case(
         if accepted:
             break
     return BranchResult(method, tuple(runs), method.result(runs))
+
+
+async def _carry_out(
+    environment: PlanEnvironment, action: PlanAction, compare: Comparison | None
+) -> Usage:
+    """Carries out an action after the comparisons that it needs, and returns their usage."""
+    usage = Usage()
+    while True:
+        try:
+            environment.act(action)
+        except UncomparedTexts as question:
+            if compare is None:
+                raise
+            usage += await compare(question.pair)
+        else:
+            return usage
 
 
 async def _opinion(

@@ -11,25 +11,12 @@ from ....trajectories.slate import SlateCase, SlateTool, validate
 from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
 from ....trajectories.slate.equality import is_equivalent, is_same
 from ....trajectories.slate.evaluator import OutputTag
+from ..plans import TextPair, UncomparedTexts
 from .config import Scope
 
 Layer = Literal["exact", "canonical", "judge", "default", ""]
 """Source of an output: the same JSON, by arguments that are equal however written, by free
 texts that a judge takes for the same, as the tool's default; empty for an error."""
-
-
-class TextPair(NamedTuple):
-    """Two free texts in arguments that are equal otherwise.
-
-    Attributes:
-        tool: The tool called.
-        recorded: The text of the recorded call.
-        asked: That of the call to be answered.
-    """
-
-    tool: str
-    recorded: str
-    asked: str
 
 
 class Lookup(NamedTuple):
@@ -184,6 +171,11 @@ def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str,
             if not target(reference, outputs):
                 return f"no earlier output has {'.'.join((reference.step, *reference.path))}"
     return ""
+
+
+def uncompared(pair: TextPair) -> bool:
+    """The answer where none is known yet, as ``same_text`` of ``RecordedOutputs``."""
+    raise UncomparedTexts(pair)
 
 
 def tool_named(case: SlateCase, name: str) -> SlateTool:
