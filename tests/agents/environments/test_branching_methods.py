@@ -412,6 +412,14 @@ def test_a_model_is_shown_its_latest_reflections_and_samples_anew() -> None:
     assert shown == [0] * substeps + [1] * substeps + [2] * substeps
 
 
+def test_runs_of_two_trials_are_samples_of_their_own() -> None:
+    client = knowing()
+    settings: dict[str, Any] = {"method": "self-consistency-plan", "max_trajectories": 3}
+    branch(CASES, client=client, model=MODEL, trials=2, samples=1, first=1, **settings)
+    samples = {request.sample for request in client.requests}
+    assert samples == {0, 1, 2, 3, 4, 5}
+
+
 def test_methods_refuse_settings_that_they_cannot_use() -> None:
     for method, more, complaint in (
         ("reflexion", {"verifier": "none"}, "--verifier none"),

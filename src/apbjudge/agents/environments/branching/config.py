@@ -59,13 +59,13 @@ class BranchConfig(Config):
 
     @property
     def most_runs(self) -> int:
-        """Whole runs of a case at most, where the method has several.
+        """Whole runs of a case at most; 1 unless the method has several.
 
         Without a setting as many as in the paper: 10 that vote (appendix B.3), and 5 attempts of
         Reflexion, by which alone its calls (table 5) and success rates (table 4) agree.
         """
-        default = {"self-consistency-plan": 10, "reflexion": 5}.get(self.method, 1)
-        return self.max_trajectories or default
+        most = {"self-consistency-plan": 10, "reflexion": 5}.get(self.method)
+        return 1 if most is None else self.max_trajectories or most
 
     @property
     def budget(self) -> int:
