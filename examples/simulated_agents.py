@@ -22,7 +22,11 @@ from apbjudge.agents.environments.branching.distributions import (
     from_samples,
 )
 from apbjudge.agents.environments.branching.methods import branch_points, step_order
-from apbjudge.agents.environments.branching.policy import Decision, EstimatedDistribution
+from apbjudge.agents.environments.branching.policy import (
+    Decision,
+    EstimatedDistribution,
+    Reflection,
+)
 from apbjudge.agents.environments.plans import PlanAction, Situation
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import ToolCall
@@ -108,8 +112,9 @@ class SimulatedPolicy:
             from_samples([_action(tool, situation) for tool in drawn]), Usage(calls=self._m)
         )
 
-    async def act(self, situation: Situation) -> Decision:
+    async def act(self, situation: Situation, sample: int = 0) -> Decision:
         """The likeliest tool, or one that is drawn."""
+        del sample  # each draw is one of its own
         shares = self._shares(situation)
         if self._acting == "greedy":
             tool = max(shares, key=lambda name: shares[name])
@@ -121,19 +126,26 @@ class SimulatedPolicy:
         """A call of a tool."""
         return Decision(_action(tool or "", situation), Usage(calls=1))
 
+    async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
+        """Nothing: the agent learns from no run."""
+        del situation, sample
+        return Reflection("", Usage(calls=1))
+
     def _shares(self, situation: Situation) -> Shares:
-        done = situation.history
         is_right = all(
             [call.name for call in past.calls] == [step.right]
-            for past, step in zip(done, self._steps, strict=False)
+            for past, step in zip(situation.history, self._steps, strict=False)
         )
-        return self._steps[len(done)].at(is_right=is_right)
+        return self._steps[_position(situation)].at(is_right=is_right)
+
+
+def _position(situation: Situation) -> int:
+    return [line.step for line in situation.plan].index(situation.substep)
 
 
 def _action(tool: str, situation: Situation) -> PlanAction:
-    done = situation.history
-    before = done[-1].extra["substep"] if done else ""
-    value = f"OUTPUT_FROM_STEP_{before}.key" if done else "start"
+    at = _position(situation)
+    value = f"OUTPUT_FROM_STEP_{situation.plan[at - 1].step}.key" if at else "start"
     return PlanAction(ToolCall(tool, {"key": value}))
 
 
@@ -178,10 +190,13 @@ def expected(
         acting: See ``SimulatedPolicy``.
 
     Raises:
-        ValueError: If the verifier is a judge, or there are too many outcomes to go through.
+        ValueError: If the verifier is a judge, the method has several whole runs or an open loop,
+            or there are too many outcomes to go through.
     """
     if config.verifier == "judge":
         raise ValueError("expected: expected the verifier oracle or none, got judge")
+    if config.method not in ("egb", "self-consistency", "react"):
+        raise ValueError(f"expected: expected egb, self-consistency or react, got {config.method}")
     after = [1.0]  # chance that one action each gets the substeps from here to the end right
     for step in reversed(steps):
         after.append(after[-1] * _chance(step, acting))

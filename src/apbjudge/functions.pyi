@@ -479,7 +479,9 @@ def branch(
     config: BranchRunConfig | None = None,
     *,
     scope: Literal["case", "library"] = "case",
-    method: Literal["egb", "self-consistency", "react"] = "egb",
+    method: Literal[
+        "egb", "self-consistency", "react", "direct", "self-consistency-plan", "reflexion"
+    ] = "egb",
     verifier: Literal["oracle", "judge", "none"] = "oracle",
     order: Literal["entropy", "random", "position"] = "entropy",
     max_branches: int = 50,
@@ -496,6 +498,7 @@ def branch(
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     judge: str | TestedModelSpec | None = None,
+    same_text: str | TestedModelSpec | None = None,
     samples: int = 10,
     labels: Literal["digits", "letters"] | None = None,
     max_candidates: int = 100,
@@ -535,7 +538,9 @@ def branch(
         scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
             the same interface.
         method: egb: the likeliest choice of each substep, then branches; self-consistency: the
-            same without branches; react: one action a substep.
+            same without branches; react: one action a substep; direct: the same without seeing
+            what calls return; self-consistency-plan: whole runs that vote on the final outputs;
+            reflexion: whole runs until one is right, each after a reflection on the one before.
         verifier: What says that a run is right, so that the search ends: oracle (the
             reference), judge, or none: all branches are run and the first pass is the result.
         order: Which substep is branched first: the one of the highest entropy, or as controls a
@@ -543,6 +548,7 @@ def branch(
         max_branches: Branches of a case at most.
         max_branches_per_step: Branches at one substep at most.
         max_trajectories: Runs of a case at most, the first pass included: 1 never branches.
+            Without it 10 for self-consistency-plan, 5 for reflexion.
         branch_seed: Seed of the random order.
         first: Tasks to take at most, in their order; the same command with more, or without it,
             goes on with the others.
@@ -558,6 +564,8 @@ def branch(
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         judge: The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.
+        same_text: The model that says whether free texts in arguments mean the same, MODEL or
+            MODEL@ADDRESS; without it only recorded calls that are equal by rule answer.
         samples: Samples of each choice at temperature 1; 0 takes the probabilities of labels
             instead, where the endpoint reports them.
         labels: Labels of the candidates for --samples 0; without it letters where there are

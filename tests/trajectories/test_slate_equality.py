@@ -51,6 +51,8 @@ def test_a_number_is_the_same_with_a_decimal_point_and_members_have_no_order() -
         ("35", "+35", {"type": ["integer", "null"]}),
         (True, "TRUE", {}),
         ("2026-03-05", "20260305", {}),
+        ("2026-03-05", "5 March 2026", {}),
+        ("2026-03-05", "Mar 5th, 2026 ", {}),
         ("2026-03-05T10:00+02:00", "2026-03-05 08:00:00Z", {}),
         ("Gull  Point", " gull point", {}),
         ("NORTH_SIDE", "north-side", ENUM),
@@ -72,6 +74,8 @@ def test_other_ways_of_writing(one: Any, other: Any, schema: dict[str, Any]) -> 
         (1, True, {}),
         (1, "true", {}),
         ("2026-03-05", "2026-05-03", {}),
+        ("2026-03-05", "3 May 2026", {}),
+        ("2026-03-05", "05/03/2026", {}),  # can be read in two ways
         ("2026-03-05T10:00Z", "2026-03-05T10:00", {}),
         ("north side", "north-side", {}),  # no enum says that hyphens are of no account
         ("x", "X", ENUM),  # two members

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ...trajectories.slate.equality import is_equivalent
 from .base import Benchmark, Environment
 
 
@@ -28,6 +29,9 @@ class Situation:
         substep: The one to decide on, such as ``1.1``.
         history: What was done for the substeps before it, in order.
         tools: Definitions of the tools that there are.
+        is_open_loop: Whether nothing is executed before the last decision, so that the history
+            stays empty.
+        reflections: The agent's own, on earlier attempts that failed, oldest first.
     """
 
     task: str
@@ -36,6 +40,8 @@ class Situation:
     substep: str
     history: tuple[TrajectoryStep, ...]
     tools: tuple[Mapping[str, Any], ...]
+    is_open_loop: bool = False
+    reflections: tuple[str, ...] = ()
 
     @property
     def description(self) -> str:
@@ -63,6 +69,29 @@ class PlanAction:
         return None if self.call is None else self.call.name
 
 
+class FinalOutput(NamedTuple):
+    """Output of a call whose output no other call of the plan needs.
+
+    Attributes:
+        value: JSON.
+        schema: JSON Schema of what the tool returns.
+        is_default: Whether it is the tool's default, which is equal to no recorded output.
+    """
+
+    value: Any
+    schema: Mapping[str, Any]
+    is_default: bool = False
+
+    def is_same(self, other: FinalOutput) -> bool:
+        """Returns True if both are equal up to how they are written."""
+        both_default = self.is_default == other.is_default
+        return both_default and is_equivalent(self.value, other.value, self.schema)
+
+
+FinalOutputs = tuple[FinalOutput, ...]
+"""The outputs of a run that a user would see, in the plan's order."""
+
+
 class PlanEnvironment(Environment, Protocol):
     """Asks for one action a substep; ``call`` too is for the substep at hand."""
 
@@ -76,7 +105,11 @@ class PlanEnvironment(Environment, Protocol):
         ...
 
     def act(self, action: PlanAction) -> None:
-        """Carries out the action for the substep at hand, and goes on to the next."""
+        """Carries out the action for the substep at hand, and goes on to the next.
+
+        Raises:
+            UncomparedTexts: If texts have to be compared first; nothing was done then.
+        """
         ...
 
     def snapshot(self) -> Any:
@@ -87,17 +120,52 @@ class PlanEnvironment(Environment, Protocol):
         """Goes back to a state."""
         ...
 
+    def final_outputs(self) -> FinalOutputs | None:
+        """The final outputs of the run, whether right or wrong; None where one is missing."""
+        ...
+
     def trajectory(self) -> Trajectory:
         """The run so far with its outcome; see ``Dialogue.trajectory``.
 
-        Each step has ``extra.substep`` and, where it is known, ``extra.wrong``: whether the tool,
-        or doing without, differs from the reference.
+        Each step has ``extra.substep`` and, by the reference, ``extra.wrong``: whether the tool,
+        or doing without, differs from it; and ``extra.wrong_output``: whether the output does.
         """
         ...
 
 
+class TextPair(NamedTuple):
+    """Two free texts in arguments that are equal otherwise.
+
+    Attributes:
+        tool: The tool called.
+        recorded: The text of the recorded call.
+        asked: That of the call to be answered.
+    """
+
+    tool: str
+    recorded: str
+    asked: str
+
+
+class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, no error
+    """An action can't be carried out before someone says whether two texts mean the same.
+
+    Attributes:
+        pair: The texts. With an answer in ``PlanBenchmark.judged`` the action can be repeated.
+    """
+
+    def __init__(self, pair: TextPair) -> None:
+        super().__init__(f"{pair.tool}: {pair.asked!r} was not compared with {pair.recorded!r}")
+        self.pair = pair
+
+
 class PlanBenchmark(Benchmark, Protocol):
     """A benchmark whose tasks are given plans, as ``branch`` takes it."""
+
+    @property
+    def judged(self) -> MutableMapping[TextPair, bool]:
+        """Answers to the pairs of ``UncomparedTexts``, which all environments share."""
+        ...
 
     def environment(self) -> PlanEnvironment:
         """A new environment, for one episode at a time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...document.model import Cell
@@ -97,7 +97,36 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
 
     def cells(each: BranchCounts) -> list[Cell | int]:
         right = (f"{n}/{each.cases}" for n in (each.first_successes, each.successes))
-        return [*right, each.branches, each.accepted_wrong, each.calls]
+        return [*right, each.branches, each.accepted_wrong, each.calls, each.requests, each.samples]
 
-    heads = "first pass right,result right,branches,wrong accepted,calls"
-    return models_text(heads, counts, cells, unknown="(unknown cases)")
+    notes = [
+        f"vote share, {name}: {count(each.votes)} of {count(each.runs)} runs agree with the result"
+        for name, each in counts.items()
+        if each.votes
+    ]
+    for name, each in counts.items():
+        notes += _corrections(name, each)
+        if each.forward_passes:
+            notes.append(
+                f"forward passes, {name}: {count(each.forward_passes)}, which generate nothing, "
+                f"with {count(each.forward_tokens)} tokens in"
+            )
+        if each.elapsed_ms:
+            latency, elapsed = each.latency_ms / 1000, each.elapsed_ms / 1000
+            notes.append(
+                f"time, {name}: calls took {latency:.1f} s in all, cases {elapsed:.1f} s: "
+                f"{latency / elapsed:.1f} calls of a case at once"
+            )
+    heads = "first pass right,result right,further runs,wrong accepted,calls,requests,samples"
+    return models_text(heads, counts, cells, notes, unknown="(unknown cases)")
+
+
+def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:
+    """How results became right, and of how many runs several classes hold."""
+    n = sum(counts.corrections.values())
+    if not n:
+        return
+    by_kind = ", ".join(f"{kind} {count(of)}" for kind, of in counts.corrections.items())
+    yield f"corrected, {name}, outputs by --scope {', '.join(counts.scopes)}: {by_kind}"
+    overlaps = "".join(f"{kinds} {count(of)}, " for kinds, of in counts.overlaps.items())
+    yield f"corrected, {name}: {overlaps}{counts.later_changed / n:.1f} later substeps changed each"

@@ -76,9 +76,14 @@ class SlateTool(Record):
         return _schema(self.arguments)
 
     @cached_property
+    def results_schema(self) -> Mapping[str, Any]:
+        """JSON Schema of what a call returns."""
+        return _schema(self.results)
+
+    @cached_property
     def result_names(self) -> frozenset[str]:
         """Fields that results are declared to have."""
-        return frozenset(as_object(_schema(self.results).get("properties")) or ())
+        return frozenset(as_object(self.results_schema.get("properties")) or ())
 
 
 def _schema(spec: Mapping[str, Any]) -> Mapping[str, Any]:

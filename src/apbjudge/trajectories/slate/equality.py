@@ -24,9 +24,10 @@ def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | No
     """Returns True if two JSON values are equal up to how they are written.
 
     Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a boolean and its text,
-    ISO 8601 dates of one moment, texts that differ in case and blanks, and words that are the same
-    member of a declared enum up to case, blanks, hyphens and underscores. Two texts are compared as
-    numbers only where the schema declares a number: ``"1.10"`` may be a version.
+    dates of one moment (ISO 8601, or with the English name of the month), texts that differ in case
+    and blanks, and words that are the same member of a declared enum up to case, blanks, hyphens
+    and underscores. Two texts are compared as numbers only where the schema declares a number:
+    ``"1.10"`` may be a version.
 
     Args:
         one: JSON.
@@ -116,11 +117,26 @@ def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+_ORDINAL = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)\b")
+_NAMED_MONTH = ("%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y")
+"""Dates that can be read in one way only, without commas: 5 March 2026, Mar 5 2026."""
+
+
 def _moment(text: str) -> datetime | None:
+    text = text.strip()
     try:
-        return datetime.fromisoformat(text.strip())
+        return datetime.fromisoformat(text)
     except ValueError:
+        pass
+    if not text[-4:].isdecimal():
         return None
+    plain = " ".join(_ORDINAL.sub(r"\1", text.replace(",", " ")).split())
+    for form in _NAMED_MONTH:
+        try:
+            return datetime.strptime(plain, form)  # noqa: DTZ007 - a date has no zone
+        except ValueError:
+            continue
+    return None
 
 
 def _member(text: str, enum: list[str]) -> str:

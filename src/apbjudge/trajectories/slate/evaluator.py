@@ -154,10 +154,12 @@ def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
         case: The case.
         outputs: What the trajectory's calls returned, by substep.
     """
-    return [
-        step for step in case.final
-        if step not in outputs or not is_same(outputs[step], case.outputs[step])
-    ]  # fmt: skip
+    return [step for step in case.final if is_wrong_output(case, outputs, step)]
+
+
+def is_wrong_output(case: SlateCase, outputs: Mapping[str, Any], step: str) -> bool:
+    """True if the call of a substep has no output, or another than recorded."""
+    return step not in outputs or not is_same(outputs[step], case.outputs[step])
 
 
 def _compare(

@@ -49,6 +49,7 @@ _TABLES = (
 
 SLATE = TrajectoryProtocol(
     name="slate",
+    version=2,
     success=SUCCESS,
     metrics=(*METRICS, *FAILURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,

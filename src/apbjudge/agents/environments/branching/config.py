@@ -14,7 +14,9 @@ from ..config import FirstTasks
 from ..slate.config import SlateConfig
 from .distributions import MOST_LABELS, LabelKind
 
-MethodName = Literal["egb", "self-consistency", "react"]
+MethodName = Literal[
+    "egb", "self-consistency", "react", "direct", "self-consistency-plan", "reflexion"
+]
 Order = Literal["entropy", "random", "position"]
 VerifierKind = Literal["oracle", "judge", "none"]
 
@@ -29,7 +31,9 @@ class BranchConfig(Config):
     method: MethodName = Field(
         default="egb",
         description="egb: the likeliest choice of each substep, then branches; self-consistency: "
-        "the same without branches; react: one action a substep.",
+        "the same without branches; react: one action a substep; direct: the same without seeing "
+        "what calls return; self-consistency-plan: whole runs that vote on the final outputs; "
+        "reflexion: whole runs until one is right, each after a reflection on the one before.",
     )
     verifier: VerifierKind = Field(
         default="oracle",
@@ -48,9 +52,20 @@ class BranchConfig(Config):
     max_trajectories: int | None = Field(
         default=None,
         ge=1,
-        description="Runs of a case at most, the first pass included: 1 never branches.",
+        description="Runs of a case at most, the first pass included: 1 never branches. Without "
+        "it 10 for self-consistency-plan, 5 for reflexion.",
     )
     branch_seed: int = Field(default=0, ge=0, description="Seed of the random order.")
+
+    @property
+    def most_runs(self) -> int:
+        """Whole runs of a case at most; 1 unless the method has several.
+
+        Without a setting as many as in the paper: 10 that vote (appendix B.3), and 5 attempts of
+        Reflexion, by which alone its calls (table 5) and success rates (table 4) agree.
+        """
+        most = {"self-consistency-plan": 10, "reflexion": 5}.get(self.method)
+        return 1 if most is None else self.max_trajectories or most
 
     @property
     def budget(self) -> int:
@@ -75,6 +90,11 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
         default=None,
         description="The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.",
     )
+    same_text: OneModel = Field(
+        default=None,
+        description="The model that says whether free texts in arguments mean the same, MODEL or "
+        "MODEL@ADDRESS; without it only recorded calls that are equal by rule answer.",
+    )
     samples: int = Field(
         default=10,
         ge=0,
@@ -97,6 +117,10 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
         if (self.verifier == "judge") != (self.judge is not None):
             expected = "a model" if self.verifier == "judge" else "none"
             raise ValueError(f"--judge: expected {expected} with --verifier {self.verifier}")
+        if self.judge is not None and self.method == "self-consistency-plan":
+            raise ValueError(f"--verifier judge: --method {self.method} asks no verifier")
+        if self.verifier == "none" and self.method == "reflexion":
+            raise ValueError("--verifier none: --method reflexion reflects on what one refuses")
         most = MOST_LABELS[self.labels or "digits"]
         if self.samples == 0 and self.max_candidates > most:
             raise ValueError(f"--max-candidates: expected at most {most} {self.labels}")

@@ -6,17 +6,20 @@ The loop (``search``) is the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanAction, Situation
+from ..plans import FinalOutputs, PlanAction, Situation
 from .config import BranchConfig, MethodName, Order
 from .distributions import MIN_SHARE, Candidate, Distribution
 from .policy import Decision, Policy
+
+MOST_REFLECTIONS = 3
+"""Reflections that an attempt is shown, the latest ones (1 to 3 in the paper of Reflexion)."""
 
 
 class BranchPoint(NamedTuple):
@@ -26,11 +29,13 @@ class BranchPoint(NamedTuple):
         step: Position of the substep in the plan, from 0.
         rank: Place among the substep's alternatives, 1 for the likeliest.
         candidate: The alternative; None where the agent chooses.
+        attempt: Number of the run from the beginning of the plan, from 0.
     """
 
     step: int = 0
     rank: int = 0
     candidate: Candidate | None = None
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class PlanRun:
         usage: What the run took, with its verification.
         distributions: Of the choices made in it; None for each that was made without.
         start: Where it begins.
+        final: Its final outputs; None where one is missing.
     """
 
     trajectory: Trajectory
@@ -52,6 +58,7 @@ class PlanRun:
     usage: Usage
     distributions: tuple[Distribution | None, ...]
     start: BranchPoint
+    final: FinalOutputs | None = None
 
     @property
     def substep(self) -> str:
@@ -69,14 +76,19 @@ class PlanRun:
         return self.trajectory.outcome is not None and bool(self.trajectory.outcome.is_success)
 
     def to_json(self, first: PlanRun) -> dict[str, Any]:
-        """The record of a branch of the first run: all but the run itself."""
+        """The record of a run after the first: where it begins and how it ended."""
         candidate, distribution = self.start.candidate, first.distributions[self.start.step]
+        start: dict[str, Any] = {"attempt": self.start.attempt}
+        if candidate is not None:
+            start = {
+                "substep": self.substep,
+                "rank": self.start.rank,
+                "tool": self.tool,
+                "share": candidate.share,
+                "entropy": 0.0 if distribution is None else distribution.entropy,
+            }
         return {
-            "substep": self.substep,
-            "rank": self.start.rank,
-            "tool": self.tool,
-            "share": None if candidate is None else candidate.share,
-            "entropy": 0.0 if distribution is None else distribution.entropy,
+            **start,
             "accepted": self.accepted,
             "reward": self.reward,
             "usage": self.usage.model_dump(),
@@ -93,9 +105,11 @@ class Method:
 
     Attributes:
         branches: Whether the result may be another run than the first, and is a row of its own.
+        asks_verifier: Whether runs are verified, and the first that is right ends the case.
     """
 
     branches: ClassVar[bool] = False
+    asks_verifier: ClassVar[bool] = True
 
     def __init__(self, policy: Policy, config: BranchConfig, task: str) -> None:
         self.policy, self.config, self.task = policy, config, task
@@ -114,14 +128,109 @@ class Method:
         del runs
         yield BranchPoint()
 
+    async def prepare(self, situation: Situation, runs: Sequence[PlanRun]) -> Usage:
+        """Does what comes before a run, and returns what it took.
+
+        Args:
+            situation: The first of the run.
+            runs: The runs before it.
+        """
+        del situation, runs
+        return Usage()
+
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
         """The next action of the run that began at ``start``."""
-        del start
-        return await self.policy.act(situation)
+        return await self.policy.act(situation, start.attempt)
+
+    def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
+        """The method's own part of the record of a case, besides its runs."""
+        del runs
+        return {}
 
     def result(self, runs: Sequence[PlanRun]) -> PlanRun:
         """The run that is returned: the one that was accepted, else the first."""
         return runs[-1] if runs[-1].accepted else runs[0]
+
+
+class Direct(Method):
+    """One run in open loop: no request shows what earlier calls returned.
+
+    The calls are executed one by one, which is the same as at the end: nothing that they return
+    reaches the agent.
+    """
+
+    @property
+    def setting(self) -> str:
+        """The setting of the result's row, which marks its rates of outputs as those of no loop."""
+        return "direct-open-loop"
+
+    async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
+        """The next action, chosen without the history."""
+        return await super().decide(replace(situation, history=(), is_open_loop=True), start)
+
+
+class PlanVote(Method):
+    """Whole runs with one action a substep; the most frequent final outputs win.
+
+    No verifier is asked: the result is found without the reference.
+    """
+
+    branches, asks_verifier = True, False
+
+    def starts(self, runs: Sequence[PlanRun]) -> Iterator[BranchPoint]:
+        """Yields the runs, all from the beginning of the plan."""
+        for attempt in range(self.config.most_runs):
+            yield BranchPoint(attempt=attempt)
+
+    def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
+        """The runs that voted, and those of them that agree with the result."""
+        results = [run.final for run in runs]
+        return {"votes": len(winners(results)), "voters": len(results) - results.count(None)}
+
+    def result(self, runs: Sequence[PlanRun]) -> PlanRun:
+        """The first run with the most frequent final outputs; the first of all without any."""
+        return runs[next(iter(winners([run.final for run in runs])), 0)]
+
+
+class Reflexion(Method):
+    """Runs until one is accepted, each after a reflection on the one before (Reflexion)."""
+
+    branches = True
+
+    def __init__(self, policy: Policy, config: BranchConfig, task: str) -> None:
+        super().__init__(policy, config, task)
+        self._reflections: list[str] = []
+
+    @property
+    def setting(self) -> str:
+        """The setting of the result's row."""
+        return f"reflexion-{self.config.verifier}"
+
+    def starts(self, runs: Sequence[PlanRun]) -> Iterator[BranchPoint]:
+        """Yields the attempts."""
+        for attempt in range(self.config.most_runs):
+            yield BranchPoint(attempt=attempt)
+
+    async def prepare(self, situation: Situation, runs: Sequence[PlanRun]) -> Usage:
+        """Asks for a reflection on the run before, if there is one."""
+        if not runs:
+            return Usage()
+        failed = replace(self._informed(situation), substep="", history=runs[-1].trajectory.steps)
+        text, usage = await self.policy.reflect(failed, len(runs) - 1)
+        self._reflections.append(text)
+        return usage
+
+    async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
+        """The next action, after the latest reflections."""
+        return await super().decide(self._informed(situation), start)
+
+    def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
+        """The attempts, and the reflections between them."""
+        return {"attempts": len(runs), "reflections": list(self._reflections)}
+
+    def _informed(self, situation: Situation) -> Situation:
+        latest = [text for text in self._reflections if text][-MOST_REFLECTIONS:]
+        return replace(situation, reflections=tuple(latest))
 
 
 class SelfConsistency(Method):
@@ -175,8 +284,31 @@ METHODS: Mapping[MethodName, type[Method]] = {
     "egb": EntropyGuided,
     "self-consistency": SelfConsistency,
     "react": Method,
+    "direct": Direct,
+    "self-consistency-plan": PlanVote,
+    "reflexion": Reflexion,
 }
 """The methods of ``branch`` by name."""
+
+
+def winners(results: Sequence[FinalOutputs | None]) -> list[int]:
+    """The positions of the most frequent final outputs; of equally frequent ones the first seen.
+
+    Args:
+        results: Of each run; those without final outputs do not vote.
+    """
+    groups: list[list[int]] = []
+    for at, result in enumerate(results):
+        if result is None:
+            continue
+        for group in groups:
+            first = results[group[0]] or ()
+            if all(one.is_same(other) for one, other in zip(first, result, strict=True)):
+                group.append(at)
+                break
+        else:
+            groups.append([at])
+    return max(groups, key=len, default=list[int]())
 
 
 def branch_points(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -18,7 +19,7 @@ from ....llm.replies import read_reply
 from ....records import Usage
 from ....records.tools import pretty
 from ....records.trajectories import ToolCall, Trajectory
-from ..plans import PlanAction, PlanEnvironment, Situation
+from ..plans import PlanAction, PlanEnvironment, Situation, TextPair
 from .distributions import (
     MIN_SHARE,
     MOST_LABELS,
@@ -29,8 +30,15 @@ from .distributions import (
     label_shares,
     labels,
 )
-from .policy import Decision, EstimatedDistribution
-from .prompts import Tool, action_of, by_words, is_broken, substep_messages
+from .policy import Decision, EstimatedDistribution, Reflection
+from .prompts import (
+    Tool,
+    action_of,
+    by_words,
+    is_broken,
+    same_text_messages,
+    substep_messages,
+)
 from .search import Opinion
 
 Retriever = Callable[[Situation, int], Sequence[Tool]]
@@ -43,6 +51,23 @@ class ActionReply(BaseModel):
 
     tool: str | None
     arguments: dict[str, Any] = {}
+
+
+@dataclass(slots=True)
+class AskedCounts:
+    """Costs of a case as the paper counts them (table 5), whatever a cache answers.
+
+    Attributes:
+        requests: Requests for text; one for several samples counts once.
+        samples: Replies to them.
+        forward_passes: Requests for the probabilities of labels, which generate nothing.
+        forward_tokens: Tokens sent with forward passes.
+    """
+
+    requests: int = 0
+    samples: int = 0
+    forward_passes: int = 0
+    forward_tokens: int = 0
 
 
 class ModelPolicy:
@@ -64,6 +89,9 @@ class ModelPolicy:
             none (``{}``). With them the second digit is asked for after every likely first one;
             without (None), after the model's own alone: the mass of the others is not captured,
             nor any where its reply begins otherwise.
+
+    Attributes:
+        asked: What the model was asked so far.
 
     Raises:
         ValueError: If m is below 0, or there are more candidates than labels.
@@ -92,6 +120,7 @@ class ModelPolicy:
         self._max_tools = max_candidates - 1
         self._retrieve = retrieve or by_words
         self._continuation = continuation
+        self.asked = AskedCounts()
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
         """Samples of the whole action, or the probabilities of the candidates' labels."""
@@ -102,12 +131,13 @@ class ModelPolicy:
         replies = await asyncio.gather(
             *(self._ask(messages, situation, each, sample=i) for i, each in enumerate(settings))
         )
+        self.asked.requests += 1
         usage = sum((reply.usage for reply in replies), Usage())
         return EstimatedDistribution(from_samples([action_of(reply) for reply in replies]), usage)
 
-    async def act(self, situation: Situation) -> Decision:
+    async def act(self, situation: Situation, sample: int = 0) -> Decision:
         """One action, by the model's own settings."""
-        reply = await self._ask(self._messages(situation, "act"), situation, self._sampling(0))
+        reply = await self._ask_once(self._messages(situation, "act"), situation, sample)
         return Decision(action_of(reply), reply.usage)
 
     async def complete(self, situation: Situation, tool: str | None) -> Decision:
@@ -116,16 +146,28 @@ class ModelPolicy:
             return Decision(PlanAction())
         definition = [dict(each) for each in situation.tools if each["name"] == tool]
         messages = self._messages(situation, "arguments", tool=pretty(definition))
-        reply = await self._ask(messages, situation, self._sampling(0))
+        reply = await self._ask_once(messages, situation)
         call = action_of(reply).call
         if call is None:
             call = ToolCall(tool, reply.reply_text, parse_error="the reply has no arguments")
         return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
-    async def ask_at_end(self, situation: Situation) -> Completion:
-        """The model's answer about a run that is complete."""
-        messages = self._messages(situation, "verify")
-        return await self._ask(messages, situation, self._sampling(0))
+    async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
+        """The model's reflection; none where its reply is refused or cut off."""
+        reply = await self.ask_at_end(situation, "reflect", sample)
+        text = "" if is_broken(reply) else reply.reply_text.strip()
+        return Reflection(text, reply.usage)
+
+    async def ask_at_end(self, situation: Situation, ask: str, sample: int = 0) -> Completion:
+        """The model's answer about a run that is complete.
+
+        Args:
+            situation: The run.
+            ask: Name of the template that says what is asked.
+            sample: Number of the sample.
+        """
+        messages = self._messages(situation, ask)
+        return await self._ask_once(messages, situation, sample, is_action=False)
 
     async def _by_labels(self, situation: Situation) -> EstimatedDistribution:
         tools = self._tools(situation)
@@ -173,6 +215,19 @@ class ModelPolicy:
     def _messages(self, situation: Situation, ask: str, **values: str) -> list[dict[str, Any]]:
         return substep_messages(situation, ask, self._tools(situation), **values)
 
+    async def _ask_once(
+        self,
+        messages: list[dict[str, Any]],
+        situation: Situation,
+        sample: int = 0,
+        *,
+        is_action: bool = True,
+    ) -> Completion:
+        """The reply to a request for one sample, by the model's own settings."""
+        self.asked.requests += 1
+        settings = self._sampling(sample)
+        return await self._ask(messages, situation, settings, sample=sample, is_action=is_action)
+
     async def _ask(
         self,
         messages: list[dict[str, Any]],
@@ -181,12 +236,13 @@ class ModelPolicy:
         *,
         sample: int = 0,
         logprobs: bool = False,
+        is_action: bool = True,
     ) -> Completion:
-        return await self._client.complete(
+        completion = await self._client.complete(
             Request(
                 model=self._spec.model,
                 messages=messages,
-                reply=None if logprobs else self._reply,
+                reply=self._reply if is_action and not logprobs else None,
                 max_tokens=_LABEL_TOKENS if logprobs else self._spec.max_reply_tokens,
                 timeout_s=self._spec.timeout_s,
                 settings=settings,
@@ -195,6 +251,12 @@ class ModelPolicy:
                 prefix=situation.task,
             )
         )
+        if logprobs:
+            self.asked.forward_passes += 1
+            self.asked.forward_tokens += completion.usage.prompt_tokens
+        else:
+            self.asked.samples += 1
+        return completion
 
 
 class _Stated(BaseModel):
@@ -228,9 +290,58 @@ class ModelVerifier:
             history=run.steps,
             tools=(),
         )
-        reply = await self._policy.ask_at_end(situation)
+        reply = await self._policy.ask_at_end(situation, "verify")
         try:
             stated = read_reply(reply.reply_text, _Stated, thinking=reply.reasoning).reply.right
         except ReplyError:
             stated = False
         return Opinion(stated and not is_broken(reply), reply.usage)
+
+
+class _SameText(BaseModel):
+    """The reply of a comparison."""
+
+    same: bool
+
+
+class ModelComparison:
+    """A model that says whether two free texts mean the same to a tool, once for each pair.
+
+    A reply that is cut off, refused, says nothing or contradicts itself says no.
+
+    Args:
+        ask: Returns the model's reply to a request.
+        spec: The model and its settings.
+        judged: The answers, to which each is added.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[Request], Awaitable[Completion]],
+        spec: ModelSpec,
+        judged: MutableMapping[TextPair, bool],
+    ) -> None:
+        self._ask, self._spec, self._judged = ask, spec, judged
+        self._locks: defaultdict[TextPair, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def __call__(self, pair: TextPair) -> Completion | None:
+        """Asks about a pair; None where it was answered meanwhile."""
+        async with self._locks[pair]:
+            if pair in self._judged:
+                return None
+            reply = await self._ask(
+                Request(
+                    model=self._spec.model,
+                    messages=same_text_messages(pair),
+                    max_tokens=self._spec.max_reply_tokens,
+                    timeout_s=self._spec.timeout_s,
+                    settings=self._spec.sampling(0),
+                    prefix=pair.tool,
+                )
+            )
+            try:
+                answer = read_reply(reply.reply_text, _SameText, thinking=reply.reasoning).reply
+                self._judged[pair] = answer.same and not is_broken(reply)
+            except ReplyError:
+                self._judged[pair] = False
+            return reply

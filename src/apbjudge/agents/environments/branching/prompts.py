@@ -18,7 +18,7 @@ from ....protocols.prompts import compiled
 from ....records.loose_json import as_object, json_values
 from ....records.tools import pretty
 from ....records.trajectories import ToolCall, TrajectoryStep
-from ..plans import PlanAction, Situation
+from ..plans import PlanAction, Situation, TextPair
 
 Tool = Mapping[str, Any]
 PROMPTS = "execute@1"
@@ -49,12 +49,20 @@ def substep_messages(
         plan=plan,
         tools=pretty([dict(tool) for tool in tools]),
         history=[_shown(step) for step in situation.history],
+        is_open_loop=situation.is_open_loop,
+        reflections=situation.reflections,
     )
     asked = _template(ask).render(fence=fence, substep=situation.substep, **values)
     return [
         {"role": "system", "content": _template("system").render().strip()},
         {"role": "user", "content": f"{case.strip()}\n\n{asked.strip()}"},
     ]
+
+
+def same_text_messages(pair: TextPair) -> list[dict[str, Any]]:
+    """The message that asks whether two texts mean the same."""
+    text = _template("same_text").render(fence=fence, **pair._asdict())
+    return [{"role": "user", "content": text.strip()}]
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import orjson
 
@@ -14,22 +14,24 @@ from ....document.display import Shown
 from ....errors import RowError
 from ....jsonl import replacing
 from ....llm import Client
-from ....llm.base import Completion, Request
+from ....llm.base import Clock, Completion, Request
 from ....memory import Rows, path_of
 from ....options import takes
+from ....records import Usage
 from ....records.loose_json import as_list
 from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
+from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
+from ...prediction.config import sampling
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
-from ..benchmarks import open_benchmark
-from ..plans import PlanBenchmark
+from ..plans import PlanBenchmark, TextPair
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
 from .config import BranchConfig, BranchRunConfig
-from .model_policy import ModelPolicy, ModelVerifier
+from .model_policy import AskedCounts, ModelComparison, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
 from .search import branch_case
 
@@ -58,17 +60,42 @@ class BranchCounts(CallCounts):
         cases: Cases run, each trial for itself.
         first_successes: First passes that are right by the reference.
         successes: Results that are.
-        branches: Branches run.
+        branches: Runs after the first pass: branches, or further whole runs.
+        runs: All runs.
+        votes: Runs that agree with the result, where runs vote.
         accepted_wrong: Results that the verifier accepted though they are wrong.
         calls: Calls of the tested model and of the verifier.
+        requests: See ``AskedCounts``; of the tested model alone, as the next three.
+        samples: See there.
+        forward_passes: See there.
+        forward_tokens: See there.
+        corrections: Results that are right where the first pass is wrong, by the class of their
+            ``Correction``; ``other`` for none.
+        overlaps: Those of several classes, such as ``direct+cascade``.
+        scopes: The same results by whose recorded outputs could answer.
+        later_changed: Actions after the first that differs, of all of them.
+        latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
+        elapsed_ms: Milliseconds that the cases took, each for itself.
     """
 
     cases: int = 0
     first_successes: int = 0
     successes: int = 0
     branches: int = 0
+    runs: int = 0
+    votes: int = 0
     accepted_wrong: int = 0
     calls: int = 0
+    requests: int = 0
+    samples: int = 0
+    forward_passes: int = 0
+    forward_tokens: int = 0
+    corrections: dict[str, int] = {}
+    overlaps: dict[str, int] = {}
+    scopes: dict[str, int] = {}
+    later_changed: int = 0
+    latency_ms: int = 0
+    elapsed_ms: int = 0
 
     @staticmethod
     def count(tally: Tally, row: Row) -> None:
@@ -77,6 +104,19 @@ class BranchCounts(CallCounts):
         tally.n["first_successes"] += row["first_success"]
         tally.n["successes"] += row["success"]
         tally.n["branches"] += row["branches"]
+        tally.n["runs"] += 1 + row["branches"]
+        tally.n["votes"] += row.get("votes", 0)
+        if (corrected := row.get("correction")) is not None:
+            kinds = corrected["kinds"] or ["other"]
+            tally.by["corrections"][kinds[0]] += 1
+            tally.by["scopes"][corrected["scope"]] += 1
+            tally.n["later_changed"] += corrected["later_changed"]
+            if len(kinds) > 1:
+                tally.by["overlaps"]["+".join(kinds)] += 1
+        for name in asdict(AskedCounts()):
+            tally.n[name] += row.get(name, 0)
+        for name in ("latency", "elapsed"):
+            tally.n[f"{name}_ms"] += round(1000 * (row.get(f"{name}_s") or 0))
         tally.n["accepted_wrong"] += row["accepted"] is True and not row["success"]
 
 
@@ -104,7 +144,8 @@ class _Metered(NamedTuple):
         asked_model: The model.
         account: Of the case.
         trial: Number of the trial, from 0.
-        samples: Samples of a choice, by which the numbers of samples of two trials differ.
+        samples: Samples of a choice, or runs of a case, by which the numbers of samples of two
+            trials differ.
     """
 
     asked_model: AskedModel
@@ -135,10 +176,15 @@ class BranchWorker(AskingWorker):
         benchmark: PlanBenchmark,
         asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
-        verifier: AskedModel | None,
+        helpers: Mapping[str, AskedModel],
+        clock: Clock,
     ) -> None:
         self._benchmark, self._asked_models = benchmark, asked_models
-        self._config, self._verifier = config, verifier
+        self._config, self._clock = config, clock
+        self._verifier, comparing = helpers.get("--judge"), helpers.get("--same-text")
+        self._comparison = None
+        if comparing is not None:
+            self._comparison = ModelComparison(comparing.ask, comparing.spec, benchmark.judged)
 
     def job(self, row: Episode) -> Job[Row]:
         """The job of a case; raises RowError where it can't be run."""
@@ -161,7 +207,8 @@ class BranchWorker(AskingWorker):
         self, row: Episode, fields: Row, asked_model: AskedModel, account: Account
     ) -> Row:
         config, environment = self._config, self._benchmark.environment()
-        client = _Metered(asked_model, account, row.trial, config.samples)
+        samples = max(config.samples, config.most_runs)
+        client = _Metered(asked_model, account, row.trial, samples)
         policy = ModelPolicy(
             client,
             asked_model.spec,
@@ -173,7 +220,22 @@ class BranchWorker(AskingWorker):
         if self._verifier is not None:
             asked = _Metered(self._verifier, account, row.trial, 1)
             judge = ModelVerifier(asked, self._verifier.spec, environment)
-        result = await branch_case(row.task, policy, environment, config, judge=judge)
+        comparison = self._comparison
+
+        async def compare(pair: TextPair) -> Usage:
+            reply = None if comparison is None else await comparison(pair)
+            if reply is None:
+                return Usage()
+            account.add(reply)
+            return reply.usage
+
+        start = self._clock.now()
+        result = await branch_case(
+            row.task, policy, environment, config, judge=judge, compare=compare
+        )
+        elapsed_s = round(self._clock.now() - start, 3)
+        correction = result.correction
+        corrected = correction and {**correction.to_json(), "scope": config.scope}
         return {
             **fields,
             "case_id": row.task,
@@ -182,7 +244,11 @@ class BranchWorker(AskingWorker):
             "success": result.is_success,
             "branches": len(result.branches),
             "accepted": result.runs[-1].accepted,
+            "correction": corrected,
+            **result.method.record(result.runs),
             **account.to_json(),
+            **asdict(policy.asked),
+            "elapsed_s": elapsed_s,
             "runs": [
                 trajectory_row(replace(run, trajectory_id=row.id))
                 for run in result.rows(row.tested_model, trial=row.trial)
@@ -224,20 +290,27 @@ def branch_session(
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
-    options = {"scope": config.scope}
-    benchmark = cast("PlanBenchmark", open_benchmark(path, SlateTasks.name, options))
+    resources = resources_of(config, client, events)
+    models = config.model
+    if config.method in ("self-consistency-plan", "reflexion"):
+        models = sampling(models, f"--method {config.method}")
+    compares_texts = config.same_text is not None
+    benchmark = SlateTasks(load_cases(path), config, compares_texts=compares_texts)
+    named = {"--judge": config.judge, "--same-text": config.same_text}
+    helpers = {option: spec for option, spec in named.items() if spec is not None}
     identity = {
         "command": "branch",
-        "models": {spec.model: spec.asked for spec in config.model},
+        "models": {spec.model: spec.asked for spec in models},
         "judge": None if config.judge is None else config.judge.asked,
+        **({} if config.same_text is None else {"same_text": config.same_text.asked}),
         "prompts": PROMPTS,
         "search": config.changed((*BranchConfig.model_fields, *_OF_AGENT)),
     }
-    models = config.model
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
-        verifier = asked_models[-1] if config.judge is not None else None
-        return BranchWorker(benchmark, asked_models[: len(models)], config, verifier)
+        tested, others = asked_models[: len(models)], asked_models[len(models) :]
+        by_option = dict(zip(helpers, others, strict=True))
+        return BranchWorker(benchmark, tested, config, by_option, resources.clock)
 
     return AskingSession(
         folder=config.out or folder_named(path, models, identity),
@@ -247,8 +320,8 @@ def branch_session(
             benchmark.tasks[: config.first], [spec.model for spec in models], config.trials
         ),
         specs=models,
-        helpers={} if config.judge is None else {"--judge": config.judge},
-        resources=resources_of(config, client, events),
+        helpers=helpers,
+        resources=resources,
         known_by=identity,
         worker=worker,
         about={

@@ -1,5 +1,7 @@
 """Entropy-guided branching of one case (section 5 and appendix C of arXiv:2604.12126).
 
+The loop serves the methods that it is compared with too; see ``methods``.
+
 Phase 1 carries out the plan once: for each substep it estimates how the agent's choice is
 distributed and takes the likeliest. If the run is not right, phase 2 goes back to the substeps, the
 one of the highest entropy first, tries the alternatives by falling share, redoes the later substeps
@@ -18,8 +20,9 @@ from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanEnvironment
+from ..plans import PlanAction, PlanEnvironment, TextPair, UncomparedTexts
 from .config import BranchConfig
+from .corrections import Correction, correction
 from .distributions import Distribution
 from .methods import METHODS, Method, PlanRun
 from .policy import Policy
@@ -34,6 +37,8 @@ class Opinion(NamedTuple):
 
 Judge = Callable[[Trajectory], Awaitable[Opinion]]
 """Says of a complete run whether it is right, without the reference."""
+Comparison = Callable[[TextPair], Awaitable[Usage]]
+"""Finds out whether two texts mean the same and tells the environment; returns the usage."""
 FIRST_PASS = "first-pass"  # noqa: S105
 """The setting of the row of the first pass; that of the result's row is the method's."""
 
@@ -77,6 +82,13 @@ class BranchResult:
         """The same of the result."""
         return self.result.is_success
 
+    @property
+    def correction(self) -> Correction | None:
+        """What makes the result right where the first pass is wrong; None anywhere else."""
+        if self.is_first_success or not self.is_success:
+            return None
+        return correction(self.first.trajectory, self.result.trajectory)
+
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
 
@@ -114,6 +126,7 @@ class BranchResult:
             "unit": "nats",
             "first_accepted": self.first.accepted,
             "first_success": self.is_first_success,
+            **self.method.record(self.runs),
             "branches": [branch.to_json(self.first) for branch in self.branches],
         }
         run = self.result.trajectory
@@ -127,6 +140,7 @@ async def branch_case(
     config: BranchConfig | None = None,
     *,
     judge: Judge | None = None,
+    compare: Comparison | None = None,
 ) -> BranchResult:
     """Runs one case.
 
@@ -136,6 +150,7 @@ async def branch_case(
         environment: The environment, which serves no other case meanwhile.
         config: The settings.
         judge: The verifier where it is ``judge``.
+        compare: Compares texts where the environment asks for it.
 
     Raises:
         RowError: If there is no such task.
@@ -152,20 +167,42 @@ async def branch_case(
     for start in method.starts(runs):
         environment.restore(snapshots[start.step])
         usage, distributions = Usage(), list[Distribution | None]()
+        if (situation := environment.situation()) is not None:
+            usage += await method.prepare(situation, runs)
         while (situation := environment.situation()) is not None:
             action, cost, distribution = await method.decide(situation, start)
             usage += cost
             distributions.append(distribution)
-            environment.act(action)
+            usage += await _carry_out(environment, action, compare)
             if not runs:
                 snapshots.append(environment.snapshot())
         trajectory, reward = environment.trajectory(), environment.score().reward
-        accepted, cost = await _opinion(trajectory, reward, config, judge)
-        run = PlanRun(trajectory, accepted, reward, usage + cost, tuple(distributions), start)
+        accepted = None
+        if method.asks_verifier:
+            accepted, cost = await _opinion(trajectory, reward, config, judge)
+            usage += cost
+        final = environment.final_outputs()
+        run = PlanRun(trajectory, accepted, reward, usage, tuple(distributions), start, final)
         runs.append(run)
         if accepted:
             break
     return BranchResult(method, tuple(runs), method.result(runs))
+
+
+async def _carry_out(
+    environment: PlanEnvironment, action: PlanAction, compare: Comparison | None
+) -> Usage:
+    """Carries out an action after the comparisons that it needs, and returns their usage."""
+    usage = Usage()
+    while True:
+        try:
+            environment.act(action)
+        except UncomparedTexts as question:
+            if compare is None:
+                raise
+            usage += await compare(question.pair)
+        else:
+            return usage
 
 
 async def _opinion(

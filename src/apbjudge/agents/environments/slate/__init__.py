@@ -1,6 +1,7 @@
 """A simulator for SLATE (arXiv:2604.12126)."""
 
-from .recorded import Lookup, RecordedOutputs, TextPair
+from ..plans import TextPair
+from .recorded import Lookup, RecordedOutputs
 from .simulator import SlateEnvironment
 
 __all__ = ["Lookup", "RecordedOutputs", "SlateEnvironment", "TextPair"]

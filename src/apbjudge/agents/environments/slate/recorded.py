@@ -11,25 +11,12 @@ from ....trajectories.slate import SlateCase, SlateTool, validate
 from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
 from ....trajectories.slate.equality import is_equivalent, is_same
 from ....trajectories.slate.evaluator import OutputTag
+from ..plans import TextPair, UncomparedTexts
 from .config import Scope
 
 Layer = Literal["exact", "canonical", "judge", "default", ""]
 """Source of an output: the same JSON, by arguments that are equal however written, by free
 texts that a judge takes for the same, as the tool's default; empty for an error."""
-
-
-class TextPair(NamedTuple):
-    """Two free texts in arguments that are equal otherwise.
-
-    Attributes:
-        tool: The tool called.
-        recorded: The text of the recorded call.
-        asked: That of the call to be answered.
-    """
-
-    tool: str
-    recorded: str
-    asked: str
 
 
 class Lookup(NamedTuple):
@@ -91,7 +78,7 @@ class RecordedOutputs:
             if self.cases.setdefault(case.case_id, case) is not case:
                 raise InputError(f"case {case.case_id}: comes twice")
             for call in case.calls:
-                tool = _tool(case, call.tool or "")
+                tool = tool_named(case, call.tool or "")
                 arguments = resolved(call.arguments, case.outputs)
                 record = _RecordedOutput(
                     case.case_id, call.step, arguments, case.outputs[call.step]
@@ -115,7 +102,7 @@ class RecordedOutputs:
         """
         if complaint := _complaint(case, name, arguments, outputs):
             return Lookup("error", "", complaint)
-        tool, values = _tool(case, name), resolved(arguments, outputs)
+        tool, values = tool_named(case, name), resolved(arguments, outputs)
         if (recorded := self._recorded(case, substep, tool, values)) is not None:
             return recorded
         if tool.default is not None:
@@ -186,7 +173,13 @@ def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str,
     return ""
 
 
-def _tool(case: SlateCase, name: str) -> SlateTool:
+def uncompared(pair: TextPair) -> bool:
+    """The answer where none is known yet, as ``same_text`` of ``RecordedOutputs``."""
+    raise UncomparedTexts(pair)
+
+
+def tool_named(case: SlateCase, name: str) -> SlateTool:
+    """The tool of a case by its name; where the case defines none, one without an interface."""
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 

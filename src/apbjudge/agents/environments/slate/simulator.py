@@ -23,10 +23,10 @@ from ....records.trajectories import (
     TrajectoryStep,
 )
 from ....trajectories.slate import SlateCase
-from ....trajectories.slate.evaluator import wrong_outputs
+from ....trajectories.slate.evaluator import is_wrong_output, wrong_outputs
 from ..base import Score
-from ..plans import PlanAction, PlanLine, Situation
-from .recorded import RecordedOutputs, interfaces
+from ..plans import FinalOutput, FinalOutputs, PlanAction, PlanLine, Situation
+from .recorded import RecordedOutputs, interfaces, tool_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,19 @@ class SlateEnvironment:
         wrong = wrong_outputs(self.case, dict(self._state.outputs))
         return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
 
+    def final_outputs(self) -> FinalOutputs | None:
+        """See ``PlanEnvironment``; which calls are final is the plan's matter (``SlateCase``)."""
+        state, case = self._state, self.case
+        outputs, finals = dict(state.outputs), list[FinalOutput]()
+        for step, origin in zip(state.steps, state.origins, strict=True):
+            if (substep := step.extra["substep"]) in case.final:
+                if substep not in outputs:
+                    return None
+                schema = tool_named(case, step.calls[0].name).results_schema
+                is_default = origin["output"] == "default"
+                finals.append(FinalOutput(outputs[substep], schema, is_default))
+        return tuple(finals) if len(finals) == len(case.final) else None
+
     def snapshot(self) -> _EpisodeState:
         """The progress of the run, which nothing changes."""
         return self._state
@@ -166,19 +179,20 @@ class SlateEnvironment:
     def trajectory(self) -> Trajectory:
         """The run so far, as a row that ``grade --protocol slate`` takes."""
         case, state = self.case, self._state
-        steps = tuple(
-            replace(step, extra={**step.extra, **origin, "wrong": _is_wrong(step, substep.tool)})
-            for step, origin, substep in zip(
-                state.steps, state.origins, case.substeps, strict=False
-            )
-        )
+        outputs, steps = dict(state.outputs), list[TrajectoryStep]()
+        for step, origin, substep in zip(state.steps, state.origins, case.substeps, strict=False):
+            wrong = is_output_wrong = _is_wrong(step, substep.tool)
+            if substep.tool is not None:
+                is_output_wrong = is_wrong_output(case, outputs, substep.step)
+            marks = {"wrong": wrong, "wrong_output": is_output_wrong}
+            steps.append(replace(step, extra={**step.extra, **origin, **marks}))
         reward = self.score().reward
         return Trajectory(
             trajectory_id=case.case_id,
             case_id=case.case_id,
             tested_model="",
             query=case.query,
-            steps=steps,
+            steps=tuple(steps),
             termination="" if state.position < len(case.substeps) else "plan_completed",
             outcome=Outcome(reward=reward, success=reward == 1.0),
             place=LogPlace("trajectories"),

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ....jsonl import read_lines
 from ....trajectories.slate import SlateCases, load_cases
+from ....trajectories.slate.protocol import SLATE
 from ..branching.dialogue import PlanDialogue
 from ..branching.prompts import PROMPTS
 from ..config import benchmark_settings
+from ..plans import TextPair
 from .config import SlateConfig
-from .recorded import RecordedOutputs
+from .recorded import RecordedOutputs, uncompared
 from .simulator import SlateEnvironment
 
 
 class SlateTasks:
-    """See ``plans.PlanBenchmark``."""
+    """See ``plans.PlanBenchmark``.
+
+    Args:
+        cases: The cases.
+        config: The settings.
+        compares_texts: Whether free texts in arguments are compared by what ``judged`` says.
+    """
 
     name, setting = "slate", ""
 
-    def __init__(self, cases: SlateCases, config: SlateConfig) -> None:
+    def __init__(
+        self, cases: SlateCases, config: SlateConfig, *, compares_texts: bool = False
+    ) -> None:
         self._cases, self._is_library = cases, config.scope == "library"
-        self._recorded = RecordedOutputs(cases.by_id.values(), scope=config.scope)
-        content = f"{cases.digest} {config.scope} {PROMPTS}"
+        same_text = uncompared if compares_texts else None
+        self._recorded = RecordedOutputs(
+            cases.by_id.values(), same_text=same_text, scope=config.scope
+        )
+        content = f"{cases.digest} {config.scope} {PROMPTS} slate@{SLATE.version}"
         self.digest = sha256(content.encode()).hexdigest()
         self.tasks: Sequence[str] = list(cases.by_id)
+
+    @property
+    def judged(self) -> MutableMapping[TextPair, bool]:
+        """See ``plans.PlanBenchmark``."""
+        return self._recorded.judged
 
     def environment(self) -> SlateEnvironment:
         """A new environment; all share the recorded outputs."""
