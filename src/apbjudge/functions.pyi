@@ -2185,7 +2185,7 @@ def reproduce(
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML
             table, or CSV with the columns tested_model and name.
-        paper: The paper.
+        paper: The paper: apb, planbench-xl or slate.
         folders: Folders of runs of grade, predict, simulate, branch or execute, files of
             judgements, and a benchmark's data; without any, what each table needs is listed.
         only: Only these tables and figures of the paper, such as 'Table 1'.

@@ -97,7 +97,9 @@ class ReproduceConfig(ComparedRuns):
 
     groups: ClassVar[Mapping[str, str]] = {"Intervals": IntervalConfig.interval_options}
 
-    paper: Annotated[PaperName, Option(is_argument=True)] = Field(description="The paper.")
+    paper: Annotated[PaperName, Option(is_argument=True)] = Field(
+        description="The paper: apb, planbench-xl or slate."
+    )
     folders: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         default=(),
         description="Folders of runs of grade, predict, simulate, branch or execute, files of "
