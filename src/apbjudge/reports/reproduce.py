@@ -356,7 +356,10 @@ def _overview(part: ReproducedPart) -> list[Cell]:
         texts += [f"{sum(inside)} of {len(inside)} in our interval"] if inside else []
         texts += [f"without {'; '.join(part.missing)}"] if part.compared and part.missing else []
         detail = "; ".join((*texts, *(f"figure {figure.key}" for figure in part.figures)))
-    return [part.published.place, part.state, f"{part.published.title}: {detail}".rstrip(": ")]
+    of = part.published
+    note = "" if of.rows else of.note  # else it stands below the figures
+    text = "; ".join(filter(None, (detail, note)))
+    return [of.place, part.state, f"{of.title}: {text}".rstrip(": ")]
 
 
 def _made(part: ReproducedPart, result: Reproduction, *, is_shown: bool) -> Iterator[Part]:
