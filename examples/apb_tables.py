@@ -1,5 +1,7 @@
 """Tables 7, 8 and 9 of the Agent Planning Benchmark as counts, and as items that give them.
 
+The figures as printed are those that `apbjudge reproduce apb` sets ours beside.
+
 Beside them stand two columns of Table 1 with the figures that they sum up.
 
 arXiv:2606.04874, appendix D. The printed percentages determine the counts. They leave open on
@@ -15,12 +17,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import apbjudge
 from apbjudge.statistics import Ratings
 
 N_RIGHT, N_WRONG = 413, 307  # plans that humans found correct, and incorrect
 N_FLAGS, N_STEPS = 6, 5  # error codes, and steps of 0.2 from grade 0 to 1
 
 Numbers = NDArray[np.float64]
+
+PAPER = apbjudge.reproduce("apb")
+
+
+def printed(place: str) -> dict[str, str]:
+    """The rows of a table as they are printed, by their heads."""
+    rows = PAPER[place].printed.items()
+    return {heads.replace("-Instruct", ""): figures for heads, figures in rows}
+
+
+T_1, T_7, T_8, T_9 = map(printed, ("Table 1", "Table 7", "Table 8", "Table 9"))
+T_16, T_17 = printed("Table 16"), printed("Table 17")
 
 
 class Judge(NamedTuple):
@@ -47,10 +62,10 @@ class Judge(NamedTuple):
         return round((1 - float(self.printed.split()[5]) / 100) * N_WRONG * N_FLAGS)
 
 
-GPT = Judge("GPT-5", 359, 28, 54, "88.61 92.76 86.92 0.897 0.068 87.35")
-GEMINI = Judge("Gemini 3 Pro", 401, 44, 12, "92.22 90.11 97.09 0.935 0.059 89.74")
-CLAUDE = Judge("Claude Sonnet 4.5", 373, 114, 40, "78.61 76.59 90.31 0.829 0.126 79.75")
-BLIND = Judge("Gemini 3 Pro blind", 371, 96, 42, "80.83 79.44 89.83 0.843 0.118 81.43")
+GPT = Judge("GPT-5", 359, 28, 54, T_7["GPT-5"])
+GEMINI = Judge("Gemini 3 Pro", 401, 44, 12, T_7["Gemini 3 Pro"])
+CLAUDE = Judge("Claude Sonnet 4.5", 373, 114, 40, T_7["Claude Sonnet 4.5"])
+BLIND = Judge("Gemini 3 Pro blind", 371, 96, 42, T_7["Gemini 3 Pro (blind)"])
 TABLE_7 = (GPT, GEMINI, CLAUDE, BLIND)
 
 
@@ -73,50 +88,14 @@ class Incompleteness(NamedTuple):
         return sum(steps) / len(steps), sum(plans) / len(plans)
 
 
-TABLE_1_E2 = (
-    Incompleteness("GPT-5", 0.9, 9.0, "0.67 1.33 0.00 1.33 1.33", "8.72 9.33 5.37 10.07 11.41"),
-    Incompleteness(
-        "Gemini 3 Pro", 1.1, 7.4, "0.67 1.33 0.67 2.00 0.67", "5.37 7.38 4.03 10.07 10.07"
-    ),
-    Incompleteness(
-        "Claude Sonnet 4.5", 1.9, 4.8, "1.33 1.33 1.33 2.67 2.67", "4.03 8.67 0.00 9.40 2.01"
-    ),
-    Incompleteness(
-        "Gemini 2.5 Pro", 3.1, 11.5, "2.67 2.00 2.00 2.67 6.00", "9.40 16.00 10.07 9.40 12.75"
-    ),
-    Incompleteness(
-        "Gemini 2.5 Flash", 4.4, 28.4, "4.00 7.33 3.33 4.00 3.33", "30.20 31.33 25.50 25.50 29.53"
-    ),
-    Incompleteness(
-        "GPT-4o", 3.3, 34.2, "2.00 2.67 3.33 4.00 4.67", "33.87 36.00 31.54 34.90 34.90"
-    ),
-    Incompleteness(
-        "InternVL3.5-241B-A28B",
-        1.7,
-        26.2,
-        "1.33 2.00 2.00 2.67 0.67",
-        "24.32 24.32 25.68 27.70 29.05",
-    ),
-    Incompleteness(
-        "InternVL3.5-30B-A3B",
-        3.2,
-        49.3,
-        "1.33 4.00 3.33 4.67 2.67",
-        "49.33 49.33 46.00 53.33 48.67",
-    ),
-    Incompleteness(
-        "InternVL3.5-38B", 3.1, 24.7, "2.67 4.00 4.67 2.00 2.00", "27.33 26.00 22.00 22.00 26.00"
-    ),
-    Incompleteness(
-        "Qwen3-VL-235B-A22B", 2.8, 15.6, "3.33 2.67 1.33 3.33 3.33", "18.79 17.33 15.44 11.41 14.86"
-    ),
-    Incompleteness(
-        "Qwen3-VL-30B-A3B", 4.4, 29.4, "2.67 4.00 5.33 3.33 6.67", "28.00 25.33 26.53 32.00 35.33"
-    ),
-    Incompleteness(
-        "Qwen3-VL-32B", 2.1, 12.5, "1.33 3.33 2.00 1.33 2.67", "6.00 9.33 16.67 16.67 14.00"
-    ),
-)
+def _incompleteness(name: str) -> Incompleteness:
+    """E2 of a tested model: columns 12 and 13 of Table 1, and of Tables 16 and 17 the fifth."""
+    e2_h, e2_s = T_1[name].split()[11:13]
+    levels = [[rows[f"{name}, {n}"].split()[4] for n in (2, 4, 6, 8, 10)] for rows in (T_16, T_17)]
+    return Incompleteness(name, float(e2_h), float(e2_s), *map(" ".join, levels))
+
+
+TABLE_1_E2 = tuple(map(_incompleteness, T_1))
 
 
 class Chains(NamedTuple):
@@ -130,9 +109,9 @@ class Chains(NamedTuple):
 
 N_OTHER, N_STANDARD = 54, 213
 TABLE_8 = (
-    Chains("Claude Sonnet 4.5", 51, 204, "94.4 0.048 95.8 0.023"),
-    Chains("Gemini 3 Pro", 50, 209, "92.6 0.030 98.1 0.008"),
-    Chains("GPT-5", 52, 192, "96.3 0.019 90.1 0.044"),
+    Chains("Claude Sonnet 4.5", 51, 204, T_8["Claude Sonnet 4.5"]),
+    Chains("Gemini 3 Pro", 50, 209, T_8["Gemini 3 Pro"]),
+    Chains("GPT-5", 52, 192, T_8["GPT-5"]),
 )
 
 
@@ -163,19 +142,22 @@ class Tested(NamedTuple):
 
 N_EACH = 60
 OWN = "Gemini 3 Pro"
-TABLE_9 = (
-    Tested("Claude Sonnet 4.5", 42, 46, 251, 265, "70.0 76.7 +6.7 0.837 0.883 +0.047"),
-    Tested("Gemini 2.5 Flash", 38, 41, 240, 248, "63.3 68.3 +5.0 0.800 0.827 +0.027"),
-    Tested("Gemini 2.5 Pro", 46, 49, 259, 269, "76.7 81.7 +5.0 0.863 0.897 +0.033"),
-    Tested(OWN, 47, 49, 260, 269, "78.3 81.7 +3.3 0.867 0.897 +0.030"),
-    Tested("GPT-4o", 29, 33, 235, 236, "48.3 55.0 +6.7 0.783 0.787 +0.003"),
-    Tested("GPT-5", 52, 51, 284, 277, "86.7 85.0 -1.7 0.947 0.923 -0.023"),
-    Tested("InternVL3.5-241B-A28B", 31, 34, 229, 241, "51.7 56.7 +5.0 0.763 0.803 +0.040"),
-    Tested("InternVL3.5-30B-A3B", 19, 24, 187, 203, "31.7 40.0 +8.3 0.623 0.677 +0.053"),
-    Tested("InternVL3.5-38B", 26, 29, 218, 225, "43.3 48.3 +5.0 0.727 0.750 +0.023"),
-    Tested("Qwen3-VL-235B-A22B", 30, 31, 224, 231, "50.0 51.7 +1.7 0.747 0.770 +0.023"),
-    Tested("Qwen3-VL-30B-A3B", 23, 24, 208, 208, "38.3 40.0 +1.7 0.693 0.693 +0.000"),
-    Tested("Qwen3-VL-32B", 31, 31, 226, 230, "51.7 51.7 +0.0 0.753 0.767 +0.013"),
+TABLE_9 = tuple(
+    Tested(*counts, T_9[counts[0]])
+    for counts in (
+        ("Claude Sonnet 4.5", 42, 46, 251, 265),
+        ("Gemini 2.5 Flash", 38, 41, 240, 248),
+        ("Gemini 2.5 Pro", 46, 49, 259, 269),
+        (OWN, 47, 49, 260, 269),
+        ("GPT-4o", 29, 33, 235, 236),
+        ("GPT-5", 52, 51, 284, 277),
+        ("InternVL3.5-241B-A28B", 31, 34, 229, 241),
+        ("InternVL3.5-30B-A3B", 19, 24, 187, 203),
+        ("InternVL3.5-38B", 26, 29, 218, 225),
+        ("Qwen3-VL-235B-A22B", 30, 31, 224, 231),
+        ("Qwen3-VL-30B-A3B", 23, 24, 208, 208),
+        ("Qwen3-VL-32B", 31, 31, 226, 230),
+    )
 )
 
 

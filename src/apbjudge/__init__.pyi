@@ -66,6 +66,7 @@ from .functions import predict as predict
 from .functions import prompt as prompt
 from .functions import refine as refine
 from .functions import report as report
+from .functions import reproduce as reproduce
 from .functions import rubric_names as rubric_names
 from .functions import shards_merge as shards_merge
 from .functions import shards_split as shards_split
@@ -97,8 +98,10 @@ from .records.trajectories import TrajectoryStep as TrajectoryStep
 from .records.trajectories import trajectory_of as trajectory_of
 from .records.trajectories import trajectory_row as trajectory_row
 from .reports.config import ReportConfig as ReportConfig
+from .reports.config import ReproduceConfig as ReproduceConfig
 from .reports.frames import frame as frame
 from .reports.report import Report as Report
+from .reports.reproduce import Reproduction as Reproduction
 from .rubrics import Rubric as Rubric
 from .runs.loop import Events as Events
 from .runs.loop import Progress as Progress

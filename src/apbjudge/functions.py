@@ -37,6 +37,7 @@ _BY_MODULE: Mapping[str, str] = {
     "labelling.label": "label",
     "llm.resources": "cache_clear cache_stats",
     "reports.report": "report",
+    "reports.reproduce": "reproduce",
     "rubrics": "load_rubric rubric_names",
     "runs.batching": "batch_import",
     "trajectories.convert": "convert",

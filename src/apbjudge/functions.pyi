@@ -51,8 +51,9 @@ from .llm.limits import RunsConfig
 from .protocols.base import Protocol
 from .records.items import Item
 from .records.judgements import Verdict
-from .reports.config import ReportConfig
+from .reports.config import ReportConfig, ReproduceConfig
 from .reports.report import Report
+from .reports.reproduce import Reproduction
 from .rubrics.rubric import Rubric
 from .runs.batching import Export, Import
 from .runs.loop import Events
@@ -2117,9 +2118,9 @@ def report(
     labels: _Rows | Sequence[_Rows] = (),
     adjudicator: str | None = None,
     design: str | None = None,
-    tables: str | Sequence[str] = (),
     refined: Sequence[str | tuple[str, _Rows]] = (),
     names: _Rows | None = None,
+    tables: str | Sequence[str] = (),
     predictions: _Rows | Sequence[_Rows] = (),
     cases: _Rows | None = None,
     pictures: bool = False,
@@ -2134,20 +2135,21 @@ def report(
             often.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap.
-        runs: Folders of runs, or their judgements.jsonl.
         labels: Human labels, JSONL or CSV; may be given several times.
         adjudicator: Rater whose label decides; without one the majority of raters does.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
-        tables: Only these: corrected, overall, extraneous, extraneous-average, extraneous-
-            levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes,
-            refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, self-
-            evaluation, steps, modality, horizon, stage; or changes, from the first run to the
-            second; or settings, of each run.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML
             table, or CSV with the columns tested_model and name.
+        runs: Folders of runs, or their judgements.jsonl; and of predict and the like, for the
+            table tested-models.
+        tables: Only these: corrected, overall, extraneous, extraneous-average, extraneous-
+            levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes,
+            refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, self-
+            evaluation, steps, modality, horizon, stage; or changes, from the first run to the
+            second; or judge-settings and tested-models, from the manifests of runs.
         predictions: Files of predictions, or logs, as they are now: if they moved since they
             were judged, or if the run was made by someone else.
         cases: JSONL file of cases, joined with the predictions on id.
@@ -2157,6 +2159,48 @@ def report(
     Raises:
         InputError: If a run or the labels can't be read.
         OptionError: If no run is given, or a setting is unusable.
+    """
+
+def reproduce(
+    paper: Literal["apb", "planbench-xl", "slate"] = ...,
+    folders: _Rows | Sequence[_Rows] = ...,
+    config: ReproduceConfig | None = None,
+    *,
+    interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
+    n_resamples: int = 10000,
+    bootstrap_seed: int = 20260101,
+    labels: _Rows | Sequence[_Rows] = (),
+    adjudicator: str | None = None,
+    design: str | None = None,
+    refined: Sequence[str | tuple[str, _Rows]] = (),
+    names: _Rows | None = None,
+    only: str | Sequence[str] = (),
+) -> Reproduction:
+    """Makes the tables and figures of a paper, as far as folders have the data.
+
+    Args:
+        config: The settings; options count more.
+        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
+            jackknife: of coefficients, while rates and means have Wilson's, which hold more
+            often.
+        n_resamples: Bootstrap resamples of bca and percentile.
+        bootstrap_seed: Seed of the bootstrap.
+        labels: Human labels, JSONL or CSV; may be given several times.
+        adjudicator: Rater whose label decides; without one the majority of raters does.
+        design: How the labelled items were sampled: random, other-population, hand-picked, or a
+            file of plan-labels. Rates of the whole run are then corrected.
+        refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
+            also for the runs of one method.
+        names: Display names of tested models in tables, figures and page: a JSON object, a TOML
+            table, or CSV with the columns tested_model and name.
+        paper: The paper: apb, planbench-xl or slate.
+        folders: Folders of runs of grade, predict, simulate, branch or execute, files of
+            judgements, and a benchmark's data; without any, what each table needs is listed.
+        only: Only these tables and figures of the paper, such as 'Table 1'.
+
+    Raises:
+        InputError: If a folder is of no known kind, or can't be read.
+        OptionError: If a setting is unusable.
     """
 
 def rubric_names() -> list[str]:

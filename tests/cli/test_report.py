@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,32 @@ def test_no_text_from_data_is_a_formula_in_any_csv_file(tmp_path: Path, apbjudge
     assert {f"'{formula}", "'-2+3", "'@SUM(1)", "+1"} <= set(cells)
     assert not [c for c in cells if c.startswith(("=", "@", "\t", "\r"))]
     assert {c for c in cells if c.startswith(("+", "-"))} <= {"+1", "-"}
+
+
+def test_a_paper_is_reproduced_as_far_as_the_folders_go(
+    run: Path, apbjudge: Command, tmp_path: Path
+) -> None:
+    options = ("--only", "Table 1,Table 5,Figure 59", "--figures", "drawn", "--format", "json")
+    shown = apbjudge("reproduce", "apb", run, *options)
+    assert shown.code == 0
+    parts = json.loads(shown.out)["parts"]
+    assert [(part["place"], part["state"]) for part in parts] == [
+        ("Table 1", "made"),
+        ("Table 5", "needs data"),
+        ("Figure 59", "made"),
+    ]
+    assert parts[0]["table"]["key"] == "overall"
+    assert (tmp_path / "drawn" / "error-profile.csv").is_file()
+    shown = apbjudge("reproduce", "apb", run, "--only", "Table 1", "--format", "md")
+    assert "# Agent Planning Benchmark: tables and figures" in shown.out
+    assert apbjudge("reproduce", "apd").code == 2
+    assert apbjudge("reproduce", "apb", "nowhere").code == 2
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "manifest.json").write_text('{"models": {"m": {}}}')
+    shown = apbjudge("report", "p", "--table", "tested-models", "--format", "csv", "--out", "m.csv")
+    assert (tmp_path / "m.csv").read_text().startswith("Tested model,Run,Model,")
+    again = ("report", "p", "--table", "tested-models", "--format", "md", "--out", "m.csv")
+    assert apbjudge(*again).code == 0  # a report of ours is replaced
+    refused = apbjudge("report", "p", "--format", "html")
+    assert (refused.code, "folders of judged runs" in refused.err) == (2, True)
+    assert "not judged yet: apbjudge grade p" in apbjudge("reproduce", "apb", "p").out

@@ -254,7 +254,7 @@ def test_the_settings_of_each_run_come_from_its_manifest(write: Write, graded: P
     settings = {"model": "j", "temperature": 0.3, "samples": 5, "max_reply_tokens": 900}
     facts = {"apbjudge": "0.9", "started": "2026-01-02", "finished": "2026-01-03", "rows": 7}
     run = write("a", [verdict("x", tested_model="m")], settings=settings, **facts)
-    model, code = report([run, graded / "holistic"], tables=["settings"]).settings or []
+    model, code = report([run, graded / "holistic"], tables=["judge-settings"]).settings or []
     assert " | ".join(f"{name} {value}" for name, value in model.items()) == (
         "Judge j | Run a | Model j | Temperature 0.3 | Samples 5 | Max tokens 900 | Rubric r@1 | "
         "Protocol holistic | Prompts – | apbjudge 0.9 | Started 2026-01-02 | Finished 2026-01-03 | "
@@ -263,3 +263,25 @@ def test_the_settings_of_each_run_come_from_its_manifest(write: Write, graded: P
     assert (code["Temperature"], code["Samples"], code["Rows"]) == ("–", "–", "27")
     assert code["Prompts"].startswith("code version ")
     assert report(run).settings is None
+
+
+def test_the_settings_of_tested_models_are_never_blank(write: Write, tmp_path: Path) -> None:
+    run = write("a", [verdict("x", tested_model="openai/m")])
+    (tmp_path / "p").mkdir()
+    spec = {"model": "openai/m", "temperature": None, "params": {"reasoning_effort": "high"}}
+    models = {"openai/m": {"settings": spec, "dropped": ["seed"]}, "b": {}}
+    (tmp_path / "p" / "manifest.json").write_text(json.dumps({"models": models}))
+    result = report([run, tmp_path / "p"])
+    first, second = result.tested_models or []
+    assert " | ".join(f"{name} {value}" for name, value in first.items()) == (
+        "Tested model openai/m | Run p | Model openai/m | Served model not recorded | "
+        "Temperature provider default | Thinking level high | Seed not recorded | "
+        "Reply limit not recorded | Other parameters none | Samples not recorded | "
+        "Dropped settings seed | Prompts not recorded | Source not recorded"
+    )
+    assert {*second.values()} == {"b", "p", "not recorded"}
+    assert len(result.judges) == 1
+    assert report([tmp_path / "p"]).tested_models == [first, second]
+    assert report([run, tmp_path / "p"], tables=["overall"]).tested_models is None
+    with pytest.raises(apbjudge.OptionError, match="--table tested-models: expected a folder of"):
+        report(run, tables=["tested-models"])

@@ -49,6 +49,8 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "convert": "Converts logs of trajectories, or makes step-wise predictions of their steps.",
     },
     "More": {
+        "reproduce": "Lists the tables and figures of a paper, makes those it can, beside the "
+        "published figures.",
         "validate": "Prints whether better plans succeed: verdicts against executions.",
         "entropy": "Prints whether a model errs where it is uncertain: entropies against errors.",
         "prompt": "Prints what a judge would get for an item, or a tested model for a case.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -12,10 +12,11 @@ from pydantic import Field
 
 from ..config import Config
 from ..errors import InputError, OptionError, visible
-from ..reports.config import CHANGES, SETTINGS, ReportConfig
+from ..reports.config import CHANGES, MODELS, SETTINGS, ReportConfig
 from .options import Values, command, json_text, print_problems, print_written, write_file
 
 if TYPE_CHECKING:
+    from ..reports.plots import Figure
     from ..reports.report import Report
 
 _WRITTEN_BY_US = re.compile(
@@ -23,7 +24,7 @@ _WRITTEN_BY_US = re.compile(
     rb'<meta http-equiv="Content-Security-Policy"'
     rb"|[^\n]*--table [a-z-]+\)\n|## [^\n]*\(Table |## Changes\n"
     rb"|from [^\n]* to [^\n]*\n[0-9]+ items in both|% Tables made by apbjudge"
-    rb"|Settings of each run\n|# Settings of each run\n|Judge,Run,Model,"
+    rb"|(?:# )?(?:Judge settings of each run|Tested models)\n|Judge,Run,Model,|Tested model,Run,"
     rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
 )
 """Beginnings of a file that this command wrote, in any of its formats."""
@@ -62,7 +63,7 @@ def report(values: Values) -> int:
         raise OptionError("--table: expected names of tables, got none")
     if CHANGES in config.tables and output.format == "latex":
         raise OptionError("--table changes: expected text, md, csv, json or html, got latex")
-    for name in (CHANGES, SETTINGS):
+    for name in (CHANGES, SETTINGS, MODELS):
         if name in config.tables and output.format == "csv" and set(config.tables) != {name}:
             raise OptionError(f"--table: expected {name} alone with csv, whose columns differ")
     out = output.out or (Path("report.html") if output.format == "html" else None)
@@ -80,7 +81,7 @@ def report(values: Values) -> int:
     else:
         write_file(out, _text(result, output).encode(errors="backslashreplace"))
     if output.figures is not None:
-        _write_figures(result, output.figures)
+        write_all_figures(result.figures, output.figures)
     return print_problems(list(dict.fromkeys(result.problems)))
 
 
@@ -138,25 +139,32 @@ def _text(result: Report, output: ReportOutput) -> str:
         tables_markdown,
         tables_text,
     )
-    from ..reports.run_settings import settings_csv, settings_document
+    from ..reports.run_settings import JUDGES, TESTED, settings_csv, settings_document
 
-    tables, changes, settings = result.tables, result.changes, result.settings
+    tables, changes = result.tables, result.changes
+    settings = {
+        title: rows
+        for title, rows in ((JUDGES, result.settings), (TESTED, result.tested_models))
+        if rows
+    }
     if output.format == "json":
         values = result.to_json() | {"tables": tables_json(tables)}
         return json_text(values) + "\n"
     if output.format == "latex":
         text = tables_latex(tables, intervals=not output.no_intervals)
-        if settings:
-            text += "\n" + render_latex(settings_document(settings), label="tab:apb-settings")
+        for title, rows in settings.items():
+            label = f"tab:apb-{title.partition(' of ')[0].replace(' ', '-').lower()}"
+            text += "\n" + render_latex(settings_document(rows, title), label=label)
         return text + ("" if output.figures is None else "\n" + _figures(result, output))
     if output.format == "csv":
-        if settings is not None:
-            return settings_csv(settings)
+        for name, rows in ((SETTINGS, result.settings), (MODELS, result.tested_models)):
+            if name in result.config.tables and rows:
+                return settings_csv(rows)
         return changes_csv(changes) if changes is not None else tables_csv(tables)
     is_md = output.format == "md"
     parts = [(tables_markdown if is_md else tables_text)(tables)] if tables else []
-    if settings is not None:
-        document = settings_document(settings)
+    for title, rows in settings.items():
+        document = settings_document(rows, title)
         parts.append(render_markdown(document) if is_md else render_text(document, width=WIDTH))
     parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
@@ -174,11 +182,12 @@ def _figures(result: Report, output: ReportOutput) -> str:
     )
 
 
-def _write_figures(result: Report, folder: Path) -> None:
+def write_all_figures(figures: Sequence[Figure], folder: Path) -> None:
+    """Writes figures into a folder, and says so; raises InputError if it can't be written."""
     from ..reports.plots import write_figures
 
     try:
-        written = write_figures(result.figures, folder)
+        written = write_figures(figures, folder)
     except OSError as error:
         raise InputError(f"{folder}: can't be written: {error.strerror}") from None
     print_written(folder, f", {len(written)} files")

@@ -64,6 +64,7 @@ class Forecast(Record):
 
     Attributes:
         judge: The model.
+        settings: What is sent with each request, in words; empty where others print it.
         bad_rows: Rows that can't be used.
         missing: Cases without a prediction that count as not correct; nobody is asked about them.
         missing_predictions: The cases without a prediction, whether they count or not; None where
@@ -81,6 +82,7 @@ class Forecast(Record):
     """
 
     judge: str
+    settings: str = ""
     rows: int = 0
     bad_rows: int = 0
     missing: int = 0
@@ -306,6 +308,8 @@ def _checks(forecast: Forecast) -> Iterator[Check]:
     if f.missing:
         rows += f", {f.missing:,} without a prediction"
     yield _check("rows", rows, is_clear=not f.bad_rows)
+    if f.settings:
+        yield _check("settings", f.settings)
     if f.judge == STATIC:
         yield _check("calls", "none: the static judge asks no model")
     else:

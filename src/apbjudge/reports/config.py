@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -13,20 +13,13 @@ from ..config import Names, Option
 from ..statistics.config import IntervalConfig
 
 CHANGES = "changes"
-SETTINGS = "settings"
+SETTINGS, MODELS = "judge-settings", "tested-models"
+PaperName = Literal["apb", "planbench-xl", "slate"]
 
 
-class ReportConfig(IntervalConfig):
-    """Runs of a report, and its contents."""
+class ComparedRuns(IntervalConfig):
+    """What the tables of runs are made with besides the runs."""
 
-    groups: ClassVar[Mapping[str, str]] = {
-        "Intervals": IntervalConfig.interval_options,
-        "Items on the page": "predictions cases pictures data_root",
-    }
-
-    runs: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Folders of runs, or their judgements.jsonl."
-    )
     labels: tuple[Path, ...] = Field(
         default=(), description="Human labels, JSONL or CSV; may be given several times."
     )
@@ -35,14 +28,6 @@ class ReportConfig(IntervalConfig):
         description="Rater whose label decides; without one the majority of raters does.",
     )
     design: LabelDesign = None
-    tables: Annotated[Names, Option("--table")] = Field(
-        default=(),
-        description="Only these: corrected, overall, extraneous, extraneous-average, "
-        "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes, "
-        "refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, "
-        "self-evaluation, steps, modality, horizon, stage; or changes, from the first run to the "
-        "second; or settings, of each run.",
-    )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(),
         description="A run on refined responses, such as Self_R+=runs/x; may be given several "
@@ -52,6 +37,33 @@ class ReportConfig(IntervalConfig):
         default=None,
         description="Display names of tested models in tables, figures and page: a JSON object, a "
         "TOML table, or CSV with the columns tested_model and name.",
+    )
+
+    @field_validator("refined", mode="before")
+    @classmethod
+    def _method_and_run(cls, value: Any) -> Any:
+        return [_pair(each) if isinstance(each, str) else each for each in value]
+
+
+class ReportConfig(ComparedRuns):
+    """Runs of a report, and its contents."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Intervals": IntervalConfig.interval_options,
+        "Items on the page": "predictions cases pictures data_root",
+    }
+
+    runs: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
+        description="Folders of runs, or their judgements.jsonl; and of predict and the like, for "
+        "the table tested-models."
+    )
+    tables: Annotated[Names, Option("--table")] = Field(
+        default=(),
+        description="Only these: corrected, overall, extraneous, extraneous-average, "
+        "extraneous-levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes, "
+        "refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, "
+        "self-evaluation, steps, modality, horizon, stage; or changes, from the first run to the "
+        "second; or judge-settings and tested-models, from the manifests of runs.",
     )
     predictions: tuple[Path, ...] = Field(
         default=(),
@@ -72,14 +84,27 @@ class ReportConfig(IntervalConfig):
         """Paths of inputs that came with the command."""
         return (*self.predictions, self.cases, self.data_root)
 
-    @field_validator("refined", mode="before")
-    @classmethod
-    def _method_and_run(cls, value: Any) -> Any:
-        return [_pair(each) if isinstance(each, str) else each for each in value]
-
 
 def _pair(text: str) -> tuple[str, str]:
     method, _, path = (part.strip() for part in text.partition("="))
     if not method or not path:
         raise ValueError(f"expected METHOD=RUN, such as Self_R+=runs/x, got {text!r}")
     return method, path
+
+
+class ReproduceConfig(ComparedRuns):
+    """A paper, and the folders that its tables and figures are to be made from."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Intervals": IntervalConfig.interval_options}
+
+    paper: Annotated[PaperName, Option(is_argument=True)] = Field(
+        description="The paper: apb, planbench-xl or slate."
+    )
+    folders: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
+        default=(),
+        description="Folders of runs of grade, predict, simulate, branch or execute, files of "
+        "judgements, and a benchmark's data; without any, what each table needs is listed.",
+    )
+    only: Names = Field(
+        default=(), description="Only these tables and figures of the paper, such as 'Table 1'."
+    )

@@ -32,7 +32,7 @@ from ..records.run_folder import read_run
 from ..statistics.config import IntervalConfig
 from ..version import VERSION
 from .changes import changes_document
-from .config import CHANGES, SETTINGS, ReportConfig
+from .config import CHANGES, MODELS, SETTINGS, ReportConfig
 from .frames import JudgeRuns, by_judge, judgement_frame
 from .judged_items import ReportItems, logs_of, sources_of
 from .names import (
@@ -51,7 +51,14 @@ from .paper.formatting import tables_csv, tables_document
 from .paper.table import PaperTable
 from .paper.trajectories import TRAJECTORY_TABLE_KEYS
 from .plots import Figure, paper_figures
-from .run_settings import settings_document, settings_rows
+from .run_settings import (
+    JUDGES,
+    TESTED,
+    is_of_tested_models,
+    settings_document,
+    settings_rows,
+    tested_model_rows,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,6 +79,7 @@ class Report(Shown):
         labels: The human labels; None without.
         problems: Grows by a line for each row that can't be used.
         names: Display names by tested model.
+        asked: Folders of runs that asked tested models.
     """
 
     config: ReportConfig
@@ -79,6 +87,7 @@ class Report(Shown):
     labels: Labels | None
     problems: Problems = field(default_factory=Problems)
     names: Names = field(default_factory=dict[str, str])
+    asked: tuple[Path, ...] = ()
 
     @cached_property
     def reliability(self) -> ReliabilityReport | None:
@@ -109,7 +118,7 @@ class Report(Shown):
                 no judge of the report.
         """
         results = self._results
-        names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS)]
+        names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS, MODELS)]
         if not names and self.config.tables:
             return ()
         return tuple(map(_with_resampling, paper_tables(results, names)))
@@ -203,9 +212,18 @@ class Report(Shown):
 
     @property
     def settings(self) -> list[dict[str, str]] | None:
-        """The settings of each run, by title; None unless asked for by name."""
+        """The judge's settings of each run, by title; None unless asked for by name."""
         wanted = SETTINGS in self.config.tables
         return [*settings_rows(self.judges, self.names)] if wanted else None
+
+    @property
+    def tested_models(self) -> list[dict[str, str]] | None:
+        """The settings of each tested model in the runs that asked it, by title.
+
+        None where there is no such run, or other tables are asked for by name.
+        """
+        wanted = self.asked and (not self.config.tables or MODELS in self.config.tables)
+        return tested_model_rows(self.asked, self.names) if wanted else None
 
     @property
     def unknown_names(self) -> list[str]:
@@ -250,11 +268,13 @@ class Report(Shown):
         """Writes the page that shows tables, figures and every item, see ``ReportItems``.
 
         Raises:
-            OptionError: If the data folder is none.
+            OptionError: If the data folder is none, or no run was judged.
             InputError: If a file can't be read or written.
         """
         from .page.html import write_report
 
+        if not self.judges:
+            raise OptionError("--format html: expected folders of judged runs, got none")
         tables, config = self.tables, self.config
         data_roots(config.data_root)  # refuses what is no folder
         items = ReportItems(
@@ -343,7 +363,8 @@ class Report(Shown):
                 }
                 for judge, of in zip(self.judges, totals, strict=True)
             ],
-            "settings": self.settings,
+            "judge_settings": self.settings,
+            "tested_models": self.tested_models,
             "changes": None if self.changes is None else self.changes.to_json(),
         }
 
@@ -364,12 +385,16 @@ def report(config: ReportConfig) -> Report:
     """
     if not config.runs:
         raise OptionError("report: expected folders of runs, got none")
-    known = (*TABLE_KEYS, *TRAJECTORY_TABLE_KEYS, CHANGES, SETTINGS)
+    known = (*TABLE_KEYS, *TRAJECTORY_TABLE_KEYS, CHANGES, SETTINGS, MODELS)
     if unknown := [name for name in config.tables if name not in known]:
         raise OptionError(f"--table: expected some of {', '.join(known)}, got {unknown[0]!r}")
     problems: Problems = []
     names = {} if config.names is None else read_names(config.names)
-    judges = by_judge([run for path in config.runs for run in read_runs(path, config.input_paths)])
+    asked = tuple(path for path in config.runs if is_of_tested_models(path))
+    if MODELS in config.tables and not asked:
+        raise OptionError(f"--table {MODELS}: expected a folder of predict or the like, got none")
+    judged = [path for path in config.runs if path not in asked]
+    judges = by_judge([run for path in judged for run in read_runs(path, config.input_paths)])
     labels = None
     if config.labels:
         first, *more = config.labels
@@ -381,13 +406,14 @@ def report(config: ReportConfig) -> Report:
                 raise OptionError(f"--{name}: expected --labels with it, got none")
     for judge in judges:
         problems.extend(judge.problems)
-    return Report(config, judges, labels, problems, names)
+    return Report(config, judges, labels, problems, names, asked)
 
 
 def report_document(report: Report) -> Document:
-    """The tables of a report, the settings and the changes, as far as they are asked for."""
+    """The tables of a report, settings and changes, as far as they are asked for."""
     parts = [*tables_document(report.tables, "*")]
-    parts += settings_document(report.settings) if report.settings else ()
+    parts += settings_document(report.settings, JUDGES) if report.settings else ()
+    parts += settings_document(report.tested_models, TESTED) if report.tested_models else ()
     parts += changes_document(report.changes) if report.changes else ()
     return Document(tuple(parts))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import apbjudge
 from apbjudge.agents.prediction.asking import described
 from apbjudge.agents.prediction.config import PRESETS, PredictConfig, TestedModelSpec, with_preset
 from apbjudge.agents.prediction.predict import predict
@@ -70,6 +71,31 @@ def test_what_is_sent_is_what_the_paper_states(name: str) -> None:
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     assert [settings[key] for key in limits if key in settings] == [16_384]
     assert dropped_settings(spec) == ()
+
+
+def test_table_19_is_made_of_the_manifests(tmp_path: Path) -> None:
+    client = ScriptedClient(lambda request: REPLY)
+    options: dict[str, Any] = {"preset": PRESET, "client": client, "out": tmp_path / "run"}
+    predict([case("a")], model=list(PROVIDERS.values()), **options)
+    rows = apbjudge.report(tmp_path / "run", tables="tested-models").tested_models or []
+    by_model = {row["Model"]: (row["Temperature"], row["Thinking"]) for row in rows}
+    others = dict.fromkeys(PROVIDERS.values(), ("0", "provider default"))
+    assert by_model == others | {
+        "openai/gpt-5": ("provider default", "provider default"),
+        "gemini/gemini-2.5-flash": ("0", "budget 0"),
+        "gemini/gemini-3-pro-preview": ("0", "level high"),
+    }
+    assert {row["Prompts"] for row in rows} == {"neutral@1"}
+    assert {text for row in rows for text in row.values()} >= {"none sent", "16384"}
+    assert all(text for row in rows for text in row.values())
+
+
+def test_the_dry_run_prints_what_a_preset_sets(command: Any, tmp_path: Path) -> None:
+    cases = write_rows(tmp_path / "cases.jsonl", [case("a")])
+    options = ("--model", PROVIDERS["gemini-2.5-flash"], "--preset", PRESET, "--dry-run")
+    shown = command("predict", cases, *options)
+    (line,) = (line for line in shown.out.splitlines() if line.startswith("settings  "))
+    assert line.split(maxsplit=1)[1].startswith("temperature 0, thinking budget 0, seed none sent")
 
 
 def test_settings_by_hand_win_over_the_preset() -> None:

@@ -10,8 +10,10 @@ from ...judge.dry_run import Forecast, forecast_of, open_known_cache
 from ...llm.base import ScriptedClient, cache_key
 from ...llm.resources import can_see, known_place
 from ...protocols.images import characters
+from ...reports.run_settings import sampling_words
 from ...runs.rows import BadRow
 from .asking import AskingSession
+from .config import TestedModelSpec
 from .source import CaseSource
 from .worker import AskedModel, PredictWorker
 
@@ -63,6 +65,14 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
             count.update(calls=1, pictures=len(prompt.images), characters=length)
     notes = tuple(filter(None, (source.reading.text, *source.gaps.lines())))
     return [
-        forecast_of(asked_model.spec, count, session.resources.cache, notes=notes)
+        forecast_of(asked_model.spec, count, session.resources.cache, notes=notes).model_copy(
+            update={"settings": _in_words(asked_model.spec)}
+        )
         for asked_model, count in zip(asked_models, counts, strict=True)
     ]
+
+
+def _in_words(spec: TestedModelSpec) -> str:
+    """The settings that are sent, such as ``temperature 0, seed none sent``."""
+    words = sampling_words(spec.model_dump())
+    return ", ".join(f"{name.lower()} {text}" for name, text in words.items())
