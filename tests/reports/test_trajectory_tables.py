@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from apbjudge.errors import InputError
 from apbjudge.reports.paper.formatting import tables_markdown
 from apbjudge.reports.report import report as open_report
 from apbjudge.statistics.estimates import Estimate
+from apbjudge.trajectories.planbench.diagnosis import OTHER_ENDINGS, WRONG_VALUES
 from tests.support.runs import write_judged
 from tests.support.texts import text_of
 
@@ -48,6 +50,32 @@ def test_published_shares_follow_from_counts(tmp_path: Path) -> None:
     assert shares["Stalled"].value == 0  # no trajectory is of the class, and the class is stated
     assert {e.n_items for e in shares.values()} == {152}
     assert [row.heads[2] for row in steps.lines] == ["5", "6"] * 2
+
+
+@pytest.mark.parametrize("judge", ["code", "deputy"])
+def test_endings_are_the_papers_classes_and_others(judge: str, tmp_path: Path) -> None:
+    classes = ["Surrender"] * (judge != "code") + ["Search exhaustion", *WRONG_VALUES]
+    classes += OTHER_ENDINGS
+    rows = [
+        {"is_correct": False, "classes": {"failure": "No Traction", "termination": name}}
+        for name in classes
+    ]
+    rows += [{"is_correct": False, "classes": {"failure": "Format Error"}}, {"is_correct": True}]
+    run = write_judged(tmp_path / "run", "default", rows, judge=judge)
+    settings = {"identity": {"judge": {"model": judge}}, "settings": {"model": judge}}
+    (run / "manifest.json").write_text(json.dumps({**settings, "state": "done"}))
+    (table,) = open_report(run, tables="planbench-endings").tables
+    (line,) = table.lines
+    assert line.heads == ("alder", "default", "Wrong tool value")
+    shares = cells(table)
+    n = len(classes)
+    assert {shares[f"ended {name}"].n_items for name in classes} == {n} == {9 + (judge != "code")}
+    assert ("ended Surrender" in shares) is (judge != "code")  # nobody has read the answers
+    counts = {name: round(n * (of.value or 0)) for name, of in shares.items()}
+    of_paper = ("Search exhaustion", "Wrong tool value", "otherwise")
+    assert [counts[f"ended {name}"] for name in of_paper] == [1, 5, 3]
+    assert sum(counts[f"ended {name}"] for name in of_paper) + (judge != "code") == n
+    assert sum(counts[f"ended {name}"] for name in (*WRONG_VALUES, *OTHER_ENDINGS)) == 8
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:

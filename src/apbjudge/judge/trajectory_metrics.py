@@ -20,6 +20,8 @@ from ..statistics.proportions import ratio_of_sums
 from ..trajectories import TrajectoryMetric, trajectory_protocol
 from .metrics import rate
 
+CODE = "code"
+"""The judge of whole trajectories: unlike the static judge, it states the metric itself."""
 AS_FAILURES = "unscored as failures"
 MOST_TRIALS_SHOWN = 8
 MOST_VALUES_SHOWN = 12
@@ -32,14 +34,18 @@ def success_kind(protocol: str) -> MetricKind:
 
 
 def protocol_metrics(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
-    """The metrics of a protocol; of one that is not installed, the mean of each measure."""
+    """The metrics of a protocol; of one that is not installed, the mean of each measure.
+
+    Those that only a model can state are left out where code alone judged.
+    """
     own = trajectory_protocol(protocol)
     listed = (
         [TrajectoryMetric(name=name, of=name) for name in c.measure_names]
         if own is None
         else own.metrics
     )
-    return tuple(metric for stated in listed for metric in _expanded(c, stated))
+    stated = (metric for metric in listed if not (metric.needs_model and c.judge == CODE))
+    return tuple(metric for each in stated for metric in _expanded(c, each))
 
 
 def _expanded(c: JudgementTable, metric: TrajectoryMetric) -> Iterator[TrajectoryMetric]:
@@ -93,6 +99,8 @@ def bounds_of(metric: TrajectoryMetric, values: Array) -> tuple[float, float] | 
 def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
     """Numerator and denominator of a metric for some trajectories, NaN where one has none."""
     of = c.measure(metric.of)[rows].astype(float)
+    for name in metric.plus:
+        of += c.measure(name)[rows]
     per = np.ones(len(rows)) if metric.per is None else c.measure(metric.per)[rows].astype(float)
     return of, per
 

@@ -22,7 +22,7 @@ from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
 from ..judge.source import data_roots
-from ..judge.trajectory_judge import CODE
+from ..judge.trajectory_metrics import CODE
 from ..options import takes
 from ..records.columns import all_codes
 from ..records.consensus import answers_of

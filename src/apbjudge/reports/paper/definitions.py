@@ -91,6 +91,7 @@ class Definition:
             or the methods that do. None where nothing is marked.
         counted: See ``PaperTable``, as is ``paper``.
         least: Columns of metrics without which there is no table.
+        dominant: See ``TrajectoryTable``.
     """
 
     key: str
@@ -106,6 +107,7 @@ class Definition:
     counted: Counted = "scored"
     paper: str = PAPER_ID
     least: int = 1
+    dominant: tuple[str, ...] = ()
 
 
 _USED = replace(TC, title="ExtUse")

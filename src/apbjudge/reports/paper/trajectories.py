@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...judge.trajectory_metrics import (
 from ...records.columns import Vector
 from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
+from ...statistics.metric import Metrics
 from ...trajectories import TRAJECTORY_PROTOCOLS, TrajectoryTable, trajectory_protocol
 from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
@@ -27,6 +28,7 @@ TRAJECTORY_TABLE_KEYS: tuple[str, ...] = (
     WHOLE.key,
 )
 TRAJECTORY_NEEDS = "whole trajectories, graded under their protocol"
+DOMINANT = "Dominant class"
 _HEADS = {"steps": "Steps"}
 
 
@@ -54,11 +56,16 @@ def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Defini
         key=table.key,
         number=table.number,
         title=table.title,
-        heads=("Tested model", "Setting", *filter(None, [_HEADS.get(table.split)])),
+        heads=(
+            *("Tested model", "Setting"),
+            *filter(None, [_HEADS.get(table.split), table.dominant and DOMINANT]),
+        ),
         sections=(Section((), protocol, form=TRAJECTORY, names=table.metrics),),
         needs=TRAJECTORY_NEEDS,
         source="trajectories",
         split=table.split or None,
+        notes=table.notes,
+        dominant=table.dominant,
         paper="" if own is None else own.paper,
         least=least,
     )
@@ -86,9 +93,18 @@ def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRo
         wanted = section.names or tuple(metrics)
         estimates = {name: metrics[name] for name in wanted if name in metrics}
         row_values = dict(_row_values(c, at, section.protocol, {*estimates}))
-        row = TableRow(judge.judge, heads).add("", counts_of(c, at), estimates, row_values)
-        rows.append(row)
+        largest = [_dominant(estimates, definition.dominant)] if definition.dominant else []
+        row = TableRow(judge.judge, (*heads, *largest))
+        rows.append(row.add("", counts_of(c, at), estimates, row_values))
     return sorted(rows, key=lambda row: place_of(row.heads))
+
+
+def _dominant(metrics: Metrics, names: Sequence[str]) -> str:
+    """The heading of the largest of some metrics, of all that are equal; empty without any."""
+    stated = [metrics[name] for name in names if name in metrics]
+    values = {metric.kind.heading: metric.value or 0.0 for metric in stated}
+    largest = max(values.values(), default=0.0)
+    return ", ".join(name for name, value in values.items() if value == largest > 0)
 
 
 def _row_values(

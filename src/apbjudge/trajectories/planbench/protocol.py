@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
-from ..base import TrajectoryProtocol, TrajectoryTable, amount, rate
+from ..base import TrajectoryMetric, TrajectoryProtocol, TrajectoryTable, amount, rate
 from .data import BLOCKER_TYPES
-from .diagnosis import REUSES, Failure
-from .evaluator import NEEDS, evaluator_of
+from .diagnosis import EXHAUSTION, OTHER_ENDINGS, REUSES, WRONG_VALUES, Failure
+from .evaluator import NEEDS, SURRENDER, evaluator_of
 
 KINDS = tuple(BLOCKER_TYPES.values())
 _AT_HAND = "N calls with progress at hand"
@@ -53,7 +54,23 @@ FAILURES = (
         for name in ("Irrecoverable Drift", "Weak Recovery")
     ),
 )
-ENDINGS = (amount("ended", "termination=*", meaning="of failed trajectories, no Format Error"),)
+_BY_RULE = "of failed trajectories, no Format Error"
+
+
+def _ending(name: str, *classes: str, needs_model: bool = False) -> TrajectoryMetric:
+    """Share of the endings of some classes."""
+    of, *plus = (f"termination={each}" for each in classes or (name,))
+    metric = rate(f"ended {name}", of, meaning=_BY_RULE)
+    return replace(metric, title=name, plus=tuple(plus), needs_model=needs_model)
+
+
+PAPER_ENDINGS = (
+    _ending(SURRENDER, needs_model=True),
+    _ending(EXHAUSTION),
+    _ending("Wrong tool value", *WRONG_VALUES),
+    _ending("otherwise", *OTHER_ENDINGS),
+)
+ENDINGS = (*PAPER_ENDINGS, *map(_ending, (*WRONG_VALUES, *OTHER_ENDINGS)))
 SELECTION = (
     rate("(a) progress at hand", _AT_HAND, "N calls"),
     rate("(b) recent tool", "N calls of recent tools", "N calls"),
@@ -73,6 +90,18 @@ _TABLES = (
     ("failures", "Failed trajectories by class", "Figure 6", FAILURES),
     ("selection", "Calls without progress in failed trajectories", "", SELECTION),
     ("blocked", "Values of blocked tools", "Figure 7", BLOCKED),
+)
+_ENDINGS = TrajectoryTable(
+    key="planbench-endings",
+    title="Endings of failed trajectories",
+    metrics=tuple(metric.name for metric in ENDINGS),
+    dominant=tuple(metric.name for metric in PAPER_ENDINGS),
+    notes=(
+        "Denominator: failed trajectories that did not end in a Format Error",
+        f"Wrong tool value: {', '.join(WRONG_VALUES)}; otherwise: {', '.join(OTHER_ENDINGS)}",
+        f"{SURRENDER}, before all others: as a judge read the answer",
+        "Where code alone judged, an answer that gives up is in another class",
+    ),
 )
 _MAIN = ("Accuracy", *(metric.name for metric in METRICS))
 _BY_LENGTH = "PlanBench-XL by length of the shortest path"
@@ -97,5 +126,6 @@ PLANBENCH = TrajectoryProtocol(
             )
             for key, title, number, metrics in _TABLES
         ),
+        _ENDINGS,
     ),
 )
