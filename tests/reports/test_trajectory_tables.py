@@ -11,6 +11,7 @@ import pytest
 
 import apbjudge
 from apbjudge.errors import InputError
+from apbjudge.judge.summary import summarize
 from apbjudge.reports.paper.formatting import tables_markdown
 from apbjudge.reports.report import report as open_report
 from apbjudge.statistics.estimates import Estimate
@@ -76,6 +77,35 @@ def test_endings_are_the_papers_classes_and_others(judge: str, tmp_path: Path) -
     assert [counts[f"ended {name}"] for name in of_paper] == [1, 5, 3]
     assert sum(counts[f"ended {name}"] for name in of_paper) + (judge != "code") == n
     assert sum(counts[f"ended {name}"] for name in (*WRONG_VALUES, *OTHER_ENDINGS)) == 8
+
+
+def test_searches_per_call_are_shown_of_solved_and_failed_trajectories(tmp_path: Path) -> None:
+    """Two failed ones with 10 searches per call and 20 per 4; one never called."""
+
+    def row(searches: int, calls: int, ending: str) -> dict[str, Any]:
+        own = {"searches per call": searches / calls} if calls else {}
+        counts = {"searches": searches, "calls": calls, "no calls": not calls}
+        classes = {"termination": ending} if ending else {}
+        return {"is_correct": not ending, "measures": counts | own, "classes": classes}
+
+    rows = [row(10, 1, "Unfinished"), row(20, 4, "Search exhaustion"), row(6, 3, "")]
+    run = write_judged(tmp_path / "run", "default", rows)
+    (table,) = open_report(run, tables="planbench-outcomes").tables
+    assert [line.heads[2] for line in table.lines] == ["failed", "solved"]
+    failed, solved = cells(table), cells(table, 1)
+    assert [failed[name].value for name in ("S/C, mean", "S/C")] == [7.5, 6.0]
+    assert [solved[name].value for name in ("S/C, mean", "S/C", "without calls")] == [2.0, 2.0, 0]
+    lines = (run / "judgements.jsonl").read_text().splitlines()
+    summary = summarize(map(json.loads, lines), judge="code", by=("outcome", "ending"))
+    parts = {tuple(group.by.items()): group for group in summary.groups if group.by}
+    assert {key: group.n for key, group in parts.items()} == {
+        (("outcome", "solved"),): 1,
+        (("outcome", "failed"),): 2,
+        (("ending", "Search exhaustion"),): 1,
+        (("ending", "Unfinished"),): 1,
+        (("ending", None),): 1,
+    }
+    assert parts[(("outcome", "failed"),)].metrics["S/C"].value == 6.0
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:

@@ -105,6 +105,29 @@ def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tup
     return of, per
 
 
+def trajectories_by(c: JudgementTable, rows: Vector, field: str) -> dict[str | None, Vector]:
+    """Some rows by what became of each; under None those of which nothing says so.
+
+    Args:
+        c: All judgements.
+        rows: Those to tell apart.
+        field: ``outcome``: solved or failed, for whole trajectories; ``ending``: the value of
+            their class ``termination``, the most frequent of all ``c`` first.
+    """
+    if field == "outcome":
+        known = c.scored[rows] & (c.form_of_trajectories == c.code("form", rows))
+        correct = c.correct[rows] == 1
+        marks = {"solved": known & correct, "failed": known & ~correct}
+    else:
+        names = values_of(c, "termination")
+        marks = {name.partition("=")[2]: c.measure(name)[rows] == 1 for name in names}
+    rest = np.ones(len(rows), dtype=bool)
+    for of in marks.values():
+        rest &= ~of
+    every: dict[str | None, Vector] = {**marks, None: rest}
+    return {value: rows[of] for value, of in every.items() if of.any()}
+
+
 def pass_metrics(c: JudgementTable, rows: Vector) -> Metrics:
     """pass^k and pass@k for k up to the number of trials that every case has; none without.
 

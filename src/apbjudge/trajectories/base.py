@@ -152,7 +152,7 @@ class TrajectoryTable:
     title: str
     number: str = ""
     metrics: tuple[str, ...] = ()
-    split: Literal["", "steps"] = ""
+    split: Literal["", "steps", "outcome"] = ""
     dominant: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -58,7 +58,7 @@ from .table import PAPER_ID, Counted
 
 Source = Literal["judgements", "labels", "refined", "samples", "trajectories"]
 Rivals = Literal["tested models", "methods"] | None
-Split = Literal["level", "steps", "modality", "horizon", "stage"]
+Split = Literal["level", "steps", "modality", "horizon", "stage", "outcome"]
 OF_COSTS = (C_ALL, C_PASS, C_COM)
 OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
 OF_BANKS = (EXCESS, CHEAPEST)

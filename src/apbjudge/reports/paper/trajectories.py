@@ -10,6 +10,7 @@ from ...judge.trajectory_metrics import (
     columns_of,
     protocol_metrics,
     success_kind,
+    trajectories_by,
     trajectory_metrics,
 )
 from ...records.columns import Vector
@@ -29,7 +30,7 @@ TRAJECTORY_TABLE_KEYS: tuple[str, ...] = (
 )
 TRAJECTORY_NEEDS = "whole trajectories, graded under their protocol"
 DOMINANT = "Dominant class"
-_HEADS = {"steps": "Steps"}
+_HEADS = {"steps": "Steps", "outcome": "Outcome"}
 
 
 def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
@@ -86,9 +87,18 @@ def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRo
     profiles = has_label(c, "protocol", section.protocol) & (
         c.codes["form"] == c.form_of_trajectories
     )
-    fields = ("tested_model", *filter(None, ["setting", definition.split]))
+    fields = ("tested_model", "setting")
+    by_profile = [] if definition.split in (None, "outcome") else [definition.split]
+    parts = groups(c, profiles, (*fields, *by_profile))
+    if definition.split == "outcome":
+        parts = (
+            ((*heads, value), part)
+            for heads, at in parts
+            for value, part in trajectories_by(c, at, definition.split).items()
+            if value
+        )
     rows: list[TableRow] = []
-    for heads, at in groups(c, profiles, fields):
+    for heads, at in parts:
         metrics = trajectory_metrics(c, at, section.protocol)
         wanted = section.names or tuple(metrics)
         estimates = {name: metrics[name] for name in wanted if name in metrics}

@@ -68,7 +68,8 @@ def measures_of(
     ``searches`` and ``calls`` count malformed ones too. ``EDT`` are the datatypes within reach
     beyond those held at the start: what follows from them and from trusted outputs by any tool
     retrieved, noisy tools and blockers included. A trajectory that obtained nothing has no ``EGT
-    precision``. Searches by inputs and output count as neither forward nor backward.
+    precision``, and one without calls no ``searches per call``. Searches by inputs and output count
+    as neither forward nor backward.
     """
     steps = trajectory.steps
     searches = [step.retrieval for step in steps if step.retrieval is not None]
@@ -94,6 +95,7 @@ def measures_of(
         "forward searches": sum(s.by_inputs and not s.by_output for s in searches),
         "backward searches": sum(s.by_output and not s.by_inputs for s in searches),
         "calls": len(calls),
+        "no calls": not calls,
         "invalid calls": invalid,
         "untrusted calls": untrusted,
         "rejected calls": invalid + untrusted,
@@ -110,6 +112,8 @@ def measures_of(
         "differs from released": is_correct != of["released"],
         "differs from answer-only": is_correct != of["answer-only"],
     }
+    if calls:
+        measures["searches per call"] = len(searches) / len(calls)
     if executed:
         measures["EGT precision"] = len(on_path) / len(executed)
     return {name: float(value) for name, value in measures.items()}

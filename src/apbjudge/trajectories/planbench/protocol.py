@@ -21,6 +21,10 @@ METRICS = (
     rate("ITCR", "invalid calls", "calls", "calls that can't be read or carried out", "lower"),
     rate("UIRR", "untrusted calls", "calls", "calls rejected for an untrusted input", "lower"),
 )
+PER_CALL = (
+    amount("S/C, mean", "searches per call", meaning="mean of each trajectory's own S/C"),
+    rate("without calls", "no calls", meaning="trajectories without calls, which have no own S/C"),
+)
 SEARCHING = (
     amount(
         "searches", "searches", meaning="searches for tools, malformed ones too, per trajectory"
@@ -109,7 +113,7 @@ _BY_LENGTH = "PlanBench-XL by length of the shortest path"
 PLANBENCH = TrajectoryProtocol(
     name="planbench-xl",
     success="Accuracy",
-    metrics=(*METRICS, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
+    metrics=(*METRICS, *SEARCHING, *PER_CALL, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2606.22388",
@@ -127,5 +131,12 @@ PLANBENCH = TrajectoryProtocol(
             for key, title, number, metrics in _TABLES
         ),
         _ENDINGS,
+        TrajectoryTable(
+            key="planbench-outcomes",
+            title="Searches per call of solved and failed trajectories",
+            metrics=("S/C", *(metric.name for metric in PER_CALL)),
+            split="outcome",
+            notes=("S/C: searches of all trajectories per call of all; mean: of their own ratios",),
+        ),
     ),
 )
