@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import apbjudge
-from apbjudge.errors import InputError
+from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.summary import summarize
 from apbjudge.reports.paper.formatting import tables_markdown
 from apbjudge.reports.report import report as open_report
@@ -106,6 +106,27 @@ def test_searches_per_call_are_shown_of_solved_and_failed_trajectories(tmp_path:
         (("ending", None),): 1,
     }
     assert parts[(("outcome", "failed"),)].metrics["S/C"].value == 6.0
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_correlations_are_over_tested_models(n: int, tmp_path: Path) -> None:
+    runs: list[Path] = []
+    for model in range(n):
+        measures = {"EDT": 10 + model, "calls": 4, "invalid calls": (model * 3) % 5 % 4}
+        rows = [{"is_correct": i <= model, "measures": measures} for i in range(10)]
+        runs.append(write_judged(tmp_path / str(model), "mixed", rows, tested_model=f"m{model}"))
+    results = open_report(runs, tables="planbench-correlations")
+    if n < 3:
+        with pytest.raises(OptionError, match=r"whole trajectories, .* of 3 tested models"):
+            _ = results.tables
+        return
+    (table,) = results.tables
+    assert [row.heads for row in table.lines] == [("EDT", "mixed"), ("ITCR", "mixed")]
+    assert {row.counts[""].scored for row in table.lines} == {n}
+    assert cells(table)["Pearson"].value == pytest.approx(1)
+    spearman = cells(table, 1)["Spearman"]  # ranks of 0, 3, 1, 0, 2 for five models
+    assert spearman.value == pytest.approx(0.15390 if n == 5 else 0.5, abs=1e-4)
+    assert (spearman.low is None) is (n < 4)
 
 
 def test_settings_are_compared_query_by_query(tmp_path: Path) -> None:

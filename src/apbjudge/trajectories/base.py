@@ -144,6 +144,8 @@ class TrajectoryTable:
         number: Its place in the paper, such as ``Table 3``; empty without.
         metrics: Names of its columns; empty for all metrics of the protocol.
         split: Field that rows of a tested model and setting are told apart by; empty for none.
+        correlates: Names of metrics whose correlation with the rate of success, over the tested
+            models of a setting, are the table's rows; empty for a table of the metrics themselves.
         dominant: Names of metrics of which each row names the largest, as its dominant class.
         notes: Notes below it, a sentence each.
     """
@@ -153,6 +155,7 @@ class TrajectoryTable:
     number: str = ""
     metrics: tuple[str, ...] = ()
     split: Literal["", "steps", "outcome"] = ""
+    correlates: tuple[str, ...] = ()
     dominant: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

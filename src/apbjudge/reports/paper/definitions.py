@@ -56,7 +56,7 @@ from ...statistics.metric import (
 )
 from .table import PAPER_ID, Counted
 
-Source = Literal["judgements", "labels", "refined", "samples", "trajectories"]
+Source = Literal["judgements", "labels", "refined", "samples", "trajectories", "correlations"]
 Rivals = Literal["tested models", "methods"] | None
 Split = Literal["level", "steps", "modality", "horizon", "stage", "outcome"]
 OF_COSTS = (C_ALL, C_PASS, C_COM)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...document.model import Counts
 from ...judge.trajectory_metrics import (
     columns_of,
     protocol_metrics,
@@ -16,7 +17,9 @@ from ...judge.trajectory_metrics import (
 from ...records.columns import Vector
 from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
+from ...statistics.kinds import PEARSON, SPEARMAN
 from ...statistics.metric import Metrics
+from ...statistics.scores import LEAST_UNITS, fisher_correlations
 from ...trajectories import TRAJECTORY_PROTOCOLS, TrajectoryTable, trajectory_protocol
 from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
@@ -53,13 +56,26 @@ def trajectory_headlines(results: TableSources) -> Iterator[Definition]:
 
 def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Definition:
     own = trajectory_protocol(protocol)
+    if table.correlates:
+        return Definition(
+            key=table.key,
+            number=table.number,
+            title=table.title,
+            heads=("Metric", "Setting"),
+            sections=(Section((PEARSON, SPEARMAN), protocol, names=table.correlates),),
+            needs=f"{TRAJECTORY_NEEDS}, of 3 tested models or more",
+            source="correlations",
+            rivals=None,
+            notes=table.notes,
+            paper="" if own is None else own.paper,
+        )
     return Definition(
         key=table.key,
         number=table.number,
         title=table.title,
         heads=(
             *("Tested model", "Setting"),
-            *filter(None, [_HEADS.get(table.split), table.dominant and DOMINANT]),
+            *filter(None, [_HEADS.get(table.split), DOMINANT if table.dominant else ""]),
         ),
         sections=(Section((), protocol, form=TRAJECTORY, names=table.metrics),),
         needs=TRAJECTORY_NEEDS,
@@ -107,6 +123,31 @@ def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRo
         row = TableRow(judge.judge, (*heads, *largest))
         rows.append(row.add("", counts_of(c, at), estimates, row_values))
     return sorted(rows, key=lambda row: place_of(row.heads))
+
+
+def correlation_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
+    """A row for each metric and setting with three tested models: its correlation with success."""
+    c, (section,) = judge.columns, definition.sections
+    profiles = has_label(c, "protocol", section.protocol)
+    profiles &= c.codes["form"] == c.form_of_trajectories
+    by_setting: dict[str, list[Metrics]] = {}
+    for (_, setting), at in groups(c, profiles, ("tested_model", "setting")):
+        metrics = trajectory_metrics(c, at, section.protocol)
+        by_setting.setdefault(setting, []).append(metrics)
+    rows: list[TableRow] = []
+    for name in section.names:
+        for setting, models in sorted(by_setting.items()):
+            pairs = [
+                [of[key].value for key in (success_kind(section.protocol).name, name)]
+                for of in models
+                if name in of
+            ]
+            known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+            if len(known) >= LEAST_UNITS - 1:
+                n = Counts(rows=len(models), scored=len(known))
+                correlations = fisher_correlations(*known.T)
+                rows.append(TableRow(judge.judge, (name, setting)).add("", n, correlations))
+    return rows
 
 
 def _dominant(metrics: Metrics, names: Sequence[str]) -> str:

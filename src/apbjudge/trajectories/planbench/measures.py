@@ -69,7 +69,7 @@ def measures_of(
     beyond those held at the start: what follows from them and from trusted outputs by any tool
     retrieved, noisy tools and blockers included. A trajectory that obtained nothing has no ``EGT
     precision``, and one without calls no ``searches per call``. Searches by inputs and output count
-    as neither forward nor backward.
+    as neither forward nor backward, and as ``output searches``.
     """
     steps = trajectory.steps
     searches = [step.retrieval for step in steps if step.retrieval is not None]
@@ -94,6 +94,7 @@ def measures_of(
         "searches": len(searches),
         "forward searches": sum(s.by_inputs and not s.by_output for s in searches),
         "backward searches": sum(s.by_output and not s.by_inputs for s in searches),
+        "output searches": sum(s.by_output for s in searches),
         "calls": len(calls),
         "no calls": not calls,
         "invalid calls": invalid,

@@ -32,6 +32,7 @@ SEARCHING = (
     amount("calls", "calls", meaning="tool calls, malformed ones too, per trajectory"),
     rate("EGT recall", "EGT recall", meaning="datatypes of the paths that were obtained"),
     amount("F/B", "forward searches", "backward searches", "searches by inputs per one by output"),
+    rate("by output", "output searches", "searches", "searches that state an output, of all"),
     rate("rejected calls", "rejected calls", "calls", "ITCR and UIRR together"),
     rate("noisy trajectories", "uses noisy tools", meaning="trajectories that call a noisy tool"),
     amount("noisy calls", "noisy calls", meaning="calls of noisy tools, per trajectory"),
@@ -137,6 +138,15 @@ PLANBENCH = TrajectoryProtocol(
             metrics=("S/C", *(metric.name for metric in PER_CALL)),
             split="outcome",
             notes=("S/C: searches of all trajectories per call of all; mean: of their own ratios",),
+        ),
+        TrajectoryTable(
+            key="planbench-correlations",
+            title="Correlation with Accuracy over tested models",
+            correlates=("EDT", "EGT precision", "ITCR", "by output"),
+            notes=(
+                "Fisher's interval, as if the models were drawn independently: many are relatives",
+                "Scored: tested models; fewer than 4 have no interval",
+            ),
         ),
     ),
 )
