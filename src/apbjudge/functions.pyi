@@ -2110,6 +2110,7 @@ def report(
     adjudicator: str | None = None,
     design: str | None = None,
     tables: str | Sequence[str] = (),
+    group_steps: str | None = None,
     refined: Sequence[str | tuple[str, _Rows]] = (),
     names: _Rows | None = None,
     predictions: _Rows | Sequence[_Rows] = (),
@@ -2136,6 +2137,8 @@ def report(
             refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, self-
             evaluation, steps, modality, horizon, stage; or changes, from the first run to the
             second; or settings, of each run.
+        group_steps: Whole trajectories whose shortest path has N or more steps as one group,
+            such as 8+, in planbench-steps and its figure.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML

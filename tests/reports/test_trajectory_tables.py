@@ -108,6 +108,28 @@ def test_searches_per_call_are_shown_of_solved_and_failed_trajectories(tmp_path:
     assert parts[(("outcome", "failed"),)].metrics["S/C"].value == 6.0
 
 
+def test_long_paths_are_one_group(tmp_path: Path) -> None:
+    """Figure 5 has 145, 106, 59 and 17 queries, those with 8 and 9 steps together."""
+    counts = {"5": 145, "6": 106, "7": 59, "8": 15, "9": 2}
+    rows = [
+        {"is_correct": True, "steps": steps, "measures": {"turns": 9}}
+        for steps, n in counts.items()
+        for _ in range(n)
+    ]
+    rows += [{"is_correct": True, "steps": "10"}]
+    run = write_judged(tmp_path / "run", "default", rows)
+    for group, expected in {
+        None: [145, 106, 59, 15, 2, 1],
+        "8+": [145, 106, 59, 18],
+        "10+": [145, 106, 59, 15, 2, 1],
+    }.items():
+        (table,) = open_report(run, tables="planbench-steps", group_steps=group).tables
+        assert [line.counts[""].rows for line in table.lines] == expected
+        assert [line.heads[2] for line in table.lines][-1] == (group or "10")
+    with pytest.raises(OptionError, match="--group-steps"):
+        open_report(run, group_steps="many")
+
+
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_correlations_are_over_tested_models(n: int, tmp_path: Path) -> None:
     runs: list[Path] = []

@@ -43,6 +43,12 @@ class ReportConfig(IntervalConfig):
         "self-evaluation, steps, modality, horizon, stage; or changes, from the first run to the "
         "second; or settings, of each run.",
     )
+    group_steps: Annotated[str | None, Option(metavar="N+")] = Field(
+        default=None,
+        pattern=r"^[1-9][0-9]{0,8}\+$",
+        description="Whole trajectories whose shortest path has N or more steps as one group, such "
+        "as 8+, in planbench-steps and its figure.",
+    )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(),
         description="A run on refined responses, such as Self_R+=runs/x; may be given several "

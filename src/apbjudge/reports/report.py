@@ -41,6 +41,7 @@ from .names import (
     renamed,
     renamed_critic,
     renamed_table,
+    steps_grouped,
     with_names,
 )
 from .origins import oracles_among, origin_of
@@ -138,7 +139,8 @@ class Report(Shown):
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
         """Under the names that are shown, with the intervals that were asked for."""
-        return replace(renamed_table(table, self.names), intervals=self.config.settings)
+        table = replace(renamed_table(table, self.names), intervals=self.config.settings)
+        return steps_grouped(table, self.config.group_steps) if self.config.group_steps else table
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:
