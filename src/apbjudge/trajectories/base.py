@@ -146,6 +146,7 @@ class TrajectoryTable:
         split: Field that rows of a tested model and setting are told apart by; empty for none.
         correlates: Names of metrics whose correlation with the rate of success, over the tested
             models of a setting, are the table's rows; empty for a table of the metrics themselves.
+        only_with: Metric without which a row is left out; empty for none.
         dominant: Names of metrics of which each row names the largest, as its dominant class.
         notes: Notes below it, a sentence each.
     """
@@ -156,6 +157,7 @@ class TrajectoryTable:
     metrics: tuple[str, ...] = ()
     split: Literal["", "steps", "outcome"] = ""
     correlates: tuple[str, ...] = ()
+    only_with: str = ""
     dominant: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -91,7 +91,7 @@ class Definition:
             or the methods that do. None where nothing is marked.
         counted: See ``PaperTable``, as is ``paper``.
         least: Columns of metrics without which there is no table.
-        dominant: See ``TrajectoryTable``.
+        dominant: See ``TrajectoryTable``, as is ``only_with``.
     """
 
     key: str
@@ -108,6 +108,7 @@ class Definition:
     paper: str = PAPER_ID
     least: int = 1
     dominant: tuple[str, ...] = ()
+    only_with: str = ""
 
 
 _USED = replace(TC, title="ExtUse")

@@ -83,6 +83,7 @@ def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Defini
         split=table.split or None,
         notes=table.notes,
         dominant=table.dominant,
+        only_with=table.only_with,
         paper="" if own is None else own.paper,
         least=least,
     )
@@ -118,6 +119,8 @@ def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRo
         metrics = trajectory_metrics(c, at, section.protocol)
         wanted = section.names or tuple(metrics)
         estimates = {name: metrics[name] for name in wanted if name in metrics}
+        if definition.only_with and definition.only_with not in metrics:
+            continue
         row_values = dict(_row_values(c, at, section.protocol, {*estimates}))
         largest = [_dominant(estimates, definition.dominant)] if definition.dominant else []
         row = TableRow(judge.judge, (*heads, *largest))

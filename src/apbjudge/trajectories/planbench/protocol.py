@@ -25,6 +25,7 @@ PER_CALL = (
     amount("S/C, mean", "searches per call", meaning="mean of each trajectory's own S/C"),
     rate("without calls", "no calls", meaning="trajectories without calls, which have no own S/C"),
 )
+TOOL_RETURNED = rate("tool returned", "tool returned", meaning="a search returned the one tool")
 SEARCHING = (
     amount(
         "searches", "searches", meaning="searches for tools, malformed ones too, per trajectory"
@@ -114,7 +115,17 @@ _BY_LENGTH = "PlanBench-XL by length of the shortest path"
 PLANBENCH = TrajectoryProtocol(
     name="planbench-xl",
     success="Accuracy",
-    metrics=(*METRICS, *SEARCHING, *PER_CALL, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
+    metrics=(
+        *METRICS,
+        *SEARCHING,
+        *PER_CALL,
+        TOOL_RETURNED,
+        *READINGS,
+        *FAILURES,
+        *ENDINGS,
+        *SELECTION,
+        *BLOCKED,
+    ),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2606.22388",
@@ -130,6 +141,13 @@ PLANBENCH = TrajectoryProtocol(
                 metrics=tuple(metric.name for metric in metrics),
             )
             for key, title, number, metrics in _TABLES
+        ),
+        TrajectoryTable(
+            key="planbench-single",
+            title="Single-step retrieval",
+            number="Table 6",
+            metrics=("Accuracy", "tool returned", "turns", "S/C", "ITCR", "EGT precision"),
+            only_with="tool returned",
         ),
         _ENDINGS,
         TrajectoryTable(
