@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import apbjudge
@@ -15,6 +16,7 @@ from apbjudge.judge.summary import summarize
 from apbjudge.reports.paper.formatting import tables_markdown
 from apbjudge.reports.report import report as open_report
 from apbjudge.statistics.estimates import Estimate
+from apbjudge.statistics.proportions import counted
 from apbjudge.trajectories.planbench.diagnosis import OTHER_ENDINGS, WRONG_VALUES
 from tests.support.runs import write_judged
 from tests.support.texts import text_of
@@ -106,6 +108,36 @@ def test_searches_per_call_are_shown_of_solved_and_failed_trajectories(tmp_path:
         (("ending", None),): 1,
     }
     assert parts[(("outcome", "failed"),)].metrics["S/C"].value == 6.0
+
+
+def test_intervals_are_those_of_table_5_if_asked_for(tmp_path: Path) -> None:
+    """Half widths of k of 327, and a ratio of totals as it is resampled here by its definition."""
+    searches, calls = (np.arange(327) % by + least for by, least in ((5, 3), (3, 1)))
+    totals = np.stack([searches, calls], axis=1).tolist()
+
+    def table_of(k: int, name: str) -> Any:
+        rows = [
+            {"is_correct": i < k, "measures": {"searches": s, "calls": c}}
+            for i, (s, c) in enumerate(totals)
+        ]
+        run = write_judged(tmp_path / name, "default", rows)
+        options: Any = {"interval": "percentile", "n_resamples": 10_000, "bootstrap_seed": 42}
+        (table,) = open_report(run, tables="planbench", **options).tables
+        return table
+
+    for k, radius in {0: 0.0, 3: 1.07, 62: 4.28, 252: 4.59, 327: 0.0}.items():
+        table = table_of(k, str(k))
+        of = cells(table)["Accuracy"]
+        assert 50 * ((of.high or 0) - (of.low or 0)) == pytest.approx(radius, abs=0.2)
+        assert (of.method, of.n_resamples, of.seed) == ("percentile", 10_000, 42)
+        wilson = counted(k, 327)
+        limits = f"wilson: {wilson.low:.4g} to {wilson.high:.4g}"
+        assert any(limits in note for note in table.notes) is (k in (0, 327))
+        assert cells(table_of(k, f"{k} again")) == cells(table)
+    drawn = np.random.default_rng(1).integers(0, 327, (10_000, 327))
+    ratio = cells(table_of(1, "ratio"))["S/C"]
+    ratios = searches[drawn].sum(axis=1) / calls[drawn].sum(axis=1)
+    assert (ratio.low, ratio.high) == pytest.approx(np.quantile(ratios, [0.025, 0.975]), abs=0.02)
 
 
 def test_long_paths_are_one_group(tmp_path: Path) -> None:
