@@ -69,7 +69,7 @@ def figures(folder: Path, policy: Policy) -> dict[str, float | None]:
     client = ScriptedClient(lambda request: policy(data, request))
     played = simulate(folder, model="hosted_vllm/m", client=client)
     (group,) = apbjudge.grade(played, protocol="planbench-xl", cases=folder).summary.groups
-    return {name: group.figures[name].value for name in ("Accuracy", "S/C", "ITCR")}
+    return {name: group.metrics[name].value for name in ("Accuracy", "S/C", "ITCR")}
 
 
 @pytest.mark.slow
