@@ -5,10 +5,12 @@ from __future__ import annotations
 import krippendorff
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from apbjudge.statistics.sample import METHODS, IntervalSettings, Method, Sample
-from apbjudge.statistics.scores import mean_scores, score_coefficients
+from apbjudge.statistics.scores import fisher_correlations, mean_scores, score_coefficients
 from tests.statistics.builders import ends, width
 
 
@@ -86,3 +88,61 @@ def test_intervals_cover() -> None:
             value = of_ranks if name == "Spearman" else truth
             hits[name] += (of.low or 0) <= value <= (of.high or 0)
     assert min(hits.values()) / n_samples > 0.91, hits
+
+
+TABLE_3 = """
+0 35.31 7.64 6.11 / .92 47.77 12.01 3.94 / 2.75 62.36 18.54 10.05 / 0 41.33 9.89 18.03
+/ 18.96 59.67 19.20 21.47 / 63.08 65.57 25.34 8.27 / 77.06 91.47 27.41 .68
+/ 52.19 85.29 25.16 2.94 / 3.07 71.25 9.22 51.71 / 51.90 72.92 20.65 6.28
+"""
+"""Accuracy, EGT, EDT and ITCR of ten models (arXiv:2606.22388, table 3)."""
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [(2, (0.902, 0.63, 0.98)), (1, (0.781, 0.30, 0.95)), (3, (-0.443, -0.84, 0.26))],
+)
+def test_published_correlations_over_models(column: int, expected: tuple[float, ...]) -> None:
+    table = np.array([row.split() for row in TABLE_3.split("/")], dtype=float)
+    found = fisher_correlations(table[:, 0], table[:, column])["Pearson"]
+    assert found.value == pytest.approx(expected[0], abs=5e-4)
+    assert (found.low, found.high) == pytest.approx(expected[1:], abs=5e-3)
+    assert found.n_items == 10
+
+
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), max_size=30))
+def test_correlations_of_units_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs, dtype=float).reshape(-1, 2).T
+    found = fisher_correlations(a, b)
+    for name, reference in (("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)):
+        estimate = found[name]
+        if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+            assert (estimate.value, estimate.low) == (None, None)
+            continue
+        expected = reference(a, b)
+        assert estimate.value == pytest.approx(expected.statistic, abs=1e-9)
+        if estimate.low is None:
+            assert len(a) < 4 or abs(expected.statistic) > 1 - 1e-9
+        elif name == "Pearson":
+            ends = expected.confidence_interval(0.95)
+            assert (estimate.low, estimate.high) == pytest.approx((ends.low, ends.high))
+        else:
+            assert -1 <= estimate.low < (estimate.value or 0) < (estimate.high or 0) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
+@pytest.mark.parametrize("n", [6, 10])
+def test_intervals_over_units_cover(rho: float, n: int) -> None:
+    """Pearson's, of normal values, 4,000 draws; Spearman's, whose true value is 6/pi asin(r/2)."""
+    rng = np.random.default_rng(n)
+    truth = {"Pearson": rho, "Spearman": 6 / np.pi * np.arcsin(rho / 2)}
+    covered = dict.fromkeys(truth, 0)
+    for _ in range(4000):
+        a = rng.normal(size=n)
+        b = rho * a + np.sqrt(1 - rho * rho) * rng.normal(size=n)
+        for name, metric in fisher_correlations(a, b).items():
+            low, high = (-1, 1) if metric.low is None else (metric.low, metric.high or 0)
+            covered[name] += low <= truth[name] <= high
+    assert covered["Pearson"] / 4000 == pytest.approx(0.95, abs=0.015)
+    assert covered["Spearman"] / 4000 > 0.90

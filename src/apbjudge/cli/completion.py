@@ -53,9 +53,9 @@ def _names(setting: str) -> Iterable[str]:
             judge_metrics = kinds_among(vars(kinds).values())
             return tuple(dict.fromkeys((*stated_kinds(), *ERROR_CODES, *judge_metrics)))
         case "by":
-            from ..records.judgement_table import BY_FIELDS
+            from ..records.judgement_table import BY_FIELDS, BY_OF_TRAJECTORIES
 
-            return BY_FIELDS
+            return (*BY_FIELDS, *BY_OF_TRAJECTORIES)
         case _:
             from .settings import project_judges
 

@@ -297,14 +297,18 @@ def packed(items: Iterable[tuple[T, float]], room: float) -> Iterator[list[T]]:
 
 
 def resampled(estimates: Iterable[Estimate]) -> list[str]:
-    """The bootstrap of the intervals, and its measured coverage where it is low; else nothing."""
+    """Notes on the bootstrap of the intervals, if they were bootstrapped.
+
+    They say how, its measured coverage where that is low, and what intervals of no width stand for.
+    """
     bootstrapped = [of for of in estimates if of.method in {"percentile", "bca"}]
     if not bootstrapped:
         return []
     of = bootstrapped[0]
     note = coverage_note(of.method, min(of.n_clusters for of in bootstrapped))
     how = f"{count(of.n_resamples)} resamples, seed {of.seed}"
-    lines = (f"intervals: {of.method} bootstrap over cases, {how}", note)
+    flat = (of.note for of in bootstrapped if of.low == of.high)
+    lines = (f"intervals: {of.method} bootstrap over cases, {how}", note, *dict.fromkeys(flat))
     return [*filter(None, lines)]
 
 

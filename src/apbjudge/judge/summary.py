@@ -16,7 +16,13 @@ from ..document.model import Document
 from ..errors import OptionError
 from ..records.columns import Vector
 from ..records.judgement_reader import table_of
-from ..records.judgement_table import BY_FIELDS, TRAJECTORY, JudgementTable, Totals
+from ..records.judgement_table import (
+    BY_FIELDS,
+    BY_OF_TRAJECTORIES,
+    TRAJECTORY,
+    JudgementTable,
+    Totals,
+)
 from ..records.judgements import UNSEEN
 from ..records.run_folder import MissingPredictions
 from ..records.tables import text_cell
@@ -36,7 +42,7 @@ from .metrics import (
     unsolvable_metrics,
     with_bounds,
 )
-from .trajectory_metrics import trajectory_metrics, trajectory_warnings
+from .trajectory_metrics import trajectories_by, trajectory_metrics, trajectory_warnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -200,8 +206,8 @@ _CSV_COLUMNS = (
 def check_by(names: Iterable[str]) -> None:
     """Raises OptionError if there is no such field to break results down by."""
     for name in names:
-        if name not in BY_FIELDS:
-            raise OptionError(f"--by: expected some of {','.join(BY_FIELDS)}, got {name!r}")
+        if name not in (known := (*BY_FIELDS, *BY_OF_TRAJECTORIES)):
+            raise OptionError(f"--by: expected some of {','.join(known)}, got {name!r}")
 
 
 def summarize(
@@ -219,7 +225,7 @@ def summarize(
         rows: Rows of ``judgements.jsonl``.
         judge: Name of the judge.
         note: A remark that belongs to every metric.
-        by: Fields of BY_FIELDS to break results down by.
+        by: Fields of BY_FIELDS and BY_OF_TRAJECTORIES to break results down by.
         weights: The weights of error codes, where the rubric states some.
         intervals: How intervals are made.
 
@@ -294,7 +300,9 @@ def _of_trials(c: JudgementTable) -> Iterator[str]:
 
 
 def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
-    fields = ("protocol", "form", "tested_model", "setting", *([field] if field else []))
+    is_of_rows = field in BY_OF_TRAJECTORIES
+    by_profile = [field] if field and not is_of_rows else []
+    fields = ("protocol", "form", "tested_model", "setting", *by_profile)
     keys = np.stack([c.codes[name] for name in fields], axis=1)
     shown = np.flatnonzero(~is_base(c))
     distinct, index = np.unique(keys[shown], axis=0, return_inverse=True)
@@ -309,18 +317,22 @@ def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
         if not len(rows):
             continue
         protocol, form, model, setting = (label or "" for label in labels[i][:4])
-        yield SummaryGroup(
-            protocol=protocol,
-            form=form,
-            tested_model=model,
-            setting=setting,
-            by={field: labels[i][4]} if field else {},
-            n=len(rows),
-            scored=int(c.scored[rows].sum()),
-            inconsistent=int(c.facts["inconsistent"][rows].sum()),
-            overridden=int(c.overridden[rows].sum()),
-            metrics=_metrics(c, rows, protocol, form),
-        )
+        parts = {labels[i][4] if by_profile else None: rows}
+        if is_of_rows:
+            parts = trajectories_by(c, rows, field or "")
+        for value, part in parts.items():
+            yield SummaryGroup(
+                protocol=protocol,
+                form=form,
+                tested_model=model,
+                setting=setting,
+                by={field: value} if field else {},
+                n=len(part),
+                scored=int(c.scored[part].sum()),
+                inconsistent=int(c.facts["inconsistent"][part].sum()),
+                overridden=int(c.overridden[part].sum()),
+                metrics=_metrics(c, part, protocol, form),
+            )
 
 
 def is_base(c: JudgementTable) -> Vector:

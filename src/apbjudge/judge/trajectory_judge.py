@@ -21,12 +21,9 @@ from ..trajectories import Evaluation, Question
 from .llm_judge import LLMJudge, make_judge
 from .session import Log, Run, RunConfig, run_in, run_judges
 from .source import JudgeTask
+from .trajectory_metrics import CODE
 from .trajectory_source import TrajectorySource, TrajectoryTask
 from .worker import Judgement, NamedJudge, unusable
-
-CODE = "code"
-"""The judge of whole trajectories: unlike the static judge, it states the metric itself."""
-
 
 _ADDS = (
     "a reward or success, in the log or by --outcomes FILE, or --success with the name of a score, "

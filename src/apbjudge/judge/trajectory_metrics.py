@@ -20,6 +20,8 @@ from ..statistics.proportions import ratio_of_sums
 from ..trajectories import TrajectoryMetric, trajectory_protocol
 from .metrics import rate
 
+CODE = "code"
+"""The judge of whole trajectories: unlike the static judge, it states the metric itself."""
 AS_FAILURES = "unscored as failures"
 MOST_TRIALS_SHOWN = 8
 MOST_VALUES_SHOWN = 12
@@ -32,14 +34,18 @@ def success_kind(protocol: str) -> MetricKind:
 
 
 def protocol_metrics(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
-    """The metrics of a protocol; of one that is not installed, the mean of each measure."""
+    """The metrics of a protocol; of one that is not installed, the mean of each measure.
+
+    Those that only a model can state are left out where code alone judged.
+    """
     own = trajectory_protocol(protocol)
     listed = (
         [TrajectoryMetric(name=name, of=name) for name in c.measure_names]
         if own is None
         else own.metrics
     )
-    return tuple(metric for stated in listed for metric in _expanded(c, stated))
+    stated = (metric for metric in listed if not (metric.needs_model and c.judge == CODE))
+    return tuple(metric for each in stated for metric in _expanded(c, each))
 
 
 def _expanded(c: JudgementTable, metric: TrajectoryMetric) -> Iterator[TrajectoryMetric]:
@@ -93,8 +99,33 @@ def bounds_of(metric: TrajectoryMetric, values: Array) -> tuple[float, float] | 
 def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
     """Numerator and denominator of a metric for some trajectories, NaN where one has none."""
     of = c.measure(metric.of)[rows].astype(float)
+    for name in metric.plus:
+        of += c.measure(name)[rows]
     per = np.ones(len(rows)) if metric.per is None else c.measure(metric.per)[rows].astype(float)
     return of, per
+
+
+def trajectories_by(c: JudgementTable, rows: Vector, field: str) -> dict[str | None, Vector]:
+    """Some rows by what became of each; under None those of which nothing says so.
+
+    Args:
+        c: All judgements.
+        rows: Those to tell apart.
+        field: ``outcome``: solved or failed, for whole trajectories; ``ending``: the value of
+            their class ``termination``, the most frequent of all ``c`` first.
+    """
+    if field == "outcome":
+        known = c.scored[rows] & (c.form_of_trajectories == c.code("form", rows))
+        correct = c.correct[rows] == 1
+        marks = {"solved": known & correct, "failed": known & ~correct}
+    else:
+        names = values_of(c, "termination")
+        marks = {name.partition("=")[2]: c.measure(name)[rows] == 1 for name in names}
+    rest = np.ones(len(rows), dtype=bool)
+    for of in marks.values():
+        rest &= ~of
+    every: dict[str | None, Vector] = {**marks, None: rest}
+    return {value: rows[of] for value, of in every.items() if of.any()}
 
 
 def pass_metrics(c: JudgementTable, rows: Vector) -> Metrics:

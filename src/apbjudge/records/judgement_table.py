@@ -28,6 +28,8 @@ Problems = list[str]
 BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "finish_reason")
 """Fields by which results can be broken down."""
 
+BY_OF_TRAJECTORIES = ("outcome", "ending")
+"""Likewise of whole trajectories, by what became of each."""
 GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
 TRAJECTORY = "trajectory"
 """The form of whole trajectories; rows of these alone have a ``setting``."""

@@ -28,6 +28,12 @@ class ComparedRuns(IntervalConfig):
         description="Rater whose label decides; without one the majority of raters does.",
     )
     design: LabelDesign = None
+    group_steps: Annotated[str | None, Option(metavar="N+")] = Field(
+        default=None,
+        pattern=r"^[1-9][0-9]{0,8}\+$",
+        description="Whole trajectories whose shortest path has N or more steps as one group, such "
+        "as 8+, in planbench-steps and its figure.",
+    )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(),
         description="A run on refined responses, such as Self_R+=runs/x; may be given several "

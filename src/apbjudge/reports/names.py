@@ -1,4 +1,4 @@
-"""Display names of tested models, from a file."""
+"""Display names of tested models, from a file, and of groups of steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..records.judgement_table import PROFILE, JudgementTable
 
 T = TypeVar("T")
 COLUMNS = ("tested_model", "name")
-_MODEL = PROFILE.index("tested_model")
+_MODEL, _STEPS = PROFILE.index("tested_model"), PROFILE.index("steps")
 
 _Named = tuple[str, str, Any]
 """Place in the file, tested model, and its display name."""
@@ -81,6 +81,25 @@ def renamed_table(table: JudgementTable, names: Names) -> JudgementTable:
         return table
     profiles = [
         (*profile[:_MODEL], names.get(profile[_MODEL], profile[_MODEL]), *profile[_MODEL + 1 :])
+        for profile in table.profiles
+    ]
+    return replace(table, profiles=profiles)
+
+
+def steps_grouped(table: JudgementTable, group: str) -> JudgementTable:
+    """The same judgements, with trajectories of many steps as one group.
+
+    Args:
+        table: The judgements.
+        group: From how many on, and the group's name, such as ``8+``.
+    """
+    least = int(group.rstrip("+"))
+
+    def of(steps: Any) -> Any:
+        return group if str(steps).isdecimal() and int(steps) >= least else steps
+
+    profiles = [
+        (*profile[:_STEPS], of(profile[_STEPS]), *profile[_STEPS + 1 :])
         for profile in table.profiles
     ]
     return replace(table, profiles=profiles)

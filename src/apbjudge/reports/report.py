@@ -22,7 +22,7 @@ from ..errors import OptionError, visible
 from ..judge import JudgeSpec
 from ..judge.published import read_runs
 from ..judge.source import data_roots
-from ..judge.trajectory_judge import CODE
+from ..judge.trajectory_metrics import CODE
 from ..options import takes
 from ..records.columns import all_codes
 from ..records.consensus import answers_of
@@ -41,6 +41,7 @@ from .names import (
     renamed,
     renamed_critic,
     renamed_table,
+    steps_grouped,
     with_names,
 )
 from .origins import oracles_among, origin_of
@@ -147,7 +148,8 @@ class Report(Shown):
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
         """Under the names that are shown, with the intervals that were asked for."""
-        return replace(renamed_table(table, self.names), intervals=self.config.settings)
+        table = replace(renamed_table(table, self.names), intervals=self.config.settings)
+        return steps_grouped(table, self.config.group_steps) if self.config.group_steps else table
 
     def _refined(self) -> Iterator[JudgeResults]:
         for method, path in self.config.refined:

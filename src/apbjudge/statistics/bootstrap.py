@@ -154,7 +154,8 @@ def resampled(estimate: Estimate, columns: Array, sample: Sample, measure: Measu
         measure: The function: maps sums of shape (..., m) to values of shape (...).
 
     Returns:
-        The estimate. An interval of no width (low = high) where all resamples have one value.
+        The estimate. An interval of no width (low = high) where all resamples have one value, as at
+        0 % and 100 %: then the note has the interval by the formula.
     """
     how = sample.resampling
     if how is None or estimate.value is None or estimate.n_clusters < 2:
@@ -163,6 +164,10 @@ def resampled(estimate: Estimate, columns: Array, sample: Sample, measure: Measu
     draws = draw(strata, n_resamples=how.n_resamples, seed=how.seed)
     of = bootstrap(strata, draws, measure, n_items=1, settings=how, is_ratio=True)
     value, ends = estimate.value, [end for end in (of.low, of.high) if end is not None]
+    note = estimate.note if of.low is not None else of.note
+    if ends and min(value, *ends) == max(value, *ends) and estimate.low is not None:
+        formula = f"{estimate.method}: {estimate.low:.4g} to {estimate.high:.4g}"
+        note = f"all resamples are equal, so that the interval has no width; {formula}"
     return replace(
         estimate,
         low=min(value, *ends) if ends else None,
@@ -170,7 +175,7 @@ def resampled(estimate: Estimate, columns: Array, sample: Sample, measure: Measu
         method=of.method,
         n_resamples=of.n_resamples,
         seed=of.seed,
-        note=estimate.note if of.low is not None else of.note,
+        note=note,
     )
 
 

@@ -28,10 +28,10 @@ class Estimate:
         level: Confidence level, 0 to 1.
         method: How the interval was made. ``wilson``, ``wilson-modified``, ``wilson-effective``,
             ``wilson-clusters``, ``t-ratio`` (``proportions``); ``jeffreys`` (``coded``);
-            ``jackknife``, ``bca``, ``percentile``, ``cluster-bootstrap``, ``no-spread``
-            (``bootstrap``); ``t-bonett-price``, ``mover`` (``differences``); ``ppi++``,
-            ``ppi-stratified``, ``ppi-weighted``, ``lang-reiczigel`` (``prediction_powered``);
-            ``bounds``; ``hand-picked``, ``none``: there is none.
+            ``fisher`` (``scores``); ``jackknife``, ``bca``, ``percentile``, ``cluster-bootstrap``,
+            ``no-spread`` (``bootstrap``); ``t-bonett-price``, ``mover`` (``differences``);
+            ``ppi++``, ``ppi-stratified``, ``ppi-weighted``, ``lang-reiczigel``
+            (``prediction_powered``); ``bounds``; ``hand-picked``, ``none``: there is none.
         n_items: Denominator: the rows the figure is about.
         n_clusters: Distinct cases among them.
         n_resamples: Bootstrap resamples, 0 without.

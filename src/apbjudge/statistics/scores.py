@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 
 from .bootstrap import Measure, draw
 from .coded import CodedItems
-from .estimates import Array, Estimate, nothing
+from .estimates import CONFIDENCE_LEVEL, Array, Estimate, nothing
 from .jackknife import measured
 from .kinds import (
     HUMAN_SCORE,
@@ -148,6 +150,48 @@ def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSetti
     if len(pairs) * settings.n_resamples > MAX_CELLS and settings.is_bootstrap:
         settings = replace(settings, method="jackknife")
     return SPEARMAN.of(items.measure(measure, settings))
+
+
+LEAST_UNITS = 4
+"""Units from which a correlation has Fisher's interval."""
+
+
+def fisher_correlations(first: Array, second: Array, *, level: float = CONFIDENCE_LEVEL) -> Metrics:
+    """Pearson's and Spearman's correlation of a few independent units, by Fisher's transformation.
+
+    Spearman's interval has the variance of Bonett & Wright 2000 (doi:10.1007/BF02294183).
+
+    Args:
+        first: Shape (n,), a value of each unit.
+        second: Shape (n,), the other.
+        level: Confidence level.
+
+    Returns:
+        ``Pearson`` and ``Spearman``; without a value below 3 units or where one of the two is
+        constant, without an interval below 4 units or where the correlation is perfect.
+
+    When not to use it: where units share cases or clusters, as items of a run do.
+    """
+    n = len(first)
+    few = nothing(level, n_items=n, note=f"fewer than {LEAST_UNITS - 1} units")
+    metrics: list[Metric] = []
+    ranks = [_ranker(of)(np.ones(len(of))) for of in (first, second)] if n else [first, second]
+    for kind, (a, b) in ((PEARSON, (first, second)), (SPEARMAN, ranks)):
+        estimate = few
+        if n >= LEAST_UNITS - 1 and not (np.ptp(a) > 0 and np.ptp(b) > 0):
+            estimate = replace(few, note="one of the two does not vary")
+        elif n >= LEAST_UNITS - 1:
+            r = float(np.clip(np.corrcoef(a, b)[0, 1], -1.0, 1.0))
+            estimate = replace(few, value=r, n_clusters=n, note=f"fewer than {LEAST_UNITS} units")
+            if n >= LEAST_UNITS and abs(r) > 1 - 1e-12:
+                estimate = replace(estimate, note="the correlation is perfect")
+            elif n >= LEAST_UNITS:
+                variance = (1 + r * r / 2 * (kind is SPEARMAN)) / (n - 3)
+                half = NormalDist().inv_cdf(0.5 + level / 2) * sqrt(variance)
+                low, high = np.tanh(np.arctanh(r) + np.array([-half, half])).tolist()
+                estimate = replace(estimate, low=low, high=high, method="fisher", note="")
+        metrics.append(kind.of(estimate))
+    return by_name(metrics)
 
 
 def _ranker(values: Array) -> Callable[[Array], Array]:

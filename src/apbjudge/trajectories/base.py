@@ -94,26 +94,33 @@ class TrajectoryMetric:
         of: A measure, or ``class=value`` for whether a trajectory is of that class; its mean over
             the trajectories that have it. ``class=*`` stands for a metric of each value that
             occurs. ``is_correct`` is a measure too.
+        plus: Further measures that are added to it, such as other values of the class.
         per: Another measure: then the ratio of the two sums over the trajectories that have both.
         bounds: Least and greatest possible value of one trajectory; None for counts.
         usual: Bounds that hold where all values are within them, of a metric on no one scale.
         better: Which direction is better; None where neither is.
         meaning: What it is, in a few words.
+        title: Heading of its column; empty for its name.
+        needs_model: Whether only a judge that is a model can state it: it is left out where code
+            alone judged.
     """
 
     name: str
     of: str
+    plus: tuple[str, ...] = ()
     per: str | None = None
     bounds: Bounds | None = None
     usual: Bounds | None = None
     better: Direction | None = None
     meaning: str = ""
+    title: str = ""
+    needs_model: bool = False
 
     @property
     def kind(self) -> MetricKind:
         """Kind of the metric; a count is written as an amount."""
         unit = "cost" if self.bounds is None else "percent"
-        return MetricKind(self.name, unit, self.better, self.bounds, self.meaning)
+        return MetricKind(self.name, unit, self.better, self.bounds, self.meaning, title=self.title)
 
 
 def amount(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
@@ -137,13 +144,22 @@ class TrajectoryTable:
         number: Its place in the paper, such as ``Table 3``; empty without.
         metrics: Names of its columns; empty for all metrics of the protocol.
         split: Field that rows of a tested model and setting are told apart by; empty for none.
+        correlates: Names of metrics whose correlation with the rate of success, over the tested
+            models of a setting, are the table's rows; empty for a table of the metrics themselves.
+        only_with: Metric without which a row is left out; empty for none.
+        dominant: Names of metrics of which each row names the largest, as its dominant class.
+        notes: Notes below it, a sentence each.
     """
 
     key: str
     title: str
     number: str = ""
     metrics: tuple[str, ...] = ()
-    split: Literal["", "steps"] = ""
+    split: Literal["", "steps", "outcome"] = ""
+    correlates: tuple[str, ...] = ()
+    only_with: str = ""
+    dominant: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,7 @@ from .samples import sample_notes, sample_rows
 from .table import PaperTable, TableRow
 from .trajectories import (
     TRAJECTORY_NEEDS,
+    correlation_rows,
     trajectory_definitions,
     trajectory_headlines,
     trajectory_rows,
@@ -127,6 +128,7 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
         "judgements": _judged_rows,
         "samples": sample_rows,
         "trajectories": trajectory_rows,
+        "correlations": correlation_rows,
     }
     match definition.source:
         case "labels":

@@ -56,9 +56,9 @@ from ...statistics.metric import (
 )
 from .table import PAPER_ID, Counted
 
-Source = Literal["judgements", "labels", "refined", "samples", "trajectories"]
+Source = Literal["judgements", "labels", "refined", "samples", "trajectories", "correlations"]
 Rivals = Literal["tested models", "methods"] | None
-Split = Literal["level", "steps", "modality", "horizon", "stage"]
+Split = Literal["level", "steps", "modality", "horizon", "stage", "outcome"]
 OF_COSTS = (C_ALL, C_PASS, C_COM)
 OF_REPLIES = (OVER_REFUSAL, TRUNCATED)
 OF_BANKS = (EXCESS, CHEAPEST)
@@ -91,6 +91,7 @@ class Definition:
             or the methods that do. None where nothing is marked.
         counted: See ``PaperTable``, as is ``paper``.
         least: Columns of metrics without which there is no table.
+        dominant: See ``TrajectoryTable``, as is ``only_with``.
     """
 
     key: str
@@ -106,6 +107,8 @@ class Definition:
     counted: Counted = "scored"
     paper: str = PAPER_ID
     least: int = 1
+    dominant: tuple[str, ...] = ()
+    only_with: str = ""
 
 
 _USED = replace(TC, title="ExtUse")

@@ -189,7 +189,8 @@ def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
     model, *between = heads
     value = between.pop() if between else ""
     rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
-    number = int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
+    digits = value.removesuffix("+")  # "8+" is a group of steps
+    number = int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
     return model.casefold(), model, *between, rank, number, value
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...document.model import Counts
 from ...judge.trajectory_metrics import (
     columns_of,
     protocol_metrics,
     success_kind,
+    trajectories_by,
     trajectory_metrics,
 )
 from ...records.columns import Vector
 from ...records.judgement_table import TRAJECTORY, JudgementTable
 from ...statistics.best import RowValues
+from ...statistics.kinds import PEARSON, SPEARMAN
+from ...statistics.metric import Metrics
+from ...statistics.scores import LEAST_UNITS, fisher_correlations
 from ...trajectories import TRAJECTORY_PROTOCOLS, TrajectoryTable, trajectory_protocol
 from .definitions import Definition, Section
 from .rows import JudgeResults, TableSources, counts_of, groups, has_label, place_of
@@ -27,7 +32,8 @@ TRAJECTORY_TABLE_KEYS: tuple[str, ...] = (
     WHOLE.key,
 )
 TRAJECTORY_NEEDS = "whole trajectories, graded under their protocol"
-_HEADS = {"steps": "Steps"}
+DOMINANT = "Dominant class"
+_HEADS = {"steps": "Steps", "outcome": "Outcome"}
 
 
 def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
@@ -50,15 +56,34 @@ def trajectory_headlines(results: TableSources) -> Iterator[Definition]:
 
 def _definition(protocol: str, table: TrajectoryTable, least: int = 1) -> Definition:
     own = trajectory_protocol(protocol)
+    if table.correlates:
+        return Definition(
+            key=table.key,
+            number=table.number,
+            title=table.title,
+            heads=("Metric", "Setting"),
+            sections=(Section((PEARSON, SPEARMAN), protocol, names=table.correlates),),
+            needs=f"{TRAJECTORY_NEEDS}, of 3 tested models or more",
+            source="correlations",
+            rivals=None,
+            notes=table.notes,
+            paper="" if own is None else own.paper,
+        )
     return Definition(
         key=table.key,
         number=table.number,
         title=table.title,
-        heads=("Tested model", "Setting", *filter(None, [_HEADS.get(table.split)])),
+        heads=(
+            *("Tested model", "Setting"),
+            *filter(None, [_HEADS.get(table.split), DOMINANT if table.dominant else ""]),
+        ),
         sections=(Section((), protocol, form=TRAJECTORY, names=table.metrics),),
         needs=TRAJECTORY_NEEDS,
         source="trajectories",
         split=table.split or None,
+        notes=table.notes,
+        dominant=table.dominant,
+        only_with=table.only_with,
         paper="" if own is None else own.paper,
         least=least,
     )
@@ -79,16 +104,61 @@ def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRo
     profiles = has_label(c, "protocol", section.protocol) & (
         c.codes["form"] == c.form_of_trajectories
     )
-    fields = ("tested_model", *filter(None, ["setting", definition.split]))
+    fields = ("tested_model", "setting")
+    by_profile = [] if definition.split in (None, "outcome") else [definition.split]
+    parts = groups(c, profiles, (*fields, *by_profile))
+    if definition.split == "outcome":
+        parts = (
+            ((*heads, value), part)
+            for heads, at in parts
+            for value, part in trajectories_by(c, at, definition.split).items()
+            if value
+        )
     rows: list[TableRow] = []
-    for heads, at in groups(c, profiles, fields):
+    for heads, at in parts:
         metrics = trajectory_metrics(c, at, section.protocol)
         wanted = section.names or tuple(metrics)
         estimates = {name: metrics[name] for name in wanted if name in metrics}
+        if definition.only_with and definition.only_with not in metrics:
+            continue
         row_values = dict(_row_values(c, at, section.protocol, {*estimates}))
-        row = TableRow(judge.judge, heads).add("", counts_of(c, at), estimates, row_values)
-        rows.append(row)
+        largest = [_dominant(estimates, definition.dominant)] if definition.dominant else []
+        row = TableRow(judge.judge, (*heads, *largest))
+        rows.append(row.add("", counts_of(c, at), estimates, row_values))
     return sorted(rows, key=lambda row: place_of(row.heads))
+
+
+def correlation_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
+    """A row for each metric and setting with three tested models: its correlation with success."""
+    c, (section,) = judge.columns, definition.sections
+    profiles = has_label(c, "protocol", section.protocol)
+    profiles &= c.codes["form"] == c.form_of_trajectories
+    by_setting: dict[str, list[Metrics]] = {}
+    for (_, setting), at in groups(c, profiles, ("tested_model", "setting")):
+        metrics = trajectory_metrics(c, at, section.protocol)
+        by_setting.setdefault(setting, []).append(metrics)
+    rows: list[TableRow] = []
+    for name in section.names:
+        for setting, models in sorted(by_setting.items()):
+            pairs = [
+                [of[key].value for key in (success_kind(section.protocol).name, name)]
+                for of in models
+                if name in of
+            ]
+            known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+            if len(known) >= LEAST_UNITS - 1:
+                n = Counts(rows=len(models), scored=len(known))
+                correlations = fisher_correlations(*known.T)
+                rows.append(TableRow(judge.judge, (name, setting)).add("", n, correlations))
+    return rows
+
+
+def _dominant(metrics: Metrics, names: Sequence[str]) -> str:
+    """The heading of the largest of some metrics, of all that are equal; empty without any."""
+    stated = [metrics[name] for name in names if name in metrics]
+    values = {metric.kind.heading: metric.value or 0.0 for metric in stated}
+    largest = max(values.values(), default=0.0)
+    return ", ".join(name for name, value in values.items() if value == largest > 0)
 
 
 def _row_values(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
@@ -156,6 +157,42 @@ class PlanBenchData:
     blockers: Mapping[str, PlanbenchTool]
     datatypes: Mapping[str, Datatype]
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The file ``database.json``: a value of every datatype in every record, by its name."""
+
+    order_cases: dict[str, dict[str, Any]]
+
+
+def inputs_of(tool: PlanbenchTool) -> Iterable[str]:
+    """The datatypes that a tool takes, in the order of its arguments."""
+    return tool.surface_argument_to_datatype.values()
+
+
+def as_compared(value: Any) -> str:
+    """A value as the environment compares it: ``null`` equals the text ``None``, as in theirs."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return str(value)
+
+
+def outputs_by_inputs(
+    tool: PlanbenchTool, records: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The distinct outputs of an executable tool for each combination of inputs in the records.
+
+    Returns:
+        By the inputs in the order of the tool's arguments, each as it is compared: outputs by how
+        they are compared.
+    """
+    outputs: dict[tuple[str, ...], dict[str, Any]] = {}
+    for record in records.values():
+        if (output := record[tool.output_datatype]) is not None:
+            key = tuple(as_compared(record[datatype]) for datatype in inputs_of(tool))
+            outputs.setdefault(key, {}).setdefault(as_compared(output), output)
+    return outputs
 
 
 @dataclass(frozen=True, slots=True)

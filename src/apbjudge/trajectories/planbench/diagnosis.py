@@ -265,6 +265,22 @@ def _arguments(trajectory: Trajectory, at: int) -> set[str]:
 # Termination --------------------------------------------------------------------------------------
 
 
+_STATED: Mapping[tuple[str, bool], str] = {
+    ("untrusted", True): "Untrusted value of the target",
+    ("trusted", True): "Target of another record",
+    ("trusted", False): "Trusted value of another datatype",
+    ("untrusted", False): "Untrusted value of another datatype",
+}
+_UNOBSERVED = "Value never observed"
+WRONG_VALUES = (*_STATED.values(), _UNOBSERVED)
+"""Endings with a wrong value, which are one class of the paper."""
+EXHAUSTION = "Search exhaustion"
+UNFINISHED, UNGROUNDED = "Unfinished", "Right but ungrounded"
+CONTAMINATED = "Right but contaminated"
+OTHER_ENDINGS = (UNFINISHED, UNGROUNDED, CONTAMINATED)
+"""Endings that the paper has no class for."""
+
+
 def termination_of(trajectory: Trajectory, query: Query) -> str:
     """Returns the ending of a failed trajectory (section 6.3), as far as rules can tell.
 
@@ -280,26 +296,18 @@ def termination_of(trajectory: Trajectory, query: Query) -> str:
         last = trajectory.steps[-LAST_STEPS:]
         searches = sum(step.kind == "retrieve" for step in last)
         is_exhausted = trajectory.termination != HTTP_400 and 2 * searches > len(last)
-        return "Search exhaustion" if is_exhausted else "Unfinished"
+        return EXHAUSTION if is_exhausted else UNFINISHED
     target = query.target_datatype
     if contains_token(trajectory.final_answer, query.correct_answer):
         has_target = any(trusted_output(step) == target for step in trajectory.steps)
-        return "Right but contaminated" if has_target else "Right but ungrounded"
+        return CONTAMINATED if has_target else UNGROUNDED
     stated = {
         (done.provenance, done.output_datatype == target)
         for step in trajectory.steps
         if (done := step.execution) is not None
         and contains_token(trajectory.final_answer, done.output_value)
     }
-    return next((name for kind, name in _STATED.items() if kind in stated), "Value never observed")
-
-
-_STATED: Mapping[tuple[str, bool], str] = {
-    ("untrusted", True): "Untrusted value of the target",
-    ("trusted", True): "Target of another record",
-    ("trusted", False): "Trusted value of another datatype",
-    ("untrusted", False): "Untrusted value of another datatype",
-}
+    return next((name for kind, name in _STATED.items() if kind in stated), _UNOBSERVED)
 
 
 def findings_of(trajectory: Trajectory) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ...config import Grounding
 from ...errors import OptionError, RowError
 from ...records.trajectories import Trajectory
 from ..base import Evaluation, EvaluatorSettings, Question
-from .data import PlanBenchData, load_data
+from .data import DataFolder, PlanBenchData, read_data
 from .diagnosis import (
     blocked_measures,
     failure_of,
@@ -24,6 +24,7 @@ from .diagnosis import (
     walk,
 )
 from .measures import measures_of, verdicts
+from .single_step import SINGLE_STEP, load_single_step
 
 NEEDS = "the folder of the benchmark's data (queries.json, …)"
 SURRENDER = "Surrender"
@@ -110,10 +111,20 @@ def evaluator_of(settings: EvaluatorSettings) -> PlanBenchEvaluator:
     """
     if settings.cases is None:
         raise OptionError(f"--cases: expected {NEEDS}, got nothing")
-    data = load_data(settings.cases)
+    files = DataFolder(settings.cases)
+    data = load_single_step(files) if _is_single_step(settings.log) else read_data(files)
     planned = None if settings.log is None else _planned(settings.log)
     cases = {i: query for i, query in data.queries.items() if planned is None or i in planned}
     return PlanBenchEvaluator(data, cases.keys(), settings.grounding)
+
+
+def _is_single_step(log: Path | None) -> bool:
+    """True for a log of ``simulate --with tasks=single-step``, as the manifest beside it says."""
+    try:
+        manifest: Any = orjson.loads((log or Path()).with_name("manifest.json").read_bytes())
+        return manifest["identity"]["benchmark"][1].startswith(SINGLE_STEP)
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return False
 
 
 def _planned(log: Path) -> set[str] | None:

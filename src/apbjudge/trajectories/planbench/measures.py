@@ -68,7 +68,9 @@ def measures_of(
     ``searches`` and ``calls`` count malformed ones too. ``EDT`` are the datatypes within reach
     beyond those held at the start: what follows from them and from trusted outputs by any tool
     retrieved, noisy tools and blockers included. A trajectory that obtained nothing has no ``EGT
-    precision``. Searches by inputs and output count as neither forward nor backward.
+    precision``, and one without calls no ``searches per call``. Of a task that one tool solves,
+    ``tool returned`` says that a search returned it. Searches by inputs and output count
+    as neither forward nor backward, and as ``output searches``.
     """
     steps = trajectory.steps
     searches = [step.retrieval for step in steps if step.retrieval is not None]
@@ -84,7 +86,8 @@ def measures_of(
     interfaces = {
         (frozenset(tool.inputs), tool.output) for search in searches for tool in search.tools or ()
     }
-    truth = frozenset[str]().union(*(path.datatypes for path in data.paths[query.task_id]))
+    paths = data.paths[query.task_id]
+    truth = frozenset[str]().union(*(path.datatypes for path in paths))
     on_path = executed & truth
     of, answer, gold = verdicts(trajectory, query), trajectory.final_answer, query.correct_answer
     is_correct = of[grounding]
@@ -93,7 +96,9 @@ def measures_of(
         "searches": len(searches),
         "forward searches": sum(s.by_inputs and not s.by_output for s in searches),
         "backward searches": sum(s.by_output and not s.by_inputs for s in searches),
+        "output searches": sum(s.by_output for s in searches),
         "calls": len(calls),
+        "no calls": not calls,
         "invalid calls": invalid,
         "untrusted calls": untrusted,
         "rejected calls": invalid + untrusted,
@@ -110,6 +115,11 @@ def measures_of(
         "differs from released": is_correct != of["released"],
         "differs from answer-only": is_correct != of["answer-only"],
     }
+    if len(paths) == 1 and len(paths[0].tools) == 1:
+        returned = {tool.name for search in searches for tool in search.tools or ()}
+        measures["tool returned"] = paths[0].tools <= returned
+    if calls:
+        measures["searches per call"] = len(searches) / len(calls)
     if executed:
         measures["EGT precision"] = len(on_path) / len(executed)
     return {name: float(value) for name, value in measures.items()}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
-from ..base import TrajectoryProtocol, TrajectoryTable, amount, rate
+from ..base import TrajectoryMetric, TrajectoryProtocol, TrajectoryTable, amount, rate
 from .data import BLOCKER_TYPES
-from .diagnosis import REUSES, Failure
-from .evaluator import NEEDS, evaluator_of
+from .diagnosis import EXHAUSTION, OTHER_ENDINGS, REUSES, WRONG_VALUES, Failure
+from .evaluator import NEEDS, SURRENDER, evaluator_of
 
 KINDS = tuple(BLOCKER_TYPES.values())
 _AT_HAND = "N calls with progress at hand"
@@ -20,6 +21,11 @@ METRICS = (
     rate("ITCR", "invalid calls", "calls", "calls that can't be read or carried out", "lower"),
     rate("UIRR", "untrusted calls", "calls", "calls rejected for an untrusted input", "lower"),
 )
+PER_CALL = (
+    amount("S/C, mean", "searches per call", meaning="mean of each trajectory's own S/C"),
+    rate("without calls", "no calls", meaning="trajectories without calls, which have no own S/C"),
+)
+TOOL_RETURNED = rate("tool returned", "tool returned", meaning="a search returned the one tool")
 SEARCHING = (
     amount(
         "searches", "searches", meaning="searches for tools, malformed ones too, per trajectory"
@@ -27,6 +33,7 @@ SEARCHING = (
     amount("calls", "calls", meaning="tool calls, malformed ones too, per trajectory"),
     rate("EGT recall", "EGT recall", meaning="datatypes of the paths that were obtained"),
     amount("F/B", "forward searches", "backward searches", "searches by inputs per one by output"),
+    rate("by output", "output searches", "searches", "searches that state an output, of all"),
     rate("rejected calls", "rejected calls", "calls", "ITCR and UIRR together"),
     rate("noisy trajectories", "uses noisy tools", meaning="trajectories that call a noisy tool"),
     amount("noisy calls", "noisy calls", meaning="calls of noisy tools, per trajectory"),
@@ -53,7 +60,23 @@ FAILURES = (
         for name in ("Irrecoverable Drift", "Weak Recovery")
     ),
 )
-ENDINGS = (amount("ended", "termination=*", meaning="of failed trajectories, no Format Error"),)
+_BY_RULE = "of failed trajectories, no Format Error"
+
+
+def _ending(name: str, *classes: str, needs_model: bool = False) -> TrajectoryMetric:
+    """Share of the endings of some classes."""
+    of, *plus = (f"termination={each}" for each in classes or (name,))
+    metric = rate(f"ended {name}", of, meaning=_BY_RULE)
+    return replace(metric, title=name, plus=tuple(plus), needs_model=needs_model)
+
+
+PAPER_ENDINGS = (
+    _ending(SURRENDER, needs_model=True),
+    _ending(EXHAUSTION),
+    _ending("Wrong tool value", *WRONG_VALUES),
+    _ending("otherwise", *OTHER_ENDINGS),
+)
+ENDINGS = (*PAPER_ENDINGS, *map(_ending, (*WRONG_VALUES, *OTHER_ENDINGS)))
 SELECTION = (
     rate("(a) progress at hand", _AT_HAND, "N calls"),
     rate("(b) recent tool", "N calls of recent tools", "N calls"),
@@ -74,13 +97,35 @@ _TABLES = (
     ("selection", "Calls without progress in failed trajectories", "", SELECTION),
     ("blocked", "Values of blocked tools", "Figure 7", BLOCKED),
 )
+_ENDINGS = TrajectoryTable(
+    key="planbench-endings",
+    title="Endings of failed trajectories",
+    metrics=tuple(metric.name for metric in ENDINGS),
+    dominant=tuple(metric.name for metric in PAPER_ENDINGS),
+    notes=(
+        "Denominator: failed trajectories that did not end in a Format Error",
+        f"Wrong tool value: {', '.join(WRONG_VALUES)}; otherwise: {', '.join(OTHER_ENDINGS)}",
+        f"{SURRENDER}, before all others: as a judge read the answer",
+        "Where code alone judged, an answer that gives up is in another class",
+    ),
+)
 _MAIN = ("Accuracy", *(metric.name for metric in METRICS))
 _BY_LENGTH = "PlanBench-XL by length of the shortest path"
 
 PLANBENCH = TrajectoryProtocol(
     name="planbench-xl",
     success="Accuracy",
-    metrics=(*METRICS, *SEARCHING, *READINGS, *FAILURES, *ENDINGS, *SELECTION, *BLOCKED),
+    metrics=(
+        *METRICS,
+        *SEARCHING,
+        *PER_CALL,
+        TOOL_RETURNED,
+        *READINGS,
+        *FAILURES,
+        *ENDINGS,
+        *SELECTION,
+        *BLOCKED,
+    ),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2606.22388",
@@ -96,6 +141,30 @@ PLANBENCH = TrajectoryProtocol(
                 metrics=tuple(metric.name for metric in metrics),
             )
             for key, title, number, metrics in _TABLES
+        ),
+        TrajectoryTable(
+            key="planbench-single",
+            title="Single-step retrieval",
+            number="Table 6",
+            metrics=("Accuracy", "tool returned", "turns", "S/C", "ITCR", "EGT precision"),
+            only_with="tool returned",
+        ),
+        _ENDINGS,
+        TrajectoryTable(
+            key="planbench-outcomes",
+            title="Searches per call of solved and failed trajectories",
+            metrics=("S/C", *(metric.name for metric in PER_CALL)),
+            split="outcome",
+            notes=("S/C: searches of all trajectories per call of all; mean: of their own ratios",),
+        ),
+        TrajectoryTable(
+            key="planbench-correlations",
+            title="Correlation with Accuracy over tested models",
+            correlates=("EDT", "EGT precision", "ITCR", "by output"),
+            notes=(
+                "Fisher's interval, as if the models were drawn independently: many are relatives",
+                "Scored: tested models; fewer than 4 have no interval",
+            ),
         ),
     ),
 )

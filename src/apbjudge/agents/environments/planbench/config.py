@@ -140,6 +140,11 @@ class EpisodeConfig(Config):
     block_plan: Path | None = Field(
         default=None, description="File of planbench block-plan; without it nothing is blocked."
     )
+    tasks: Literal["queries", "single-step"] = Field(
+        default="queries",
+        description="queries: those of the data; single-step: one for each executable tool, whose "
+        "inputs are held and whose output is asked for.",
+    )
     grounding: Grounding = Field(
         default="paper",
         description="Which right answers count: paper: the target was obtained from an executable "
@@ -173,3 +178,9 @@ class EpisodeConfig(Config):
         default="retail", description="Name of the domain, which the seeds of lists depend on."
     )
     seed: int = Field(default=42, description="Seed of the order in lists.")
+
+    @model_validator(mode="after")
+    def _plan_is_of_the_tasks(self) -> EpisodeConfig:
+        if self.block_plan is not None and self.tasks != "queries":
+            raise ValueError(f"--block-plan: blocks tools of queries, not of {self.tasks} tasks")
+        return self

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -21,6 +20,10 @@ from ....trajectories.planbench.data import (
     DataFolder,
     PlanBenchData,
     PlanbenchTool,
+    Records,
+    as_compared,
+    inputs_of,
+    outputs_by_inputs,
     read_data,
 )
 
@@ -93,15 +96,10 @@ class PlanBenchDatabase:
             tool: An executable tool.
             values: A value for each of its input datatypes; equal is what is equal as text.
         """
-        inputs = inputs_of(tool)
         index = self._indexes.get(tool.name)
         if index is None:
-            index = self._indexes[tool.name] = {}
-            for record in self.records.values():
-                if (output := record[tool.output_datatype]) is not None:
-                    key = tuple(as_compared(record[datatype]) for datatype in inputs)
-                    index.setdefault(key, {}).setdefault(as_compared(output), output)
-        key = tuple(as_compared(values[datatype]) for datatype in inputs)
+            index = self._indexes[tool.name] = outputs_by_inputs(tool, self.records)
+        key = tuple(as_compared(values[datatype]) for datatype in inputs_of(tool))
         return tuple(index.get(key, {}).values())
 
     def _type(self, tool: PlanbenchTool) -> str:
@@ -126,23 +124,6 @@ class PlanBenchDatabase:
         return {"type": "function", "function": function}
 
 
-def inputs_of(tool: PlanbenchTool) -> Iterable[str]:
-    """The datatypes that a tool takes, in the order of its arguments."""
-    return tool.surface_argument_to_datatype.values()
-
-
-def as_compared(value: Any) -> str:
-    """A value as the environment compares it: ``null`` equals the text ``None``, as in theirs."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Database:
-    order_cases: dict[str, dict[str, Any]]
-
-
 def load_database(folder: Path) -> PlanBenchDatabase:
     """Reads and checks everything that an episode needs.
 
@@ -154,7 +135,7 @@ def load_database(folder: Path) -> PlanBenchDatabase:
     if not files.has("datatypes.json"):
         raise InputError(f"{folder / 'datatypes.json'}: can't be read: No such file or directory")
     data = read_data(files)
-    records = files.read("database.json", _Database).order_cases
+    records = files.read("database.json", Records).order_cases
     faults = chain(
         _faults_of_tools(data), _faults_of_kinds(data), _faults_of_records(data, records)
     )

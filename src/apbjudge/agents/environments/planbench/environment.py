@@ -19,12 +19,12 @@ from ....records.trajectories import (
     Trajectory,
     TrajectoryStep,
 )
-from ....trajectories.planbench.data import PlanbenchTool, Query
+from ....trajectories.planbench.data import PlanbenchTool, Query, as_compared
 from ....trajectories.planbench.measures import UNTRUSTED_INPUT, is_contaminated, verdicts
 from ..base import Score
 from .blocking import BlockPlan
 from .config import EpisodeConfig
-from .database import FAILING, PlanBenchDatabase, as_compared
+from .database import FAILING, PlanBenchDatabase
 from .prompts import PlanBenchPrompts
 from .search import ToolSearch, read_request
 
@@ -108,7 +108,8 @@ class PlanBenchRules:
     @property
     def setting(self) -> str:
         """The condition in a few words."""
-        setting = self.plan.setting if self.plan else "default"
+        usual = "default" if self.config.tasks == "queries" else self.config.tasks
+        setting = self.plan.setting if self.plan else usual
         return f"{setting}, feedback" if self.config.explore else setting
 
 

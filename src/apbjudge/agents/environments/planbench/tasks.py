@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
+from ....trajectories.planbench.single_step import SINGLE_STEP, single_step
 from ..config import benchmark_settings
 from .blocking import read_block_plan
 from .config import EpisodeConfig
@@ -57,5 +59,7 @@ def open_data(path: Path, options: Mapping[str, str]) -> PlanBenchTasks:
     """The tasks of a data folder; raises OptionError for a bad setting, InputError for bad data."""
     config = benchmark_settings(EpisodeConfig, options)
     database = load_database(path)
+    if config.tasks == SINGLE_STEP:
+        database = replace(database, data=single_step(database.data, database.records))
     plan = None if config.block_plan is None else read_block_plan(config.block_plan, database.data)
     return PlanBenchTasks(PlanBenchRules(database, config, plan))

@@ -11,9 +11,15 @@ from typing import Any
 from .....document.display import Shown
 from .....document.model import Document
 from .....options import takes
-from .....trajectories.planbench.data import BLOCKER_TYPES, PlanBenchData, PlanbenchTool
+from .....trajectories.planbench.data import (
+    BLOCKER_TYPES,
+    PlanBenchData,
+    PlanbenchTool,
+    as_compared,
+    inputs_of,
+)
 from ..config import DataCheckConfig
-from ..database import PlanBenchDatabase, as_compared, inputs_of, load_database
+from ..database import PlanBenchDatabase, load_database
 from ..paths import catalogue_tools
 from .tasks import Reach, starts
 
