@@ -84,6 +84,7 @@ TOOL_EXTRANEOUS = Protocol(
     shape="flags",
     rubrics={"plan": "apb-extraneous-holistic@1", "steps": "apb-extraneous-step-wise@1"},
     checks=(distractors, _base_checks),
+    instead={"apb-step-wise-strict@1": "apb-extraneous-step-strict@1"},
 )
 # Which of five behaviours follows a tool's failure. Categories 1 (replacement), 3 (retry) and 5 for
 # an unknown tool follow from exact names, and so does 4 for the explicit REJECT form; 2 against 5
