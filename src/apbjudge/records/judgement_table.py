@@ -28,7 +28,7 @@ Problems = list[str]
 BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "finish_reason")
 """Fields by which results can be broken down."""
 
-GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
+GROUPS = (*BY_FIELDS, "stage_from", "unsolvable_type", "setting", "level")
 TRAJECTORY = "trajectory"
 """The form of whole trajectories; rows of these alone have a ``setting``."""
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
