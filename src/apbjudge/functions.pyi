@@ -387,7 +387,7 @@ def batch_export(
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason.
+            finish_reason, contradiction_kind.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
@@ -1135,7 +1135,7 @@ def doctor(
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason.
+            finish_reason, contradiction_kind.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
@@ -1490,7 +1490,7 @@ def grade(
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason.
+            finish_reason, contradiction_kind.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.

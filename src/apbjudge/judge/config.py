@@ -211,7 +211,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     by: Names = Field(
         default=(),
         description="Break results down by category, modality, stage, steps, horizon, dataset, "
-        "finish_reason.",
+        "finish_reason, contradiction_kind.",
     )
     panel: Literal["majority", "mean", "dawid-skene"] = Field(
         default="majority", description="How several judges decide; mean is that of their grades."

@@ -13,6 +13,7 @@ from .checks.arguments import concrete_arguments, parameter_names
 from .checks.dataflow import used_before_made
 from .checks.form import (
     call_due,
+    calls_offline,
     carried_on,
     emptiness,
     output_format,
@@ -102,7 +103,7 @@ UNSOLVABLE = Protocol(
     name="unsolvable",
     shape="pass",
     rubrics={"plan": "apb-unsolvable@1"},
-    checks=(carried_on, says_nothing),
+    checks=(carried_on, calls_offline, says_nothing),
     admit=_is_unsolvable,
 )
 # A whole plan where every tool has a cost; code adds up the cost itself.

@@ -25,7 +25,9 @@ from .keys import model_key, short_key
 Problems = list[str]
 """Complaints about single rows, ``file:line: field …``."""
 
-BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "finish_reason")
+BY_FIELDS = tuple(
+    "category modality stage steps horizon dataset finish_reason contradiction_kind".split()
+)
 """Fields by which results can be broken down."""
 
 GROUPS = (*BY_FIELDS, "stage_from", "unsolvable_type", "setting", "level")

@@ -139,6 +139,7 @@ class Row:
         condition = self.condition(form)
         reference = self.reference(form)
         files = self.files()
+        construction = self.construction()
         trajectory = self.trajectory()
         has_case_id = not _is_empty(self.values.get("case_id"))
         return {
@@ -158,8 +159,9 @@ class Row:
             "groups": {
                 **self.groups(condition, reference, files),
                 **self.stage(condition, reference, trajectory),
+                **_contradiction(construction),
             },
-            "construction": self.construction(),
+            "construction": construction,
             "line": self.line,
         }
 
@@ -366,6 +368,12 @@ class Row:
         share = n_made / (n_made + len(left))
         stage = "early" if share < 0.375 else "middle" if share < 0.625 else "late"
         return {"stage": stage, "stage_from": "prefix"}
+
+
+def _contradiction(construction: Construction | None) -> dict[str, str]:
+    """The kind of contradictory constraints, where the case states it."""
+    kind = construction and construction.contradiction_kind
+    return {"contradiction_kind": kind} if kind else {}
 
 
 def _is_empty(value: object) -> bool:

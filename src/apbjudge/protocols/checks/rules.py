@@ -25,6 +25,7 @@ RULES: Mapping[str, str] = {
     "call-due": "a tool call was due and none is made",
     "retry-broken-tool": "the broken tool is called again",
     "says-nothing": "the reply neither plans, nor declines, nor asks",
+    "offline-tool": "the tool called here is out of service, as the query states",
     "carried-on": "the plan is carried out although the case can't be solved",
     "low-overlap": "hardly any tool of the reference chain is used",
     "repeated-call": "an identical call was made before",
