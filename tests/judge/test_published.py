@@ -151,9 +151,9 @@ def test_a_run_in_the_layout_of_the_authors_runner_gives_the_same_tables(
     tables = {table.key: table.rows for table in apbjudge.report(tmp_path / "run").tables}
     assert {table.key: table.rows for table in read.tables} == tables
     assert tables
-    spoiled = (None, {}, {"is_correct": "perhaps"}, "yes")
+    spoiled: list[object] = [None, {}, {"is_correct": "perhaps"}, "yes"]
     for of, judgement in zip(rows, spoiled, strict=False):
-        of["judgement"] = {} if judgement is None else judgement
+        of["judgement"] = judgement
     (again,) = read_runs(write_rows(tmp_path / "spoiled.jsonl", rows))
     assert (len(again.table), again.table.totals.unscored) == (len(rows), {"unparsable": 4})
 

@@ -192,5 +192,5 @@ def _verdict(stated: object, rubric: Rubric) -> dict[str, Any]:
     return {**verdict, "grade": grade, "errors": errors, "inconsistent": not is_consistent}
 
 
-def _grade(stated: Mapping[str, Any]) -> object:
+def _grade(stated: Mapping[str, Any]) -> Any:
     return stated["grade"] if "grade" in stated else stated.get("score")
