@@ -388,7 +388,8 @@ def batch_export(
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason; of whole trajectories also outcome (solved, failed) and ending.
+            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
+            failed) and ending.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
@@ -1144,7 +1145,8 @@ def doctor(
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason; of whole trajectories also outcome (solved, failed) and ending.
+            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
+            failed) and ending.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
@@ -1499,7 +1501,8 @@ def grade(
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason; of whole trajectories also outcome (solved, failed) and ending.
+            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
+            failed) and ending.
         panel: How several judges decide; mean is that of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
@@ -2118,6 +2121,7 @@ def report(
     labels: _Rows | Sequence[_Rows] = (),
     adjudicator: str | None = None,
     design: str | None = None,
+    group_steps: str | None = None,
     refined: Sequence[str | tuple[str, _Rows]] = (),
     names: _Rows | None = None,
     tables: str | Sequence[str] = (),
@@ -2139,6 +2143,8 @@ def report(
         adjudicator: Rater whose label decides; without one the majority of raters does.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
+        group_steps: Whole trajectories whose shortest path has N or more steps as one group,
+            such as 8+, in planbench-steps and its figure.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML
@@ -2172,6 +2178,7 @@ def reproduce(
     labels: _Rows | Sequence[_Rows] = (),
     adjudicator: str | None = None,
     design: str | None = None,
+    group_steps: str | None = None,
     refined: Sequence[str | tuple[str, _Rows]] = (),
     names: _Rows | None = None,
     only: str | Sequence[str] = (),
@@ -2189,6 +2196,8 @@ def reproduce(
         adjudicator: Rater whose label decides; without one the majority of raters does.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
+        group_steps: Whole trajectories whose shortest path has N or more steps as one group,
+            such as 8+, in planbench-steps and its figure.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML

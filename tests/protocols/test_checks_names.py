@@ -97,6 +97,15 @@ BROKEN: dict[str, tuple[dict[str, Any], int | None, list[Any]]] = {
     "unknown tool before the replacement": (_broken(STRANGER, SEAT_OK), 5, UNKNOWN),
     "no call": (_broken(), None, NO_CALL),
     "rejected": (_broken(model_response='{"status": "REJECT", "reason": "down"}'), 4, NO_CALL),
+    "what ends the task, listed or not": (_broken(("Finish", {"give_up": True})), None, []),
+    "what the case says ends it": (_broken(("stop_here", {}), ends=["stop_here"]), None, []),
+    "an ending that the case does not state": (_broken(("Finish", {}), ends=[]), 5, UNKNOWN),
+    "an ending beside the replacement": (_broken(SEAT_OK, ("Finish", {})), 1, []),
+    "an ending beside an unknown tool": (
+        _broken(STRANGER, ("Finish", {})),
+        5,
+        UNKNOWN,
+    ),
     "arguments are for the judge": (_broken(("send_mail", {"colour": 1})), None, []),
 }
 

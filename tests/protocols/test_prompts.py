@@ -23,6 +23,7 @@ from apbjudge.protocols.images import ImagePart, show_files
 from apbjudge.protocols.prompts import Prompt, PromptMaker
 from apbjudge.records.tools import tool_lines
 from apbjudge.rubrics import load_rubric, rubric_names
+from tests.support.rows import read, step, step_row
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -134,6 +135,19 @@ def test_prompts_of_all_tested_models_share_everything_before_the_prediction(
         predictions[task.item.item_id] += 1
     assert {len(texts) for texts in prefixes.values()} == {1}
     assert set(predictions.values()) == {3}
+
+
+def test_a_call_that_only_ends_the_task_is_stated_and_the_category_left_open() -> None:
+    case = {"split": "step_wise_tool_broken", "broken_tool_name": "find_trains"}
+    row = step_row(step(("Finish", {"give_up": "yes"})), **case)
+    rubric = load_rubric("apb-tool-broken@1")
+    for ends, stated in ((None, True), (["Finish"], True), ([], False)):
+        item = read({**row, "ends": ends})
+        for evidence in (True, False):
+            prompt = PromptMaker(evidence=evidence).make(item, rubric)
+            line = "step[0].tool_calls[0]: the tool called here only ends the task"
+            facts = blocks(prompt.prediction).get("verified_facts", "")
+            assert (line in facts) == (stated and evidence)
 
 
 def test_rules_of_a_blind_judge_never_speak_of_a_reference() -> None:

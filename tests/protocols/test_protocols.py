@@ -96,6 +96,22 @@ def test_a_rubric_that_does_not_fit_is_refused_by_name() -> None:
             get_protocol(protocol).check_rubric(load_rubric(rubric))
 
 
+def test_the_strict_rubric_without_distractors_is_refused_where_there_are_some() -> None:
+    named = "expected apb-extraneous-step-strict@1 for protocol tool-extraneous"
+    strict = load_rubric("apb-step-wise-strict@1")
+    with pytest.raises(OptionError, match=f"--rubric: {named}"):
+        get_protocol("tool-extraneous").check_rubric(strict)
+    rows = [
+        step_row(step(SEAT_OK), id=name, split=split)
+        for name, split in (("a", "step_wise_tool_extraneous"), ("b", "step_wise_planning"))
+    ]
+    refused, judged = grade(rows, rubric="apb-step-wise-strict@1").judgements
+    assert (refused.reason, judged.rubric) == ("bad_input", strict.ref)
+    assert f"field rubric: {named}" in str(refused.detail)
+    read_right = grade(rows[:1], rubric="apb-extraneous-step-strict@1").judgements
+    assert [of.kind for of in read_right] == ["verdict"]
+
+
 @pytest.mark.parametrize("tools", [PRICED, [*PRICED, {"name": "bundle", "cost": 0}]])
 def test_efficiency_checks_a_plan_like_any_other_and_adds_its_cost(tools: Any) -> None:
     row = plan_row(plan(FIND_OK, SEAT_OK, ("reserve_seat", {})), split=None, tools=tools)

@@ -9,6 +9,7 @@ import pytest
 
 from apbjudge.errors import RowError
 from apbjudge.records import FileRef, Prediction, Row
+from apbjudge.records.rows import item_row
 from tests.support.rows import (
     FIND_OK,
     MAIL_OK,
@@ -118,6 +119,56 @@ def test_what_is_derived_of_a_row() -> None:
     ):
         assert read(plan_row("x", files=files)).groups["modality"] == modality
         assert read(plan_row("x", files=files, modality="audio")).groups["modality"] == "audio"
+
+
+def cut_row(n_made: int, n_left: int, **fields: Any) -> dict[str, Any]:
+    """A step-wise row after some answered calls, with others left after the reference."""
+    answered = [
+        [step(MAIL_OK) | {"role": "assistant"}, {"role": "tool", "content": "sent"}]
+    ] * n_made
+    prefix = [message for pair in answered for message in pair]
+    rest = [step(SEAT_OK)] * n_left
+    known = {"trajectory_prefix": prefix, "reference_remaining_steps": rest}
+    return step_row(step(), **{"ground_truth_steps": [step(FIND_OK)], **known, **fields})
+
+
+@pytest.mark.parametrize(
+    ("n_made", "n_left", "stage"),
+    [
+        *((0, 3, "early"), (1, 2, "early"), (4, 7, "early"), (3, 4, "middle"), (3, 0, "late")),
+        *((1, 0, "middle"), (4, 2, "middle"), (5, 2, "late"), (9, 0, "late")),  # .375, .625: later
+    ],
+)
+def test_a_stage_that_is_not_stated_follows_from_the_prefix(
+    n_made: int, n_left: int, stage: str
+) -> None:
+    row = cut_row(n_made, n_left)
+    for each in (row, published(row)):
+        groups = read(each).groups
+        assert (groups["stage"], groups["stage_from"]) == (stage, "prefix")
+    # the rest may begin with the reference
+    both = row | {"reference_remaining_steps": [step(FIND_OK), *row["reference_remaining_steps"]]}
+    assert read(both).groups["stage"] == stage
+    again = read(item_row(read(row))).groups
+    assert (again["stage"], again["stage_from"]) == (stage, "prefix")
+
+
+@pytest.mark.parametrize(
+    ("fields", "stage"),
+    [
+        ({"stage": "late"}, "late"),
+        ({"reference_remaining_steps": None}, None),
+        ({"broken_tool_name": "send_mail"}, None),
+        ({"trajectory_prefix": [{"role": "user", "content": "Go on."}]}, None),
+        ({"ground_truth_steps": None}, None),
+    ],
+)
+def test_a_stage_is_derived_only_where_it_follows(
+    fields: dict[str, Any], stage: str | None
+) -> None:
+    groups = read(cut_row(1, 2, **fields)).groups
+    assert groups["stage"] == stage
+    assert "stage_from" not in groups
 
 
 @pytest.mark.parametrize("row", [FULL_PLAN, FULL_STEPS], ids=["plan", "steps"])

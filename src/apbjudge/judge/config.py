@@ -211,7 +211,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     by: Names = Field(
         default=(),
         description="Break results down by category, modality, stage, steps, horizon, dataset, "
-        "finish_reason; of whole trajectories also outcome (solved, failed) and ending.",
+        "finish_reason, contradiction_kind; of whole trajectories also outcome (solved, failed) "
+        "and ending.",
     )
     panel: Literal["majority", "mean", "dawid-skene"] = Field(
         default="majority", description="How several judges decide; mean is that of their grades."

@@ -2,8 +2,8 @@
 
 A row is a prediction with ``judge_model`` and ``judgement``: ``is_correct``, ``grade``,
 ``error_list`` and ``reasoning`` (arXiv:2606.04874). Their scorer takes ``"NO"`` for correct, and
-leaves out rows without ``is_correct``. Here only what the form allows is a verdict, and every
-other row of a judge is unscored, with its reason.
+leaves out rows without ``is_correct``. Here ``"NO"`` is no, only what the form allows is a verdict,
+and every other row of a judge is unscored, with its reason.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from ..records import ERROR_CODES, Row
 from ..records.judgement_reader import table_of
 from ..records.judgements import Unscored, Verdict, judgement_row
 from ..records.labels import GRADE, place_of_grade
+from ..records.loose_json import truth_of
 from ..records.run_folder import RunFolder, completed, mapping, read_run
 from ..records.scales import ScaleCheck
-from ..rubrics.rubric import Shape
+from ..rubrics import Rubric
 from ..runs.rows import BadRow, known, row_error_of
 from .source import JudgeTask, graded_by
 from .worker import unusable
 
 _LOOKED_AT = 100
+_NO_VERDICT = "missing verdict: field judgement.is_correct is absent"
 
 
 def is_published(path: Path) -> bool:
@@ -126,9 +128,8 @@ def _run_by(judge: str, path: Path) -> PublishedRun:
                 continue
             lines[line.offset] = line.number
             stated = mapping(values.get("judgement"))
-            grade, correct = stated.get("grade"), stated.get("is_correct")
+            grade, correct = _grade(stated), truth_of(stated.get("is_correct"))
             is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
-            correct = correct if isinstance(correct, bool) else None
             if is_number and (place := place_of_grade(grade, correct)):
                 scales.add(judge, line.number, place, ("judgement.grade", GRADE, grade))
             yield judgement_row(_judgement(values, line.raw, line.number))
@@ -151,28 +152,45 @@ def _judgement(values: Mapping[str, Any], raw: bytes, line: int) -> Verdict | Un
         return unusable(bad, judge, str(bad.error))
     task = JudgeTask(item, protocol, rubric, (), digest.digest(), 0)
     fields: dict[str, Any] = {**task.common(), "judge": judge, "fingerprint": digest.hexdigest()}
+    stated = values.get("judgement")
+    if stated is None or (isinstance(stated, dict) and "is_correct" not in stated):
+        return Unscored(**fields, reason="unparsable", detail=_NO_VERDICT)
     try:
-        return Verdict(**fields, **_verdict(values.get("judgement"), rubric.shape))
+        return Verdict(**fields, **_verdict(cast("object", stated), rubric))
     except RowError as error:
         return Unscored(**fields, reason="unparsable", detail=str(error))
 
 
-def _verdict(stated: object, shape: Shape) -> dict[str, Any]:
-    """The fields of a verdict; grade and flags where the protocol has them."""
+def _verdict(stated: object, rubric: Rubric) -> dict[str, Any]:
+    """The fields of a verdict; grade and flags where the protocol has them.
+
+    The keys may be those of the paper's prompts: ``score``, and flags such as
+    ``E1_GOAL_UNDERSTANDING``, which stand in ``error_list`` or beside it.
+    """
     if not isinstance(stated, dict):
         raise RowError("judgement", "an object", stated)
     of = mapping(cast("object", stated))
-    correct, grade, reasoning = of.get("is_correct"), of.get("grade"), of.get("reasoning")
-    if not isinstance(correct, bool):
-        raise RowError("judgement.is_correct", "true or false", correct)
+    correct, reasoning = truth_of(of.get("is_correct")), of.get("reasoning")
+    if correct is None:
+        raise RowError("judgement.is_correct", "true, false, yes or no", of.get("is_correct"))
     verdict = {"is_correct": correct, "reasoning": reasoning if isinstance(reasoning, str) else ""}
-    if shape != "flags":
+    if rubric.shape != "flags":
         return verdict
+    grade = _grade(of)
     if isinstance(grade, bool) or not isinstance(grade, int | float) or not 0 <= grade <= 1:
         raise RowError("judgement.grade", GRADE, grade)
-    flags = mapping(of.get("error_list"))
-    if {*flags} != {*ERROR_CODES} or any(flag not in (0, 1) for flag in flags.values()):
+    codes = {name: of.code for of in rubric.criteria for name in (of.code, of.key)}
+    listed = (
+        mapping(of["error_list"]) if "error_list" in of else {k: of[k] for k in codes if k in of}
+    )
+    flags = {codes.get(name, name): flag for name, flag in listed.items()}
+    is_whole = {*flags} == {*ERROR_CODES} and len(flags) == len(listed)
+    if not is_whole or any(flag not in (0, 1) for flag in flags.values()):
         raise RowError("judgement.error_list", "0 or 1 for each of E1 to E6", of.get("error_list"))
     errors = {code: bool(flags[code]) for code in ERROR_CODES}
     is_consistent = correct == (grade == 1) and correct != any(errors.values())
     return {**verdict, "grade": grade, "errors": errors, "inconsistent": not is_consistent}
+
+
+def _grade(stated: Mapping[str, Any]) -> Any:
+    return stated["grade"] if "grade" in stated else stated.get("score")

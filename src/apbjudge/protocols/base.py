@@ -49,6 +49,7 @@ class Protocol:
         needs_query: Whether no model is asked about an item in which nothing was asked.
         rules: For checks of its own: what the judge reads about each rule's proven findings. It
             must not quote the prediction, since a judge believes it.
+        instead: Shipped rubrics that lack what the protocol grades, each with the one that has it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Protocol:
     examines: Literal["response", "reference"] = "response"
     needs_query: bool = True
     rules: Mapping[str, str] = field(default_factory=dict[str, str])
+    instead: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         plugin = f"protocol {self.name}"
@@ -77,7 +79,8 @@ class Protocol:
             override: The user's own rubric, used for every item whose form it fits.
 
         Raises:
-            RowError: If the protocol does not grade predictions of the item's form.
+            RowError: If the protocol does not grade predictions of the item's form, or the rubric
+                lacks what it grades.
         """
         if item.form not in self.rubrics:
             forms = " or ".join(_FORM_NAMES[form] for form in self.rubrics)
@@ -89,6 +92,9 @@ class Protocol:
         if override is not None and override.form != item.form:
             expected = f"a {_FORM_NAMES[override.form]} row, for rubric {override.ref}"
             raise RowError("planning_regime", expected, _FORM_NAMES[item.form])
+        if override is not None and override.ref in self.instead:
+            expected = f"{self.instead[override.ref]} for protocol {self.name}"
+            raise RowError("rubric", expected, override.ref)
         rubric = override or _default_rubric(self.rubrics[item.form])
         kind = item.condition.unsolvable_type
         if rubric.shape == "pass" and kind is not None and kind not in rubric.types:
@@ -100,8 +106,13 @@ class Protocol:
         """Refuses a rubric that can't serve this protocol.
 
         Raises:
-            OptionError: If its shape or form is another.
+            OptionError: If its shape or form is another, or it lacks what is graded.
         """
+        if rubric.ref in self.instead:
+            raise OptionError(
+                f"--rubric: expected {self.instead[rubric.ref]} for protocol {self.name}, got "
+                f"{rubric.ref}"
+            )
         if rubric.shape != self.shape or rubric.form not in self.rubrics:
             forms = "/".join(self.rubrics)
             raise OptionError(

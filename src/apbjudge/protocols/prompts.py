@@ -19,7 +19,9 @@ from ..records import Finding, Item, Record
 from ..records.tools import pretty
 from ..rubrics import Rubric
 from ..rubrics.reply import example_reply
-from .checks.rules import RULES, fact_line
+from .base import FINDINGS_PER_RULE
+from .checks.names import ending_calls
+from .checks.rules import RULES, ending_line, fact_line
 from .fence import fence
 from .images import NO_FILES, ImagePart, ShownFiles, content_of
 
@@ -93,6 +95,8 @@ class PromptMaker:
         sentences = {**RULES, **rules}
         proven = [f for f in findings if f.certainty == "proven" and self._evidence]
         facts = [fact_line(finding, sentences) for finding in proven]
+        if rubric.shape == "category" and self._evidence:
+            facts += [ending_line(call.where) for call in ending_calls(item)[:FINDINGS_PER_RULE]]
         prediction = _template(template, "prediction").render(
             fence=fence,
             horizon=item.condition.horizon,

@@ -13,6 +13,7 @@ from .checks.arguments import concrete_arguments, parameter_names
 from .checks.dataflow import used_before_made
 from .checks.form import (
     call_due,
+    calls_offline,
     carried_on,
     emptiness,
     output_format,
@@ -84,6 +85,7 @@ TOOL_EXTRANEOUS = Protocol(
     shape="flags",
     rubrics={"plan": "apb-extraneous-holistic@1", "steps": "apb-extraneous-step-wise@1"},
     checks=(distractors, _base_checks),
+    instead={"apb-step-wise-strict@1": "apb-extraneous-step-strict@1"},
 )
 # Which of five behaviours follows a tool's failure. Categories 1 (replacement), 3 (retry) and 5 for
 # an unknown tool follow from exact names, and so does 4 for the explicit REJECT form; 2 against 5
@@ -101,7 +103,7 @@ UNSOLVABLE = Protocol(
     name="unsolvable",
     shape="pass",
     rubrics={"plan": "apb-unsolvable@1"},
-    checks=(carried_on, says_nothing),
+    checks=(carried_on, calls_offline, says_nothing),
     admit=_is_unsolvable,
 )
 # A whole plan where every tool has a cost; code adds up the cost itself.

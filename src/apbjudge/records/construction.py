@@ -8,6 +8,11 @@ from pydantic import Field
 
 from .base import Record
 
+ContradictionKind = Literal["bounds", "missing_dimension", "compliance_lock", "dynamic_state"]
+"""Why the constraints of a case contradict each other: two limits on a number, or a tool that is
+out of service and alone sees what decides, alone gives results that count, or alone checks the
+state before an action (arXiv:2606.04874, figure 15)."""
+
 
 class Bound(Record):
     """A limit on a number that a query states.
@@ -49,6 +54,11 @@ class Construction(Record):
         removed_tools: Names of the tools that the twin has and this case lacks.
         removed_value: The value that the twin's query states and this one's does not.
         bounds: Limits of which two contradict each other.
+        contradiction_kind: The kind of contradictory constraints; None for other cases.
+        requirement: The sentences of the query that demand the result of a tool.
+        offline_tool: The tool that these sentences demand and declare out of service.
+        compliance: Whether the query of a case without its tools demands the result of one; None
+            for other cases.
         parameter_map: Parameter of the broken tool to that of its replacement.
         composites: Tools that replace several calls of the reference.
         traps: Tools that no cheapest plan calls.
@@ -64,6 +74,10 @@ class Construction(Record):
     removed_tools: tuple[str, ...] = ()
     removed_value: str | None = Field(default=None, min_length=1)
     bounds: tuple[Bound, ...] = ()
+    contradiction_kind: ContradictionKind | None = None
+    requirement: str = ""
+    offline_tool: str | None = Field(default=None, min_length=1)
+    compliance: bool | None = None
     parameter_map: dict[str, str] = {}
     composites: tuple[Composite, ...] = ()
     traps: tuple[str, ...] = ()
@@ -87,7 +101,7 @@ class Construction(Record):
             "parameter_map": "\n".join(f"{a}: {b}" for a, b in self.parameter_map.items()),
             "removed_tools": "\n".join(self.removed_tools),
             "removed_value": self.removed_value or "",
-            "limits": "\n".join(bound.text for bound in self.bounds),
+            "limits": "\n".join([*(of.text for of in self.bounds), self.requirement]).strip(),
             "composites": "\n".join(composites),
             "traps": "\n".join(self.traps),
         }

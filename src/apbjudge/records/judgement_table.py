@@ -25,12 +25,14 @@ from .keys import model_key, short_key
 Problems = list[str]
 """Complaints about single rows, ``file:line: field …``."""
 
-BY_FIELDS = ("category", "modality", "stage", "steps", "horizon", "dataset", "finish_reason")
+BY_FIELDS = tuple(
+    "category modality stage steps horizon dataset finish_reason contradiction_kind".split()
+)
 """Fields by which results can be broken down."""
 
 BY_OF_TRAJECTORIES = ("outcome", "ending")
 """Likewise of whole trajectories, by what became of each."""
-GROUPS = (*BY_FIELDS, "unsolvable_type", "setting", "level")
+GROUPS = (*BY_FIELDS, "stage_from", "unsolvable_type", "setting", "level")
 TRAJECTORY = "trajectory"
 """The form of whole trajectories; rows of these alone have a ``setting``."""
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)

@@ -50,6 +50,7 @@ def item_row(item: Item) -> dict[str, Any]:
         "task_category": groups.get("category"),
         "modality": groups.get("modality"),
         "stage": groups.get("stage"),
+        "stage_from": groups.get("stage_from"),
         "construction": item.construction
         and item.construction.model_dump(mode="json", exclude_defaults=True),
     }

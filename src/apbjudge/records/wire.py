@@ -17,8 +17,9 @@ from .base import row_error
 from .construction import Construction
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
 from .loose_json import as_list, as_object
+from .messages import read_messages
 from .predictions import Form, Prediction
-from .responses import read_response
+from .responses import message_calls, read_response
 from .tools import (
     Toolset,
     build_toolset,
@@ -46,7 +47,8 @@ STRUCTURED = (
 FIELDS = frozenset(
     "id item_id case_id tested_model model_response split planning_regime query system_prompt plan "
     "prediction_horizon broken_tool_name unsolvable_type format_demanded finish_reason source "
-    "ends ends_json task_category modality stage task_family source_subset sources".split()
+    "ends ends_json task_category modality stage stage_from task_family source_subset "
+    "sources".split()
 ) | {f"{name}{ending}" for name in STRUCTURED for ending in ("", "_json")}
 """The fields of a row that are read, and those of the published format that say no more."""
 
@@ -137,6 +139,8 @@ class Row:
         condition = self.condition(form)
         reference = self.reference(form)
         files = self.files()
+        construction = self.construction()
+        trajectory = self.trajectory()
         has_case_id = not _is_empty(self.values.get("case_id"))
         return {
             "item_id": item_id,
@@ -148,12 +152,16 @@ class Row:
             "files": files,
             "tools": self.tools(),
             "ends": self.ends(),
-            "trajectory": self.trajectory(),
+            "trajectory": trajectory,
             "reference": reference,
             "condition": condition,
             "format_demanded": self.flag("format_demanded"),
-            "groups": self.groups(condition, reference, files),
-            "construction": self.construction(),
+            "groups": {
+                **self.groups(condition, reference, files),
+                **self.stage(condition, reference, trajectory),
+                **_contradiction(construction),
+            },
+            "construction": construction,
             "line": self.line,
         }
 
@@ -321,12 +329,51 @@ class Row:
             "dataset": self.text("source") or None,
             "category": self.text("task_category") or None,
             "modality": self.text("modality") or _modality(files),
-            "stage": self.text("stage") or None,
+            "stage": None,
             "steps": None if condition.horizon else _step_range(reference),
             "horizon": condition.horizon,
             "level": len(condition.extraneous),
             "unsolvable_type": condition.unsolvable_type,
         }
+
+    def stage(
+        self,
+        condition: Condition,
+        reference: Reference | None,
+        trajectory: tuple[dict[str, Any], ...],
+    ) -> dict[str, str]:
+        """The stage of the trajectory, and ``stage_from`` where it follows from the prefix.
+
+        The published rows state none. It is the quarter, half or three quarters that is nearest to
+        the share of the calls that were answered before; of two that are as near, the later.
+        Nothing follows where a tool failed, where earlier messages answer no call, or where the
+        steps after the reference are not stated.
+        """
+        if stated := self.text("stage"):
+            origin = self.text("stage_from")
+            return {"stage": stated, **({"stage_from": origin} if origin else {})}
+        rest = as_list(self.structured("reference_remaining_steps"))
+        if condition.horizon is None or condition.broken_tool or reference is None or rest is None:
+            return {}
+        made = read_messages([*trajectory], is_lenient=True).messages
+        n_made = sum(len(message.results) for message in made)
+        if trajectory and not n_made:
+            return {}
+        asked = [(call.name, call.arguments) for call in reference.calls]
+        left = [(c.name, c.arguments) for of in rest for c in message_calls(as_object(of) or {})]
+        if left[: len(asked)] != asked:  # the rest begins after the reference, or with it
+            left = [*asked, *left]
+        if not left:
+            return {}
+        share = n_made / (n_made + len(left))
+        stage = "early" if share < 0.375 else "middle" if share < 0.625 else "late"
+        return {"stage": stage, "stage_from": "prefix"}
+
+
+def _contradiction(construction: Construction | None) -> dict[str, str]:
+    """The kind of contradictory constraints, where the case states it."""
+    kind = construction and construction.contradiction_kind
+    return {"contradiction_kind": kind} if kind else {}
 
 
 def _is_empty(value: object) -> bool:

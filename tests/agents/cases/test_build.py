@@ -71,6 +71,39 @@ def test_what_is_built_of_a_town_is_that_of_the_golden_file(town: apbjudge.Build
     assert text == GOLDEN.read_text(encoding="utf-8")
 
 
+KINDS = ("bounds", "missing_dimension", "compliance_lock", "dynamic_state")
+
+
+def test_a_plan_that_calls_the_tool_that_is_offline_fails_and_results_are_by_kind(
+    town: apbjudge.Build,
+) -> None:
+    made = {row["id"]: row for row in rows(town)}
+    contradictory = [
+        row for row in made.values() if row.get("unsolvable_type") == "contradictory_constraints"
+    ]
+    counts = Counter(row["construction"]["contradiction_kind"] for row in contradictory)
+    assert counts == {"bounds": 5, **dict.fromkeys(KINDS[1:], 8)}
+    answers: list[dict[str, Any]] = []
+    for row in contradictory:
+        assert row["construction"]["twin"] in made
+        offline = row["construction"].get("offline_tool")
+        chain = [{"name": offline, "parameter_description": {}, "reason": "r"}]
+        replies = {
+            "calls": json.dumps({"plan": "As asked.", "tool_chain": chain}),
+            "declines": json.dumps({"status": "REJECT", "reason": f"{offline} is down."}),
+        }
+        for model, reply in replies.items() if offline else ():
+            answers.append({**row, "tested_model": model, "model_response": reply})
+    run = apbjudge.grade(answers, by=("contradiction_kind",))
+    proven = {
+        (of.tested_model, tuple(f.rule for f in of.findings if f.certainty == "proven"))
+        for of in run.judgements
+    }
+    assert proven == {("calls", ("offline-tool",)), ("declines", ())}
+    by = {group.by.get("contradiction_kind") for group in run.summary.groups}
+    assert by == {None, *KINDS[1:]}
+
+
 def test_another_seed_draws_others(town: apbjudge.Build, tmp_path: Path) -> None:
     other = built(tmp_path, split="holistic_tool_extraneous", seed_of_draw=5)
     names = {row["id"]: row["extraneous_tool_names_json"] for row in rows(other)}

@@ -20,6 +20,7 @@ from apbjudge.agents.cases.transforms.plans import holistic
 from apbjudge.agents.cases.transforms.steps import step_wise
 from apbjudge.agents.cases.transforms.unsolvable import (
     contradictory_constraints,
+    dynamic_state,
     information_missing,
     tool_removal,
     visual_missing,
@@ -82,6 +83,7 @@ CLEAN: Mapping[str, Callable[[], list[Row]]] = {
         information_missing, query="Sail with us from Vik on 2026-08-14. Our account is T-7715."
     ),
     "contradiction": lambda: twins(contradictory_constraints),
+    "outage": lambda: twins(dynamic_state),
     "bank": bank,
 }
 
@@ -177,6 +179,18 @@ def does_all_at_once(row: Row) -> None:
     row["construction"]["composites"] = [{"name": "book_and_pay", "replaces": [0, 1]}]
 
 
+def demands(row: Row, requirement: str) -> None:
+    claims(requirement=requirement)(row)
+    row["query"] = f"{QUERY} {requirement}"
+
+
+def does_not_demand(row: Row) -> None:
+    """As rows were built before there were such sentences."""
+    row["query"] = QUERY
+    for name in ("requirement", "compliance"):
+        del row["construction"][name]
+
+
 def claims(**values: Any) -> Callable[[Row], None]:
     return lambda row: row["construction"].update(values)
 
@@ -239,6 +253,16 @@ PLANTED: Mapping[str, list[tuple[str, Callable[[Row], object]]]] = {
         ("nothing-removed", removes_nothing),
         ("removed-tool-like", lambda r: r["tools"].append({"name": "pay_any_crossing"})),
         ("twin-missing", claims(twin="none")),
+        ("removal-not-demanded", does_not_demand),
+        ("requirement-stated", claims(requirement="Count it with a tool.")),
+        ("requirement-stated", lambda r: demands(r, "Only what pay_crossing returns counts.")),
+        ("requirement-stated", lambda r: demands(r, "NOTE: only what a tool returns counts.")),
+    ],
+    "outage": [
+        ("requirement-stated", lambda r: r.update(query=QUERY)),
+        ("requirement-stated", claims(offline_tool="get_tides")),
+        ("requirement-stated", lambda r: r["tools"].remove(named(r, "find_sailings"))),
+        ("twin-differs", lambda r: r.update(query=f"Hurry! {r['query']}")),
     ],
     "missing": [
         ("value-present", lambda r: r.update(plan="", system_prompt="It is T-7715.")),
@@ -261,6 +285,7 @@ PLANTED: Mapping[str, list[tuple[str, Callable[[Row], object]]]] = {
     ],
 }
 TOGETHER = {
+    "requirement-stated": {"twin-differs"},
     "value-present": {"twin-differs"},
     "no-task": {"levels-differ"},
     "visual-not-needed": {"twin-differs"},

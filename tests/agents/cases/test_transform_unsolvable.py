@@ -21,8 +21,11 @@ from apbjudge.agents.cases.literals import is_worded, numbers_in, places_of
 from apbjudge.agents.cases.queries import with_sentences, without_sentence
 from apbjudge.agents.cases.seeds import Seed
 from apbjudge.agents.cases.transforms.unsolvable import (
+    compliance_lock,
     contradictory_constraints,
+    dynamic_state,
     information_missing,
+    missing_dimension,
     tool_removal,
     visual_missing,
 )
@@ -30,9 +33,10 @@ from apbjudge.records import Construction, FileRef, Item
 from apbjudge.records import Row as CaseRow
 from apbjudge.records.tools import read_tool
 
-from .worlds import CROSSING, FERRY, context_of, seed_of, tool
+from .worlds import CROSSING, FERRY, QUERY, context_of, seed_of, tool
 
 Transform = Callable[[Seed, Context], Any]
+OUTAGES: tuple[Transform, ...] = (missing_dimension, compliance_lock, dynamic_state)
 
 
 def row_of(transform: Transform, seed: Seed, *, number: int = 7) -> Row:
@@ -43,7 +47,9 @@ def row_of(transform: Transform, seed: Seed, *, number: int = 7) -> Row:
     assert orjson.dumps(row) == orjson.dumps(again)
     item = item_of(row)
     assert (item.split, item.form) == ("holistic_unsolvable", "plan")
-    assert item.condition.unsolvable_type == transform.__name__ == claims_of(row).transform
+    kind = item.condition.unsolvable_type
+    assert transform.__name__ == claims_of(row).transform
+    assert kind == ("contradictory_constraints" if transform in OUTAGES else transform.__name__)
     assert claims_of(row).twin == row_id(seed, "holistic")
     assert item.reference is not None
     assert item.reference.value == ()
@@ -109,6 +115,21 @@ def test_a_tool_that_only_ends_the_run_is_none_that_the_task_turns_on() -> None:
     assert (claims_of(row).removed_tools, row["ends"]) == (("pay_crossing",), ["finish"])
     only = seed_of(("finish", {}, {}), **fields)
     assert reason_of(tool_removal, only) == "no call that the task turns on"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_query_without_its_tools_demands_the_result_of_one_without_a_name(number: int) -> None:
+    row = row_of(tool_removal, seed_of(), number=number)
+    claims = claims_of(row)
+    assert claims.compliance is True
+    assert row["query"] == f"{QUERY} {claims.requirement}"
+    assert "tool" in claims.requirement
+    assert re.search("in the head|mental arithmetic", claims.requirement)
+    assert not any(name in claims.requirement for name in claims.removed_tools)
+    assert not re.search(r"[A-Z]{2}|:|\*", claims.requirement)
+    other = seed_of(query="Bitte buche vier Plätze ab Vik und bezahle sie.")
+    row = row_of(tool_removal, other, number=number)
+    assert (row["query"], claims_of(row).compliance) == (other.trajectory.query, False)
 
 
 def test_tools_that_may_serve_for_another() -> None:
@@ -185,6 +206,29 @@ def test_sentences_are_added_and_numbers_looked_for_in_linear_time() -> None:
     assert numbers_in("a" * 1_000_000) == []
     assert with_sentences('She said "no."', ["A."]) == 'She said "no." A.'
     assert with_sentences("Order it, please", ["A.", "B."]) == "Order it, please. A. B."
+
+
+# Outages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", OUTAGES)
+def test_a_requirement_demands_a_tool_that_is_offered_and_out_of_service(
+    transform: Transform,
+) -> None:
+    wordings: set[str] = set()
+    for number in range(6):
+        row = row_of(transform, seed_of(), number=number)
+        claims = claims_of(row)
+        assert claims.contradiction_kind == transform.__name__
+        signs = transform is compliance_lock
+        assert claims.offline_tool == ("pay_crossing" if signs else "find_sailings")
+        assert row["query"] == f"{QUERY} {claims.requirement}"
+        assert claims.requirement.count(claims.offline_tool) in (1, 2)
+        assert re.search(r"offline|is down", claims.requirement)
+        assert claims.claims["limits"] == claims.requirement
+        assert left_in(row) == {spec["name"] for spec in FERRY}  # so that nothing else differs
+        wordings.add(claims.requirement)
+    assert len(wordings) == 2
 
 
 # Information --------------------------------------------------------------------------------------
@@ -332,6 +376,10 @@ NO_CASE: Mapping[Transform, Mapping[str, list[Seed]]] = {
             baking("I want the weight of 12 kg, and for the oven 5.", weight=12, cake_weight=5),
             baking("I want a share (weight) of 80 % in it, please.", weight=80),
         ],
+    },
+    dynamic_state: {
+        "the query is not English": [lent("Karte L-20417, Buch Knots.")],
+        "the solution calls a tool that is not offered": [paying(tools=FERRY[:3])],
     },
     information_missing: {
         "the query is not English": [lent("Karte L-20417, Buch Knots.")],

@@ -156,6 +156,15 @@ def test_calls_that_failed_are_history_and_never_the_reference() -> None:
     assert at_once[0]["thought"] == "Once more."
 
 
+def test_the_stage_is_the_one_that_follows_from_the_messages() -> None:
+    for n in (4, 8):
+        calls = [("get_tides", {"day": at}, {"high": str(at)}) for at in range(n)]
+        made = rows(step_wise, seed_of(*calls, needs={}))
+        assert {row["stage"] for row in made} == {"early", "middle", "late"}
+        for row in made:
+            assert item({**row, "stage": None}).groups["stage"] == row["stage"]
+
+
 # Distractors --------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ def _word(label: str) -> st.SearchStrategy[str]:
 
 
 WORDS = (
-    "id case_id source source_subset task_family task_category modality stage plan "
+    "id case_id source source_subset task_family task_category modality stage stage_from plan "
     "broken_tool_name tested_model model_response prompt"
 ).split()
 FORBIDDEN: dict[str, st.SearchStrategy[Any]] = {

@@ -60,6 +60,25 @@ def test_tables_14_15_and_1_step_wise_by_horizon_by_stage_and_together() -> None
         assert percents(table, "m", stage, places=2) == rates.split()
 
 
+def test_stages_that_follow_from_the_prefix_are_noted_and_doubtful_unless_all_are_middle() -> None:
+    def derived(*stages: str) -> list[Row]:
+        rows = [row for stage in stages for row in step_wise(1, stage)]
+        return [{**row, "groups": {**row["groups"], "stage_from": "prefix"}} for row in rows]
+
+    state = "rows state no stage: it follows from the calls made and left (stage_from: prefix)"
+    assert not [note for note in table_of("stage", step_wise(1)).notes if state in note]
+    for rows, n, doubt in (
+        (derived("middle"), "300 of 300", ""),
+        (
+            [*derived("middle", "early"), *step_wise(2)],
+            "600 of 600",
+            ", 300 of them not middle, which is doubtful of the published rows",
+        ),
+    ):
+        (note,) = (note for note in table_of("stage", rows).notes if state in note)
+        assert note.partition(": ")[2] == f"{n} {state}{doubt}"
+
+
 def test_table_13_holistic_by_modality() -> None:
     rows: list[Row] = []
     for modality, n, correct, flags in (

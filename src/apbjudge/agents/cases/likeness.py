@@ -140,12 +140,22 @@ def may_serve(tool: Tool, other: Tool) -> bool:
     return object_words(other.name) <= spoken_of and _action(tool.name) == _action(other.name)
 
 
+def does_learn(name: str) -> bool:
+    """True if a tool learns something, by the verb of its name, and changes nothing."""
+    first = _group(name)
+    return first is not None and first < len(_LEARNING)
+
+
 def _action(name: str) -> int:
     """Index of the group of the name's verb; all groups of learning something count as one."""
-    words = name_words(name)
-    groups = (i for word in words for i, verbs in enumerate(_VERBS) if word in verbs)
-    first = next(groups, 0)
+    first = _group(name) or 0
     return 0 if first < len(_LEARNING) else first
+
+
+def _group(name: str) -> int | None:
+    """Index of the group of the name's verb; None where none has it."""
+    words = name_words(name)
+    return next((i for word in words for i, verbs in enumerate(_VERBS) if word in verbs), None)
 
 
 def definition_of(tool: Tool) -> dict[str, Any]:

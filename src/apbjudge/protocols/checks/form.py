@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
+from ...errors import shorten
 from ...records import Finding, Item
 from ...records.loose_json import as_object
 from ...records.responses import words_beside
@@ -131,11 +132,32 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
         is_known
         and item.condition.unsolvable_type in _STOP_REQUIRED
         and prediction.kind != "reject"
-        and not any(map(str.isalnum, words_beside(item.response)))
+        and not has_words_beside(item)
     )
     message = f"{len(working)} call(s) are planned although the case can't be solved"
     certainty = "proven" if proven else "suspected"
     yield finding("carried-on", "E3", certainty, working[0].where, message)
+
+
+def calls_offline(item: Item, rubric: Rubric) -> Iterator[Finding]:
+    """A call of the tool that the query demands and declares out of service.
+
+    Proven where nothing in the reply declines, and no words stand beside its JSON, which might.
+    """
+    offline = item.construction.offline_tool if item.construction else None
+    if offline is None:
+        return
+    is_refused = item.prediction.kind == "reject" or has_words_beside(item)
+    certainty = "suspected" if is_refused else "proven"
+    for call in item.prediction.calls:
+        if call.name == offline:
+            message = f"{shorten(offline)} is out of service, as the query states"
+            yield finding("offline-tool", "E3", certainty, call.where, message)
+
+
+def has_words_beside(item: Item) -> bool:
+    """True if words stand beside the JSON of a reply."""
+    return any(map(str.isalnum, words_beside(item.response)))
 
 
 def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:

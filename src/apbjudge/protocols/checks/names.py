@@ -43,6 +43,16 @@ def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
         yield finding("unknown-tool", "E6", certainty, call.where, message)
 
 
+def ending_calls(item: Item) -> list[Call]:
+    """Calls that do no more than end the task, where the reply can be read in one way alone.
+
+    Such a call is neither right nor wrong by its name: words beside it may give the task up.
+    """
+    if item.prediction.others:
+        return []
+    return [call for call in item.prediction.calls if call.name in (item.endings or ())]
+
+
 def _names_in_use(item: Item) -> set[str]:
     names = set(item.reference.names) if item.reference else set[str]()
     names.update(item.ends or ())

@@ -14,7 +14,7 @@ from ...records import Finding, Item, Prediction, Step, call_name
 
 Key = tuple[str, str, str, str]
 
-_OWN = frozenset({"format", "retry-broken-tool", "carried-on"})
+_OWN = frozenset({"format", "retry-broken-tool", "offline-tool", "carried-on"})
 """Rules about the reply itself, or about cases whose reference is no way to be taken."""
 _PROVEN_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
     ("early-reference", "used-before-made"), "used-before-made"

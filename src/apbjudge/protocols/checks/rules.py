@@ -25,6 +25,7 @@ RULES: Mapping[str, str] = {
     "call-due": "a tool call was due and none is made",
     "retry-broken-tool": "the broken tool is called again",
     "says-nothing": "the reply neither plans, nor declines, nor asks",
+    "offline-tool": "the tool called here is out of service, as the query states",
     "carried-on": "the plan is carried out although the case can't be solved",
     "low-overlap": "hardly any tool of the reference chain is used",
     "repeated-call": "an identical call was made before",
@@ -45,7 +46,16 @@ def finding(rule: str, code: ErrorCode, certainty: Certainty, where: str, messag
 
 def fact_line(fact: Finding, rules: Mapping[str, str] = RULES) -> str:
     """A proven finding as a judge reads it: code, place and the fixed sentence of its rule."""
-    place = _PLACE.match(fact.where)
     code = f"{fact.code}, " if fact.code else ""
     sentence = rules.get(fact.rule, f"the check {fact.rule} proves a fault")
-    return f"{code}{place.group() if place else 'response'}: {sentence}"
+    return f"{code}{_place(fact.where)}: {sentence}"
+
+
+def ending_line(where: str) -> str:
+    """A call that ends the task, as a judge reads it: a fact, and no fault by itself."""
+    return f"{_place(where)}: the tool called here only ends the task"
+
+
+def _place(where: str) -> str:
+    place = _PLACE.match(where)
+    return place.group() if place else "response"

@@ -72,6 +72,7 @@ from .rows import (
     judge_notes,
     parts_of,
     place_of,
+    stage_notes,
 )
 from .samples import sample_notes, sample_rows
 from .table import PaperTable, TableRow
@@ -143,6 +144,8 @@ def _table(definition: Definition, results: TableSources) -> PaperTable | None:
             notes = judge_notes(results, rows)
     if not rows:
         return None
+    if definition.key == "stage":
+        notes += stage_notes(results)
     if definition.source == "samples":
         notes += sample_notes(rows)
     table = build(definition, rows, notes)

@@ -166,6 +166,28 @@ def judge_notes(results: TableSources, rows: Sequence[TableRow]) -> list[str]:
     return [f"{j.judge}: {j.note}" for j in results.judges if j.note and j.judge in shown]
 
 
+def stage_notes(results: TableSources) -> list[str]:
+    """Notes on stages that no row states; those of the published rows of one step are all middle.
+
+    The paper's rates of one step and of the middle stage are equal (arXiv:2606.04874, Tables 14 and
+    15).
+    """
+    notes: list[str] = []
+    for judge in results.judges:
+        c = judge.columns
+        steps = has_label(c, "protocol", "step-wise") & has_label(c, "horizon", "1")
+        derived = steps & has_label(c, "stage_from", "prefix")
+        n, n_all = len(c.where(derived)), len(c.where(steps))
+        n_other = n - len(c.where(derived & has_label(c, "stage", "middle")))
+        doubt = f", {n_other} of them not middle, which is doubtful of the published rows"
+        if n:
+            notes.append(
+                f"{judge.judge}: {n} of {n_all} rows state no stage: it follows from the calls "
+                f"made and left (stage_from: prefix){doubt if n_other else ''}"
+            )
+    return notes
+
+
 # Rows of judgements ------------------------------------------------------------------------------
 
 

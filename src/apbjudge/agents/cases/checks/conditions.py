@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....errors import shorten
 from ....protocols.overlap import strings
+from ....protocols.prompt_leaks import mentions
 from ....protocols.tool_words import name_words, properties, squashed
-from ....records import Call, Item, Tool
+from ....records import Call, Construction, Item, Tool
 from ....records.loose_json import as_list, as_object, lenient
 from ..findings import CaseCheck, CaseFinding, CheckedCase
 from ..likeness import LIKE, is_same, likeness
@@ -31,6 +32,7 @@ _VISUAL = re.compile(
 )
 _FLAG = re.compile(r"'is_?error': True|'(?:success|ok)': False", re.IGNORECASE)
 """Marks of a failed call, in the text of a message as Python writes it."""
+_HEADING = re.compile(r"\b(?i:important|warning|compliance|note|attention)\s*:|\*\*|\b[A-Z]{5,}\b")
 _LEAST_LETTERS = 4
 _COMMON = frozenset("get set the of a by for to in on and with api tool".split())
 
@@ -270,6 +272,7 @@ def unsolvable(case: CheckedCase) -> Iterator[CaseFinding]:
         yield from _removed_value(case)
     elif kind == "contradictory_constraints":
         yield from _bounds(case)
+    yield from _requirement(case)
 
 
 def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
@@ -292,6 +295,32 @@ def _removed_tools(case: CheckedCase) -> Iterator[CaseFinding]:
     if called and called <= item.tools.names and not removed:
         message = "every tool that the reference calls is offered"
         yield case.finding("nothing-removed", "tools", message)
+
+
+def _requirement(case: CheckedCase) -> Iterator[CaseFinding]:
+    """A requirement is in the query; it names a tool that is offline, and none that was removed."""
+    of = case.item.construction
+    if of is None:
+        return
+    for message in _faults_of(of, case.item):
+        yield case.finding("requirement-stated", "construction.requirement", message)
+    if of.removed_tools and not of.requirement:
+        message = "the query does not demand the result of a tool: looking may be enough"
+        yield case.finding("removal-not-demanded", "query", message)
+
+
+def _faults_of(of: Construction, item: Item) -> Iterator[str]:
+    if of.requirement and squashed(of.requirement) not in squashed(item.query):
+        yield f"{shorten(of.requirement)} is not in the query"
+    if (name := of.offline_tool) is not None:
+        if name not in of.requirement:
+            yield f"{shorten(name)}, which is offline, is not named"
+        if item.tools is not None and name not in item.tools.names:
+            yield f"{shorten(name)}, which is offline, is not offered"
+    named = (name for name in of.removed_tools if mentions(of.requirement, name))
+    yield from (f"{shorten(name)}, which was removed, is named" for name in named)
+    if heading := _HEADING.search(of.requirement):
+        yield f"has the heading {heading.group()}"
 
 
 def _removed_value(case: CheckedCase) -> Iterator[CaseFinding]:

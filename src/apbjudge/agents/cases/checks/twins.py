@@ -59,7 +59,8 @@ class Twins:
             "visual_missing": own._replace(files=0),
             "tool_removal": own._replace(tools=0),
         }
-        marks = may_differ.get(kind, own._replace(query=0))
+        asked = own if item.construction.requirement else own._replace(query=0)
+        marks = may_differ.get(kind, asked)
         twin = item.construction.twin
         self._claims.append(_TwinClaim(case.place, short_key(twin), twin, marks))
 
@@ -85,8 +86,10 @@ class Twins:
 
 def _marks(item: Item) -> _Marks:
     names = sorted(item.tools.names) if item.tools else []
+    added = item.construction.requirement if item.construction else ""
+    query = item.query.replace(added, "") if added else item.query
     return _Marks(
-        short_key("query", " ".join(words(item.query))),
+        short_key("query", " ".join(words(query))),
         short_key("system", " ".join(words(item.system_prompt))),
         short_key("files", *sorted(normpath(file.path) for file in item.files)),
         short_key("tools", *names),

@@ -11,8 +11,11 @@ from .efficiency import efficiency
 from .plans import holistic
 from .steps import step_wise
 from .unsolvable import (
+    compliance_lock,
     contradictory_constraints,
+    dynamic_state,
     information_missing,
+    missing_dimension,
     private_reference,
     tool_removal,
     visual_missing,
@@ -26,6 +29,9 @@ TRANSFORMS: Mapping[str, Sequence[Transform]] = {
     "step_wise_tool_broken": (tool_broken,),
     "holistic_unsolvable": (
         contradictory_constraints,
+        missing_dimension,
+        compliance_lock,
+        dynamic_state,
         information_missing,
         private_reference,
         tool_removal,

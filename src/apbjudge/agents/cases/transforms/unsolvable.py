@@ -11,15 +11,26 @@ import orjson
 
 from ....protocols.tool_words import name_words, properties
 from ....records import UnsolvableType
+from ....records.construction import ContradictionKind
 from ..cases import Context, Reject, Row, RowMaker, row_id, transform
-from ..likeness import definition_of, does_work, is_like, may_serve, object_words, stems
+from ..likeness import (
+    definition_of,
+    does_learn,
+    does_work,
+    is_like,
+    may_serve,
+    object_words,
+    stems,
+)
 from ..limits import exclusive_bounds, is_amount
 from ..literals import is_worded, places_of
 from ..queries import is_english, with_sentences, without_sentence
 from ..references import purpose_of
+from ..requirements import offline_requirement, removal_requirement
 from ..seeds import Seed, SeedCall, draw, is_visual, leaves
 
 _UNSOLVABLE = "holistic_unsolvable"
+NO_CALL = "no call that the task turns on"
 
 
 def _claim(seed: Seed, kind: UnsolvableType, plan: str, **claims: Any) -> dict[str, Any]:
@@ -65,15 +76,13 @@ def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     """The task without a capability that its solution needs.
 
     It removes the tool of the last call, or one whose result a later call needs, with every tool
-    like it. A capability of two tools or more is preferred.
+    like it. A capability of two tools or more is preferred. An English query then demands the
+    result of a tool, so that nobody passes by looking.
     """
     tools = seed.toolset.tools
-    needed = {at for call in seed.calls for at in call.needs.values()}
-    working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
-    names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
     shown = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
-    reason, chosen = "no call that the task turns on", None
-    for name in dict.fromkeys(reversed(names)):
+    reason, chosen = NO_CALL, None
+    for name in _deciding(seed):
         tool = seed.tool(name)
         if tool is None:
             reason = "the solution calls a tool that is not offered"
@@ -97,7 +106,20 @@ def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     tool, gone, left = chosen
     plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
     removed = tuple(each.name for each in gone)
-    return row(**_claim(seed, "tool_removal", plan, removed_tools=removed), tools=left)
+    query, rng = seed.trajectory.query, draw(context.seed, seed.seed_id, "tool_removal")
+    requirement = removal_requirement(query, removed, tool.name, rng)
+    claims = {"requirement": requirement, "compliance": bool(requirement)}
+    claim = _claim(seed, "tool_removal", plan, removed_tools=removed, **claims)
+    asked = with_sentences(query, [requirement]) if requirement else query
+    return row(**claim, tools=left, query=asked)
+
+
+def _deciding(seed: Seed) -> list[str]:
+    """Names of the tools that the task turns on: that of the last call, and those needed later."""
+    needed = {at for call in seed.calls for at in call.needs.values()}
+    working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
+    names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
+    return [*dict.fromkeys(reversed(names))]
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -130,9 +152,51 @@ def contradictory_constraints(seed: Seed, context: Context, row: RowMaker) -> Ro
             f"and {second.kind} {second.value:g} at once."
         )
         asked = with_sentences(query, [bound.text for bound in bounds])
-        claim = _claim(seed, "contradictory_constraints", plan, bounds=bounds)
-        return row(**claim, query=asked)
+        claims: dict[str, Any] = {"bounds": bounds, "contradiction_kind": "bounds"}
+        return row(**_claim(seed, "contradictory_constraints", plan, **claims), query=asked)
     return Reject(reason)
+
+
+# Outages ------------------------------------------------------------------------------------------
+
+
+@transform(_UNSOLVABLE)
+def missing_dimension(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
+    """The task that turns on something that one tool alone can see, which is out of service."""
+    return _offline(seed, context, row, "missing_dimension")
+
+
+@transform(_UNSOLVABLE)
+def compliance_lock(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
+    """The task for which only one tool's results count, which is out of service."""
+    return _offline(seed, context, row, "compliance_lock")
+
+
+@transform(_UNSOLVABLE)
+def dynamic_state(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
+    """The task that may be done only after a live check by a tool that is out of service."""
+    return _offline(seed, context, row, "dynamic_state")
+
+
+def _offline(seed: Seed, context: Context, row: RowMaker, kind: ContradictionKind) -> Row | Reject:
+    """The task with a requirement that a tool, still offered, can't meet for its outage.
+
+    Of the tools that the task turns on one that learns something is preferred, but where results
+    have to be signed.
+    """
+    query = seed.trajectory.query
+    if not is_english(query):
+        return Reject("the query is not English")
+    offered = [name for name in _deciding(seed) if seed.tool(name) is not None]
+    if not offered:
+        return Reject("the solution calls a tool that is not offered" if seed.used else NO_CALL)
+    learning = [name for name in offered if kind != "compliance_lock" and does_learn(name)]
+    name = (learning or offered)[0]
+    requirement = offline_requirement(kind, name, draw(context.seed, seed.seed_id, kind))
+    plan = f"The task can't be done as asked: it demands a result of {name}, which can't be had."
+    claims = {"contradiction_kind": kind, "requirement": requirement, "offline_tool": name}
+    claim = _claim(seed, "contradictory_constraints", plan, **claims)
+    return row(**claim, query=with_sentences(query, [requirement]))
 
 
 # Information --------------------------------------------------------------------------------------
