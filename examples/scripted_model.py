@@ -12,12 +12,12 @@ tested model has for the case in the examples. Asked to review an answer, it say
 label of that answer says. Asked for a final answer after a review, it takes over a prediction of
 the examples that is correct, if there is one; ``cress-small`` heeds every second review only. Asked
 for a substep of a plan in ``trajectories/slate_cases.jsonl``, it does what the reference does, but
-is torn at the first call: three of five replies do without a tool there. In
-``trajectories/library/data`` and ``own_benchmarks/museum``, and in what ``apbjudge planbench
-generate`` makes by default, it searches for each tool of a known path, calls it, and answers. In
-``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as its plan does;
-``cress-small`` forgets the last call of every second task, and ``birch-medium`` of one. The address
-is the first line on stdout; port 0 takes a free one.
+is torn at the first call: three of five replies do without a tool there. Asked why a run failed, it
+names that call. In ``trajectories/library/data`` and ``own_benchmarks/museum``, and in what
+``apbjudge planbench generate`` makes by default, it searches for each tool of a known path, calls
+it, and answers. In ``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as
+its plan does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of
+one. The address is the first line on stdout; port 0 takes a free one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from scripted_judge import HERE, Handler, UnknownRequestError, least, serve
 from apbjudge import Item, Row, planbench_generate
 from apbjudge.agents.prediction.config import TestedModelSpec
 from apbjudge.agents.prediction.prompts import CasePromptMaker
+from apbjudge.trajectories.planbench.data import DataFolder, PlanbenchTool, Query
+from apbjudge.trajectories.planbench.single_step import load_single_step
 
 FILES = ("holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency")
 HESITANT = "cress-small"
@@ -116,6 +118,8 @@ class Examples:
     def _search(self, messages: list[dict[str, Any]]) -> str:
         """The next action on the way to an answer: a search, a call, the answer."""
         asked = str(messages[1]["content"])
+        if asked in self._single:
+            return _single_step(*self._single[asked], len(messages))
         world, query = next(
             (
                 (world, query)
@@ -156,6 +160,12 @@ class Examples:
         )
 
     @cached_property
+    def _single(self) -> dict[str, tuple[PlanbenchTool, Query]]:
+        """Single-step tasks of the museum by what they ask."""
+        data = load_single_step(DataFolder(self._folder / "own_benchmarks" / "museum"))
+        return {q.query_text: (data.baseline[name], q) for name, q in data.queries.items()}
+
+    @cached_property
     def _plans(self) -> list[dict[str, Any]]:
         return _lines(self._folder / "trajectories" / "slate_cases.jsonl")
 
@@ -181,7 +191,9 @@ class Examples:
         return right[0] if right and heeds else draft
 
     def _review(self, text: str) -> str:
-        """What the label of the answer says that a review is asked of."""
+        """What the label of the answer says that a review is asked of; or why a run failed."""
+        if "state rules for the next attempt" in text:
+            return "The first call was left out. Make it."
         known = [
             each
             for each in self._all
@@ -191,6 +203,19 @@ class Examples:
             raise UnknownRequestError("this prompt is about no example")
         label = max(known, key=lambda each: len(each.item.response)).label
         return f"{label['note']}\n\nVERDICT: {'KEEP' if label['is_correct'] else 'CHANGE'}"
+
+
+def _single_step(tool: PlanbenchTool, query: Query, n_messages: int) -> str:
+    """A search by the output, a call of the one tool that is needed, the answer."""
+    if n_messages == 2:
+        request = {"meta_tool": "by_output_info", "output_information": tool.output_datatype}
+        return f"<retrieve_tools>{json.dumps(request)}</retrieve_tools>"
+    if n_messages == 4:
+        datatypes = tool.surface_argument_to_datatype.items()
+        arguments = {name: query.input_values[datatype] for name, datatype in datatypes}
+        call = {"name": tool.name, "arguments": arguments}
+        return f"<tool_call>{json.dumps(call)}</tool_call>"
+    return f"<final_answer>{query.correct_answer}</final_answer>"
 
 
 def _world(folder: Path) -> dict[str, Any]:
