@@ -72,6 +72,7 @@ print(json.dumps([older, row["is_loud"], table, bool(frame(file).is_loud[0]), sh
 """
 
 
+@pytest.mark.slow
 def test_a_fact_of_a_judgement_is_in_file_table_frame_and_page(copy: Copy, tmp_path: Path) -> None:
     copy.insert("records/judgements.py", FACT, "    over_refusal: Annotated")
     out = copy.python("-c", SHOWN, tmp_path / "judgements.jsonl")
@@ -81,6 +82,7 @@ def test_a_fact_of_a_judgement_is_in_file_table_frame_and_page(copy: Copy, tmp_p
 SETTING = '    tone: str = Field(default="plain", description="Tone of voice.")\n'
 
 
+@pytest.mark.slow
 def test_a_setting_of_a_judge_refuses_no_earlier_run(copy: Copy, tmp_path: Path) -> None:
     rows, answer = (
         write_rows(tmp_path / "rows.jsonl", [plan_row("a")]),
@@ -116,6 +118,7 @@ class Volume(AuditProbe):
 '''
 
 
+@pytest.mark.slow
 def test_a_probe_of_an_audit_is_two_files(copy: Copy, tmp_path: Path) -> None:
     (copy.package / "audits" / "probes" / "volume.py").write_text(PROBE)
     copy.insert("audits/probes/__init__.py", "from .volume import Volume\n", "\nOF_RESPONSES")

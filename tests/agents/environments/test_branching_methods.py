@@ -281,6 +281,7 @@ def _compositions(n: int, parts: int) -> Iterator[list[int]]:
         yield [high - low - 1 for low, high in pairwise(ends)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shares", "k", "success"),
     [
@@ -390,6 +391,7 @@ def test_one_reflection_corrects_one_substep(n_wrong: int) -> None:
     assert [each["attempt"] for each in record["branches"]] == list(range(1, n_wrong + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [1, 3, 5])
 def test_reflections_that_name_nothing_are_independent_retries(b: int) -> None:
     n, p = 400, 0.7**3
