@@ -11,7 +11,7 @@ from ..agents.environments.planbench.config import (
     PathsConfig,
 )
 from ..errors import path_text
-from .options import Output, Values, command, json_text, print_written
+from .options import Output, Values, command, json_text, print_result, print_written
 
 
 @command(PathsConfig, Output)
@@ -53,9 +53,10 @@ def generate(values: Values) -> int:
     Exit code 0: done; 2: unusable input or options.
     """
     from ..agents.environments.planbench.generation.generate import FILES, planbench_generate
+    from ..agents.environments.planbench.generation.results_text import generated_document
 
     result = planbench_generate(config := GenerateConfig.of(values))
-    typer.echo(json_text(result.to_json()) if Output.of(values).format == "json" else result.text)
+    print_result(result, generated_document, Output.of(values).format)
     typer.echo(f"{path_text(config.out)}/: {' '.join(FILES)}", err=True)
     return 0
 
@@ -67,7 +68,8 @@ def check(values: Values) -> int:
     Exit code 0: done; 2: unusable input or options.
     """
     from ..agents.environments.planbench.generation.checks import planbench_check
+    from ..agents.environments.planbench.generation.results_text import check_document
 
     result = planbench_check(DataCheckConfig.of(values))
-    typer.echo(json_text(result.to_json()) if Output.of(values).format == "json" else result.text)
+    print_result(result, check_document, Output.of(values).format)
     return 0

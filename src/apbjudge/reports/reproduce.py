@@ -31,18 +31,16 @@ from ..statistics.estimates import CONFIDENCE_LEVEL, Estimate
 from ..statistics.metric import Unit, values_of
 from ..trajectories import TRAJECTORY_PROTOCOLS
 from .config import MODELS, ComparedRuns, ReportConfig, ReproduceConfig
-from .paper.definitions import DEFINITIONS, TABLE_KEYS
+from .paper.definitions import DEFINITIONS
 from .paper.formatting import tables_document, tables_json
 from .paper.published import MISSING, Paper, PublishedPart, published
 from .paper.table import PaperTable
-from .paper.trajectories import TRAJECTORY_TABLE_KEYS
 from .plots import Figure
 from .plots.specs import SPECS
 from .report import Report, report
 from .run_settings import TESTED, is_of_tested_models, settings_document
 
 State = Literal["made", "needs data", "other command", "not offered"]
-_KNOWN = (*TABLE_KEYS, *TRAJECTORY_TABLE_KEYS, MODELS)
 _NEEDS = {
     MODELS: "folders of predict, or of another command that asks tested models",
     **{definition.key: definition.needs for definition in DEFINITIONS},
@@ -211,9 +209,6 @@ def _reproduced(
         having = ", ".join(str(path) for path in folders if (path / part.file).is_file())
         detail = f"{part.command} makes it of {part.file}, which {having or 'no folder'} has"
         return ReproducedPart(published=part, state="other command", detail=detail)
-    if part.table and part.table not in _KNOWN:
-        detail = f"there is no table {part.table}"
-        return ReproducedPart(published=part, state="not offered", detail=detail)
     tables = {table.key: table for table in result.tables} if result is not None else {}
     figures = tuple(
         figure

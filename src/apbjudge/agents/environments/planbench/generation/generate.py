@@ -14,10 +14,11 @@ import orjson
 
 from .....document.display import Shown
 from .....document.model import Document
-from .....errors import InputError, OptionError
-from .....jsonl import read_small, write_atomically
+from .....errors import OptionError
+from .....jsonl import write_atomically
 from .....options import takes
-from .....trajectories.planbench.data import PlanbenchTool
+from .....trajectories.planbench.data import DataFolder, PlanbenchTool
+from .....trajectories.planbench.data import Records as DatabaseFile
 from .....version import VERSION
 from ..config import GenerateConfig
 from ..paths import catalogue_tools
@@ -188,21 +189,15 @@ def _records(config: GenerateConfig, domain: Domain, rng: Random) -> Records:
     """Records as drawn, or those of a file."""
     if config.database is None:
         return draw_records(domain, config.records, ValueSource(rng))
-    try:
-        records: Records = orjson.loads(read_small(config.database))["order_cases"]
-        lacking = [
-            f"{name}.{datatype}"
-            for name, record in records.items()
-            for datatype in domain.datatypes
-            if record.get(datatype) is None
-        ]
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            f"{config.database}: expected a JSON object with order_cases, records by name"
-        ) from None
-    if lacking or not records:
-        where = f"order_cases.{lacking[0]}" if lacking else "order_cases"
-        raise InputError(f"{config.database}: field {where}: expected a value, got none")
+    file = DataFolder(config.database.parent)
+    records = file.read(config.database.name, DatabaseFile).order_cases
+    for name, record in records.items():
+        for datatype in domain.datatypes:
+            if record.get(datatype) is None:
+                where = f"order_cases.{name}.{datatype}"
+                raise file.inconsistent(config.database.name, where, "a value", None)
+    if not records:
+        raise file.inconsistent(config.database.name, "order_cases", "records", None)
     return records
 
 
