@@ -126,10 +126,7 @@ _MARKUP = re.compile(rb"<(!doctype|html|\?xml)", re.IGNORECASE)
 _BINARY = re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]")
 ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
 SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
-TABLE = (
-    "a table such as CSV: convert it to JSON lines (commands that grade, label or check take rows "
-    "as tables, calibrate labels and another tool's judgements as .csv or .tsv)"
-)
+TABLE = "a table such as CSV: convert it to JSON lines"
 _OPEN = (b",", b"[", b"{")
 _MEMBER = re.compile(rb'"[^"]*"\s*:')
 _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
