@@ -21,6 +21,7 @@ from ..config import (
 )
 from ..llm.limits import RunsConfig
 from ..llm.model_spec import AsksModels, ModelSpec
+from ..runs.shards import SHARD, Part
 from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
@@ -236,11 +237,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
         default=False,
         description="Send all calls through the provider's batch interface: cheaper, within a day.",
     )
-    shard: Annotated[str | None, Option(metavar="I/N")] = Field(
-        default=None,
-        description="Part I of N of the rows only; rows of one case are in one part. apbjudge "
-        "shards merge puts the folders of all parts together.",
-    )
+    shard: Part = SHARD
 
     bootstrap_seed: int = Field(
         default=SEED, ge=0, description="Seed of the bootstrap; --seed is the judge's."

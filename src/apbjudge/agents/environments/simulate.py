@@ -118,11 +118,13 @@ def simulation_session(
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.limits,
     }
+    models = [spec.model for spec in specs]
+    source = EpisodeSource.of(config.taken(tasks), models, config.trials, config.part)
     return AskingSession(
-        folder=config.out or folder_named(path, specs, identity),
+        folder=config.out or folder_named(path, source, specs, identity),
         run=Simulation,
         kind=TRAJECTORY_RECORDS,
-        source=EpisodeSource.of(config.taken(tasks), [spec.model for spec in specs], config.trials),
+        source=source,
         specs=specs,
         resources=resources_of(config, client, events),
         known_by=identity,

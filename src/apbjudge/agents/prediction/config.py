@@ -13,6 +13,7 @@ from ...errors import OptionError
 from ...judge.config import ItemConfig
 from ...llm.limits import RunsConfig
 from ...llm.model_spec import AsksModels, ModelSpec
+from ...runs.shards import SHARD, Part, Shard, parse_shard
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "apb-2026": {
@@ -148,13 +149,24 @@ class TestedConfig(AsksModels, RunsConfig):
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
+        "Run": "overwrite cache shard",
     }
 
+    shard: Part = SHARD
     model: Models = Field(
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
     )
+
+    @property
+    def part(self) -> Shard | None:
+        """The part of the rows; None for all.
+
+        Raises:
+            OptionError: If the setting is none.
+            InputError: If it names an index that can't be read.
+        """
+        return None if self.shard is None else parse_shard(self.shard)
 
     @field_validator("model")
     @classmethod
@@ -183,7 +195,7 @@ class PredictConfig(TestedConfig, CasesConfig):
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache batch full",
+        "Run": "data_root overwrite cache shard batch full",
     }
 
     preset: str | None = Field(

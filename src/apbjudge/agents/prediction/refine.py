@@ -359,6 +359,7 @@ def refine_session(
         cases=origin.cases,
         data_roots=data_roots(config.data_root or origin.data_root),
         home=origin.home,
+        shard=config.part,
     )
     maker = CasePromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
     texts, critic = review_set(config), config.critic
@@ -390,7 +391,7 @@ def refine_session(
         "review_prompts": [texts.name, texts.digest],
     }
     return AskingSession(
-        folder=config.out or folder_named(drafts, specs, identity, config.method),
+        folder=config.out or folder_named(drafts, source, specs, identity, config.method),
         run=PredictionRun,
         kind=PREDICTION_RECORDS,
         source=source,

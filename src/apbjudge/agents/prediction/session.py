@@ -94,6 +94,7 @@ def session_of(
         )
     source = case_source(cases, config, config.out, note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
+    source.shard = config.part
     maker = CasePromptMaker.of(config.prompts, source.roots, specs[0])
     full = config.full or config.tools is not None  # what judges the answers knows the tools too
     identity = {
@@ -104,7 +105,7 @@ def session_of(
         **source.reading.identity,
     }
     return AskingSession(
-        folder=config.out or folder_named(cases, specs, identity, "predictions"),
+        folder=config.out or folder_named(cases, source, specs, identity, "predictions"),
         run=PredictionRun,
         kind=PREDICTION_RECORDS,
         source=source,
