@@ -16,12 +16,12 @@ from ..config import (
     Grounding,
     Names,
     Option,
+    PartConfig,
     RowsConfig,
     Share,
 )
 from ..llm.limits import RunsConfig
 from ..llm.model_spec import AsksModels, ModelSpec
-from ..runs.shards import SHARD, Part
 from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
@@ -173,7 +173,7 @@ class WaitConfig(Config):
     )
 
 
-class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
+class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfig):
     """The settings of ``grade``: judges, limits and output."""
 
     spec = JudgeSpec
@@ -237,7 +237,6 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
         default=False,
         description="Send all calls through the provider's batch interface: cheaper, within a day.",
     )
-    shard: Part = SHARD
 
     bootstrap_seed: int = Field(
         default=SEED, ge=0, description="Seed of the bootstrap; --seed is the judge's."

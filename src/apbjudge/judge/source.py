@@ -45,7 +45,7 @@ from ..runs.rows import (
     RowSource,
     row_error_of,
 )
-from ..runs.shards import parse_shard
+from ..runs.shards import part_of
 from .config import GradeConfig, InputConfig
 from .missing import PredictedCases
 
@@ -445,7 +445,6 @@ def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Pro
 
 def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> ItemSource:
     """The input of a call, under a protocol of the user's own where there is one."""
-    shard = config.shard if isinstance(config, GradeConfig) else None
     judges = config.judge if isinstance(config, GradeConfig) else ()
     out = config.out if isinstance(config, GradeConfig) else None
     fields = OF_JOINED if config.cases else OF_PREDICTIONS
@@ -454,7 +453,7 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
     own = own_rows(rows, columns, fields, split=config.data_split, tested_model=config.tested_model)
     counts_missing = isinstance(config, GradeConfig) and config.missing == "count"
-    part = parse_shard(shard) if shard is not None else None
+    part = part_of(config) if isinstance(config, GradeConfig) else None
     if part is not None and part.pieces is not None and counts_missing:
         raise OptionError(
             "--missing count: expected --shard I/N, got a part of an index: it does "

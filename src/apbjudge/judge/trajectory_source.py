@@ -23,7 +23,7 @@ from ..records.own_rows import is_dataset, kind_of, rows_in
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, row_error_of
-from ..runs.shards import parse_shard
+from ..runs.shards import part_of
 from ..trajectories import (
     Evaluator,
     EvaluatorSettings,
@@ -285,7 +285,7 @@ def trajectories_of(
     if protocol is None:
         return None
     _check(config, protocol)
-    shard = None if config.shard is None else parse_shard(config.shard)
+    shard = part_of(config)
     if shard is not None and shard.pieces is not None:
         raise OptionError("--shard: expected I/N, since a log is not cut by lines; got an index")
     is_auto = config.from_ == "auto"

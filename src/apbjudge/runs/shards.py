@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from ..config import Option
+from ..config import PartConfig
 from ..errors import InputError, OptionError, RowError, path_text
 from ..jsonl import Span, file_size, read_lines
 from ..records import row_error
@@ -77,15 +76,6 @@ class PieceIndex(Record):
         return sha256(orjson.dumps(cuts)).hexdigest()[:_DIGITS]
 
 
-SHARD = Field(
-    default=None,
-    description="Part I of N of the rows only, by the case of each; or part I of the pieces of "
-    "their file that an index of shards split lists. shards merge puts the parts together.",
-)
-Part = Annotated[str | None, Option(metavar="I/N|INDEX#I")]
-"""The setting of the part, for every configuration of what has rows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shard:
     """Part ``index`` (from 1) of ``count`` parts of the rows.
@@ -126,6 +116,16 @@ class Shard:
 def in_identity(shard: Shard | None) -> dict[str, str]:
     """The part among what identifies a run; nothing of all rows."""
     return {} if shard is None else {"shard": str(shard)}
+
+
+def part_of(config: PartConfig) -> Shard | None:
+    """The part of the rows that a run is of; None for all rows.
+
+    Raises:
+        OptionError: If the setting is none.
+        InputError: If it names an index that can't be read.
+    """
+    return None if config.shard is None else parse_shard(config.shard)
 
 
 def parse_shard(text: str) -> Shard:

@@ -8,12 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ...config import Option, RowsConfig
+from ...config import Option, PartConfig, RowsConfig
 from ...errors import OptionError
 from ...judge.config import ItemConfig
 from ...llm.limits import RunsConfig
 from ...llm.model_spec import AsksModels, ModelSpec
-from ...runs.shards import SHARD, Part, Shard, parse_shard
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "apb-2026": {
@@ -149,24 +148,13 @@ class TestedConfig(AsksModels, RunsConfig):
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache shard",
+        "Run": "overwrite cache",
     }
 
-    shard: Part = SHARD
     model: Models = Field(
         description="litellm model with provider, optionally with its addresses: "
         "MODEL@http://HOST/v1. Repeat it for several tested models.",
     )
-
-    @property
-    def part(self) -> Shard | None:
-        """The part of the rows; None for all.
-
-        Raises:
-            OptionError: If the setting is none.
-            InputError: If it names an index that can't be read.
-        """
-        return None if self.shard is None else parse_shard(self.shard)
 
     @field_validator("model")
     @classmethod
@@ -189,7 +177,7 @@ class ReviewConfig(TestedConfig):
     )
 
 
-class PredictConfig(TestedConfig, CasesConfig):
+class PredictConfig(TestedConfig, PartConfig, CasesConfig):
     """Settings of a run of ``predict``."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -280,7 +268,7 @@ def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
     )
 
 
-class RefineConfig(ReviewConfig):
+class RefineConfig(ReviewConfig, PartConfig):
     """Settings of reviewing drafts, which the tested models that made them rewrite."""
 
     groups: ClassVar[Mapping[str, str]] = {

@@ -23,6 +23,7 @@ from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
+from ....runs.shards import part_of
 from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.config import sampling
@@ -313,7 +314,7 @@ def branch_session(
         return BranchWorker(benchmark, tested, config, by_option, resources.clock)
 
     tasks, names = benchmark.tasks[: config.first], [spec.model for spec in models]
-    source = EpisodeSource.of(tasks, names, config.trials, config.part)
+    source = EpisodeSource.of(tasks, names, config.trials, part_of(config))
     return AskingSession(
         folder=config.out or folder_named(path, source, models, identity),
         run=Branching,
