@@ -68,6 +68,7 @@ from .functions import refine as refine
 from .functions import report as report
 from .functions import reproduce as reproduce
 from .functions import rubric_names as rubric_names
+from .functions import scale as scale
 from .functions import shards_merge as shards_merge
 from .functions import shards_split as shards_split
 from .functions import simulate as simulate

@@ -209,6 +209,7 @@ _INSTALLED_BY = {
     "yaml": ("pyyaml", "pyyaml"),
     "sklearn": ("scikit-learn", "scikit-learn"),
     "zstandard": ("zstandard", '"apbjudge[zstd]"'),
+    "ray": ("ray", '"apbjudge[ray]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 

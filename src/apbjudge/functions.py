@@ -32,6 +32,7 @@ _BY_MODULE: Mapping[str, str] = {
     "calibration.compare": "compare",
     "calibration.label_plan": "plan_labels",
     "judge.ensembles": "cascade",
+    "integrations.scale": "scale",
     "judge.grade": "agrade grade",
     "judge.merge": "shards_split",
     "judge.project": "init",

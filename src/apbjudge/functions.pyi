@@ -37,6 +37,7 @@ from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
 from .calibration.config import CalibrationConfig, CompareConfig, LabelPlanConfig
 from .calibration.results import Comparison, LabelPlan, ReliabilityReport
+from .integrations.config import ScaleConfig
 from .judge.cascade import CascadeCurve
 from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
@@ -2230,6 +2231,41 @@ def reproduce(
 
 def rubric_names() -> list[str]:
     """The shipped rubrics, as ``name@version``."""
+
+def scale(
+    plan: str | Path,
+    config: ScaleConfig | None = None,
+    *,
+    engine: Literal["local", "ray", "slurm"] = "local",
+    at_once: int = 2,
+    starts: int = 4,
+    tell: Callable[[str], None] = ...,
+) -> Run | ModelRun[Any] | None:
+    """Runs a command in parts on an engine and merges the parts.
+
+    Limits of cost, calls and tokens in the plan's options are divided by the number of parts.
+
+    Args:
+        plan: A TOML file with ``rows``, ``out``, ``parts``, perhaps ``command`` (``grade``), and a
+            table ``options``.
+        config: The engine.
+        tell: Called with a line for each event.
+        engine: local, processes of this machine; ray, tasks of a Ray cluster; slurm, an array
+            of jobs.
+        at_once: Parts that run at the same time.
+        starts: How often a part is started that was paused, was killed, or left rows without a
+            result.
+
+    Returns:
+        The merged run, in ``whole`` below ``out``; None where it is there already, or Slurm makes
+        it later.
+
+    Raises:
+        InputError: If a file can't be read.
+        OptionError: If the plan, an option or the input of a part is unusable.
+        PausedError: If parts are not done after all starts.
+        ModuleNotFoundError: If the engine is not installed.
+    """
 
 def shards_merge(
     parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None

@@ -61,6 +61,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "planbench generate": "Generates tools, records, tasks and queries in the layout of "
         "PlanBench-XL.",
         "planbench check": "Holds data of PlanBench-XL against the rules by which it is made.",
+        "scale": "Runs a command in parts on an engine and merges the parts.",
         "shards split": "Prints the commands that work on rows in parts, and the one that merges "
         "them.",
         "shards merge": "Puts the runs of all parts, or of all codes of a rubric, together into "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic import Field
@@ -11,6 +11,10 @@ from pydantic import Field
 from ..config import Config, Option
 from .options import Values, command, print_files
 from .tested import function_of
+
+if TYPE_CHECKING:
+    from ..judge.session import Run
+    from ..runs.results import ModelRun
 
 _FILES = (
     "judgements.jsonl predictions.jsonl trajectories.jsonl branched.jsonl failures.jsonl "
@@ -63,11 +67,18 @@ def split(values: Values) -> int:
 @command(MergeOptions)
 def merge(values: Values) -> int:
     """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
+    options = MergeOptions.of(values)
+    print_merged(function_of("shards merge")(options.parts, options.out, rubric=options.rubric))
+    return 0
+
+
+def print_merged(run: Run | ModelRun[Any]) -> int:
+    """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
     from ..judge.session import Run
     from ..judge.summary_text import summary_text
 
-    options = MergeOptions.of(values)
-    run = function_of("shards merge")(options.parts, options.out, rubric=options.rubric)
-    typer.echo(summary_text(run.summary) if isinstance(run, Run) else run.text, nl=False)
-    print_files(options.out, *_FILES)
-    return 0
+    is_judged = isinstance(run, Run)
+    typer.echo(summary_text(run.summary) if is_judged else run.text, nl=False)
+    if run.folder is not None:
+        print_files(run.folder, *_FILES)
+    return int(run.unscored_fraction > 0 if is_judged else run.failed > 0)

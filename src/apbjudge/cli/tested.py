@@ -17,7 +17,9 @@ _HAS_AGENTS = find_spec("..agents", __package__) is not None
 LEFT_OUT = (
     []
     if _HAS_AGENTS
-    else "branch build check entropy execute planbench predict refine simulate validate".split()
+    else (
+        "branch build check entropy execute planbench predict refine scale simulate validate"
+    ).split()
 )
 """Commands of tested models, where they are not installed."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from ..errors import InputError, OptionError, RowError
-from ..jsonl import replacing
+from ..jsonl import write_atomically
 from ..records import judgement_row, read_judgement
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
 from ..records.own_rows import kind_of, own_rows
@@ -64,15 +64,38 @@ def shards_split(
     Raises:
         InputError: If the rows can't be read, or the index can't be written.
     """
-    folders = [str(Path(out, f"part-{n + 1}")) for n in range(parts)]
+    shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
+    lines = [
+        [*command.split(), "--shard", shard, "--out", str(folder), *options, "--", str(rows)]
+        for shard, folder in shards
+    ]
+    folders = [str(folder) for _, folder in shards]
+    lines.append(["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders])
+    return [*remarks, *(f"apbjudge {shlex.join(words)}" for words in lines)]
+
+
+def divided(
+    rows: str | Path, options: Sequence[str], *, out: str | Path, parts: int, command: str
+) -> tuple[list[tuple[str, Path]], list[str]]:
+    """Parts with the folders of their runs; writes the index of a file that has pieces.
+
+    Args:
+        rows: What the command takes.
+        options: Options of the command.
+        out: Folder for the index and the folders.
+        parts: Number of parts.
+        command: The command.
+
+    Returns:
+        The parts, as ``--shard`` takes them, with their folders; and remarks.
+
+    Raises:
+        InputError: If the rows can't be read, or the index can't be written.
+    """
     index, remarks = _index(Path(rows), Path(out), parts, command, options)
-    lines: list[str] = []
-    for n, folder in enumerate(folders):
-        part = f"{n + 1}/{parts}" if index is None else f"{index}#{n + 1}"
-        shard = ["--shard", part, "--out", folder]
-        lines.append(shlex.join([*command.split(), *shard, *options, "--", str(rows)]))
-    merge = ["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders]
-    return [*remarks, *(f"apbjudge {line}" for line in (*lines, shlex.join(merge)))]
+    numbers = range(1, parts + 1)
+    shards = [f"{i}/{parts}" if index is None else f"{index}#{i}" for i in numbers]
+    return list(zip(shards, (Path(out, f"part-{i}") for i in numbers), strict=True)), remarks
 
 
 def _index(
@@ -95,8 +118,7 @@ def _index(
         return None, [f"# every part reads all rows: {str(error).splitlines()[0]}"]
     index = out / INDEX
     out.mkdir(parents=True, exist_ok=True)
-    with replacing(index) as file:
-        file.write(orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
+    write_atomically(index, orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
     apart = f"# {n_apart} rows are in other parts than the first of their case"
     return index, [apart] * bool(n_apart)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import signal
 import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -80,6 +82,37 @@ class Stop:
 
 
 _STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+
+
+@contextmanager
+def signals_pause(stop: Stop, grace_s: float) -> Generator[None]:
+    """Within it, SIGTERM and SIGHUP ask for a pause.
+
+    A second one cancels the calls in flight, a third one kills the process. A signal that is
+    ignored, as SIGHUP by nohup, stays ignored.
+    """
+    terminals = [fd for fd in (1, 2) if os.isatty(fd)]
+    signals = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) == signal.SIG_DFL]
+
+    def pause(sign: int, frame: object) -> None:
+        for fd in terminals:
+            if not os.isatty(fd):  # it was closed: writing to it would end the run
+                os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
+        if stop.is_paused:
+            listen(signal.SIG_DFL)
+        stop.pause(0.0 if stop.is_paused else grace_s)
+        if not stop.watchers:  # nothing is in flight
+            stop.check()
+
+    def listen(handler: signal.Handlers | Callable[[int, object], None]) -> None:
+        for sign in signals:
+            signal.signal(sign, handler)
+
+    listen(pause)
+    try:
+        yield
+    finally:
+        listen(signal.SIG_DFL)
 
 
 def current_stop() -> Stop:

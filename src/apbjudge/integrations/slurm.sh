@@ -1,0 +1,23 @@
+#!/bin/bash
+# One task of an array: a part of the rows. APBJUDGE is the command, RESTARTS how often a part is
+# queued again. Slurm signals this shell alone, 120 s before the time limit or when it preempts.
+set -uo pipefail
+child= stopped=0
+stop() {
+  stopped=1
+  [ -z "$child" ] || kill -TERM "$child" 2> /dev/null
+}
+trap stop TERM
+eval "$APBJUDGE --part $SLURM_ARRAY_TASK_ID" &
+child=$!
+((stopped)) && stop
+while :; do
+  wait "$child"
+  code=$?
+  kill -0 "$child" 2> /dev/null || break # else it was the signal that ended the wait
+done
+# 75: paused, and to be continued; 143: stopped before it had begun; 1: rows without a result.
+if ((code == 75 || code == 143 || code == 1)) && ((${SLURM_RESTART_COUNT:-0} < ${RESTARTS:-3})); then
+  scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+fi
+exit "$code"

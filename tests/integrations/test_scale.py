@@ -1,0 +1,194 @@
+"""Runs in parts on engines; Slurm is shell scripts in place of ``sbatch`` and ``scontrol``."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge.errors import InputError, OptionError, PausedError
+from tests.support.judging import RIGHT, plan_row, write_rows
+from tests.support.server import Answer, ChatServer, Seen
+
+SBATCH = """#!/bin/bash
+# Runs the tasks one after the other, at once; those that were requeued again.
+set -u
+for word; do
+  case $word in
+    --wrap=*) wrap=${word#--wrap=} ;;
+    --array=*) range=${word#--array=1-}; last=${range%%%*} ;;
+    --dependency=afterok:*) [ ! -e "$STATE/failed-${word##*:}" ] || exit 0 ;;
+    --*) ;;
+    *) break ;;
+  esac
+  shift
+done
+if [ -n "${wrap:-}" ]; then set -- bash -c "$wrap"; else set -- bash "$@"; fi
+id=$(($(cat "$STATE/jobs" 2> /dev/null || echo 0) + 1))
+echo "$id" > "$STATE/jobs"
+for ((i = 1; i <= ${last:-1}; i++)); do
+  restarts=0
+  while :; do
+    SLURM_ARRAY_JOB_ID=$id SLURM_ARRAY_TASK_ID=$i SLURM_RESTART_COUNT=$restarts "$@" >&2
+    code=$?
+    echo "$id $i $restarts $code" >> "$STATE/log"
+    [ -e "$STATE/requeue-${id}_$i" ] || break
+    rm "$STATE/requeue-${id}_$i"
+    restarts=$((restarts + 1))
+  done
+  [ "$code" = 0 ] || touch "$STATE/failed-$id"
+done
+echo "$id;cluster"
+"""
+SCONTROL = """#!/bin/bash
+[ "$1" = requeue ] && touch "$STATE/requeue-$2"
+"""
+PYTHON = """#!/bin/bash
+# Part 2 is preempted once before it begins, part 3 fails as often as it is told to.
+case "${SLURM_ARRAY_TASK_ID:-}.${SLURM_RESTART_COUNT:-}" in
+  2.0) trap 'exit 75' TERM; kill -TERM "$PPID"; while :; do :; done ;;
+  3.*) [ "$SLURM_RESTART_COUNT" -ge "$FAILURES" ] || exit 1 ;;
+esac
+exec "$REAL" "$@"
+"""
+"""Stands in the place of the interpreter."""
+
+
+def _plan(folder: Path, n: int = 40, **more: Any) -> Path:
+    """A plan of four parts of invented rows."""
+    rows = write_rows(folder / "rows.jsonl", [plan_row(f"r{i}") for i in range(n)])
+    tables = {name: more.pop(name) for name in [*more] if isinstance(more[name], dict)}
+    values = {"rows": str(rows), "out": str(folder / "out"), "parts": 4} | more
+    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    for name, table in tables.items():
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    plan = folder / "run.toml"
+    plan.write_text("\n".join(lines) + "\n")
+    return plan
+
+
+def _lines(folder: Path) -> list[int]:
+    """The lines of the input that a run has judged."""
+    judged = (folder / "judgements.jsonl").read_text().splitlines()
+    return sorted(json.loads(line)["line"] for line in judged)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> dict[str, str]:
+    """The environment of a cluster that is this machine."""
+    for name, text in {"sbatch": SBATCH, "scontrol": SCONTROL, "python": PYTHON}.items():
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    (tmp_path / "state").mkdir()
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "REAL": sys.executable, "STATE": str(tmp_path / "state")}
+
+
+def submitted(plan: Path, state: Path) -> list[str]:
+    """Submits a plan; returns job, task, restarts and exit code of all that ran."""
+    lines: list[str] = []
+    assert apbjudge.scale(plan, engine="slurm", at_once=3, tell=lines.append) is None
+    assert [line.partition(" as job")[0] for line in lines[-1:]] == ["submitted 4 parts"]
+    log = state / "log"
+    done = log.read_text().splitlines()
+    log.unlink()
+    return done
+
+
+@pytest.mark.slow
+def test_jobs_are_requeued_until_they_are_done_and_then_merged(
+    tmp_path: Path, cluster: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**cluster, "FAILURES": "9"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    plan, state = _plan(tmp_path), tmp_path / "state"
+    parts = ["1 1 0 0", "1 2 0 75", "1 2 1 0", *(f"1 3 {n} 1" for n in range(4)), "1 4 0 0"]
+    assert submitted(plan, state) == parts  # and no merge
+    monkeypatch.setenv("FAILURES", "1")
+    again = submitted(plan, state)
+    assert again == ["3 1 0 0", "3 2 0 75", "3 2 1 0", "3 3 0 1", "3 3 1 0", "3 4 0 0", "4 1 0 0"]
+    assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / "out" / "whole" / "manifest.json").unlink()
+    with pytest.raises(OptionError, match="expected sbatch on the path"):
+        apbjudge.scale(plan, engine="slurm")
+
+
+def _running(address: str, **settings: Any) -> dict[str, Any]:
+    return {"judge": "hosted_vllm/m", "api_base": address, "max_concurrency": 4, **settings}
+
+
+def test_a_killed_process_costs_what_was_in_flight(tmp_path: Path) -> None:
+    """The merged run is the one of a single command; finished parts are not started again."""
+    right = Answer(RIGHT)
+
+    def answer(seen: Seen) -> Answer:
+        if seen.number in (12, 25):
+            multiprocessing.active_children()[0].kill()
+        return right
+
+    lines: list[str] = []
+    with ChatServer(answer) as server:
+        plan = _plan(tmp_path, options=_running(server.address, max_calls=80))
+        run = apbjudge.scale(plan, tell=lines.append)
+        assert isinstance(run, apbjudge.Run)
+        assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
+        assert 40 <= len(server.requests) <= 40 + 2 * 2 * 4  # two processes with four each, twice
+        assert "max_calls of a part: 20, 80 in all" in lines
+        assert sum("a process was killed" in line for line in lines) >= 2
+        server.forget()
+        settings, rows = _running(server.address), tmp_path / "rows.jsonl"
+        whole = apbjudge.grade(rows, out=tmp_path / "one", **settings)
+        assert run.summary.to_json() == whole.summary.to_json()
+        server.forget()
+        assert apbjudge.scale(plan, tell=lines.append) is None
+        assert server.requests == []
+    assert lines[-1].endswith("whole holds the whole run already")
+
+
+def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
+    def answer(seen: Seen) -> Answer:
+        for child in multiprocessing.active_children():
+            child.kill()
+        return Answer(RIGHT)
+
+    with ChatServer(answer) as server:
+        plan = _plan(tmp_path, 4, options=_running(server.address))
+        with pytest.raises(PausedError, match=r"not done after 2 starts: .*part-1, .*part-4; the"):
+            apbjudge.scale(plan, starts=2)
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ({"parts": 0}, "parts: expected"),
+        ({"command": "report"}, "command: expected"),
+        ({"options": {"shard": "1/2"}}, "expected no shard"),
+        ({"options": {"judge": "nobody/m"}}, "part-.: "),
+        ({"rows": "absent.jsonl"}, "absent.jsonl"),
+    ],
+)
+def test_unusable_plans_are_refused(tmp_path: Path, more: dict[str, Any], complaint: str) -> None:
+    with pytest.raises((OptionError, InputError), match=complaint):
+        apbjudge.scale(_plan(tmp_path, 8, **more))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: not shown")
+def test_parts_are_tasks_of_ray(tmp_path: Path) -> None:
+    right = Answer(RIGHT)
+    with ChatServer(lambda seen: right) as server:
+        run = apbjudge.scale(_plan(tmp_path, options=_running(server.address)), engine="ray")
+        assert isinstance(run, apbjudge.Run)
+        assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
+        assert len(server.requests) == 40
