@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ from apbjudge.judge.batching import export_requests
 from apbjudge.judge.grade import grade
 from apbjudge.judge.session import Run, RunConfig
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
-from apbjudge.llm.batch_requests import BatchFiles
-from apbjudge.llm.batches import BatchApi
+from apbjudge.llm.batches import TERMS, Batches, BatchTerms
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import Resources, prices_of
 from apbjudge.runs.batching import BatchList, batch_import, run_batched
@@ -136,6 +134,7 @@ def test_rows_are_ordered_awaited_and_judged(job: Job) -> None:
     assert run.manifest["state"] == "done"
     assert json.loads((job.out / "manifest.json").read_bytes())["calls"] == 4
     assert job.server.calls == [
+        "GET models",
         "POST files",
         "POST batches",
         *["GET batches/batch-0"] * 3,
@@ -222,7 +221,8 @@ def test_batches_have_prices_of_their_own() -> None:
 
 
 def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job: Job) -> None:
-    job.server.faults = [(401, {"error": {"message": "wrong key"}})]
+    no_models = (404, {"error": {"message": "no such call"}})
+    job.server.faults = [no_models, (401, {"error": {"message": "wrong key"}})]
     with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key"):
         job.run(retries=5)
     job.server.states, job.server.replies = ["failed"], nothing
@@ -294,8 +294,8 @@ async def _then_die(work: Any) -> None:
 
 STEPS = [
     *((BatchList, "save", n) for n in (1, 2, 3, 4, 8)),
-    (BatchApi, "create", 2),
-    (BatchApi, "fetch", 1),
+    (Batches, "create", 2),
+    (Batches, "fetch", 1),
 ]
 
 
@@ -326,11 +326,11 @@ def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        die(BatchApi, "create", at=1, after=True, monkeypatch=patch)
+        die(Batches, "create", at=1, after=True, monkeypatch=patch)
         with pytest.raises(Killed):
             job.run()
-    monkeypatch.setattr(BatchApi, "lists", False)
-    with pytest.raises(OptionError, match="can't list the batches of openai: look there"):
+    monkeypatch.setitem(TERMS, "openai", BatchTerms(lists=False))
+    with pytest.raises(OptionError, match="can't list the batches of openai. Look there"):
         job.run()
     assert len(job.server.batches) == 1
 
@@ -358,7 +358,7 @@ def test_a_damaged_list_of_batches_is_refused_before_anything_is_asked(job: Job)
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.runs.batching.BatchFiles", partial(BatchFiles, max_lines=2))
+    monkeypatch.setitem(TERMS, "openai", BatchTerms(lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]
@@ -373,7 +373,7 @@ def test_what_does_not_go_with_batches_is_refused(job: Job) -> None:
         "--max-cost: not possible with --batch": {"limits": Limits(max_cost=1.0)},
         "expected a provider, got a client": {"client": ScriptedClient(lambda request: RIGHT)},
         "expected one --api-base, got 2": {"api_base": ("http://a", "http://b")},
-        "creates no batches at anthropic": {"model": "anthropic/claude"},
+        "no batches are known of groq": {"model": "groq/m"},
         "expected both or neither": {"price_input": 1.0},
     }
     for complaint, changes in refused.items():
