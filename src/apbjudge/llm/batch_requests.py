@@ -116,17 +116,16 @@ _Outcome = tuple[object, object]
 def _openai_outcome(line: Mapping[str, Any]) -> _Outcome:
     """``{custom_id, response: {status_code, body}, error}``, as most providers have it."""
     response, error = as_object(line.get("response")) or {}, line.get("error")
-    body: object = response.get("body")
-    status = response.get("status_code", 200 if isinstance(body, dict) else None)
+    body = as_object(response.get("body"))
+    status = response.get("status_code", None if body is None else 200)
     if not response and error is None:
         raise RowError("response", "an answer or an error", line.get("response"))
     if error is not None:
         return (None if status == 200 else status), error
-    answer = as_object(body)
-    counts = as_object((answer or {}).get("usage")) or {}
-    if answer and "promptTokens" in counts:
-        return status, {**answer, "usage": _google_usage(counts)}
-    return status, body
+    if body is None:
+        return status, response.get("body")
+    counts = as_object(body.get("usage")) or {}
+    return status, {**body, "usage": _google_usage(counts)} if "promptTokens" in counts else body
 
 
 def _google_usage(counts: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,8 +250,8 @@ class BatchResults:
         price: Price of a reply, None where not known.
         retries: How often a request that failed in a way that may pass is written again.
         since: The first round whose failures count against ``retries``.
-        is_last: Whether requests that failed too often are given up; before the last pass they
-            are left pending.
+        is_last: Whether requests that failed for good are given up; before the last pass they are
+            left pending.
     """
 
     price: Callable[[Usage], float | None]
@@ -301,7 +300,8 @@ class BatchResults:
         """The failure that a request ended in; None where it is to be written (again).
 
         Returns:
-            PendingError where it failed too often, and others are still waited for.
+            PendingError where others are still waited for: the next pass would ask for a row whose
+            failure was recorded once more, and count its calls twice.
         """
         result = self._results.get(_short(key))
         if result is None or not result.failed:
@@ -309,9 +309,10 @@ class BatchResults:
         error = copy.copy(result.failed[-1][1])
         error.calls = len(result.failed)
         counted = [failure for turn, failure in result.failed if turn >= self.since]
-        if result.is_final or (counted and isinstance(error, AccessError)):
-            return error
-        if sum(not isinstance(each, FormatUnsupportedError) for each in counted) <= self.retries:
+        if counted and isinstance(error, AccessError):
+            return error  # which ends the run
+        repeated = sum(not isinstance(each, FormatUnsupportedError) for each in counted)
+        if not result.is_final and repeated <= self.retries:
             return None
         return error if self.is_last else PendingError("the reply comes with a batch")
 

@@ -1,4 +1,4 @@
-"""Batches of providers: one protocol, what each takes, and what is alike in all.
+"""Batches of providers: one interface, and what each of them takes.
 
 Who makes the calls, and what tells a batch from others when the answer to its creation was lost:
 
@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import (
     ApbJudgeError,
@@ -158,60 +158,12 @@ class BatchState:
         return self.state in ENDED
 
 
-class BatchApi(Protocol):
+@dataclass(slots=True, kw_only=True)
+class BatchApi(ABC):
     """The batches of one provider.
 
     Every method repeats what may pass, and raises a JudgeError for what does not and an InputError
     for a file that can't be read or written.
-    """
-
-    @property
-    def provider(self) -> str:
-        """The provider's name."""
-        ...
-
-    @property
-    def terms(self) -> BatchTerms:
-        """What its batches take."""
-        ...
-
-    @property
-    def address(self) -> str | None:
-        """Address of the endpoint, None for the provider's own."""
-        ...
-
-    def body(self, request: Request) -> dict[str, Any]:
-        """The body of a request, as a line of the file of requests holds it."""
-        ...
-
-    async def upload(self, path: Path) -> str:
-        """Uploads a file of requests where the provider wants one; returns its id, or ""."""
-        ...
-
-    async def create(self, order: Order, path: Path) -> str:
-        """Creates a batch and returns its id.
-
-        A retry after an attempt that was not answered looks for the batch first, since that
-        attempt may have made it.
-        """
-        ...
-
-    async def find(self, order: Order) -> list[str]:
-        """The batches that an order may have become."""
-        ...
-
-    async def status(self, batch: str) -> BatchState:
-        """Asks where a batch stands."""
-        ...
-
-    async def fetch(self, state: BatchState, path: Path) -> None:
-        """Writes the answers and errors of a batch to a file, in one step, as they came."""
-        ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Batches(ABC):
-    """What is alike in the batches of all providers: see ``BatchApi``.
 
     Attributes:
         model: litellm model name.
@@ -247,11 +199,22 @@ class Batches(ABC):
         self._body = self._body_maker()
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The body of a request."""
+        """The body of a request, as a line of the file of requests holds it."""
         return self._body(request)
 
     async def create(self, order: Order, path: Path) -> str:
-        """Creates a batch; see ``BatchApi``."""
+        """Creates a batch.
+
+        A retry after an attempt that was not answered looks for the batch first, since that
+        attempt may have made it.
+
+        Args:
+            order: What is asked for, which is on disk by now.
+            path: The file of requests.
+
+        Returns:
+            Its id.
+        """
         may_exist = False
 
         async def attempt() -> str:
@@ -285,7 +248,7 @@ class Batches(ABC):
         return await self._repeat(lambda: self._state(batch))
 
     async def fetch(self, state: BatchState, path: Path) -> None:
-        """Writes the answers and errors of a batch to a file, in one step."""
+        """Writes the answers and errors of a batch to a file, in one step, as they came."""
 
         async def attempt() -> None:
             part = path.with_name(f"{path.name}.part")

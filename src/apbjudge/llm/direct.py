@@ -161,7 +161,8 @@ async def ask_json(
         values: Any = orjson.loads(data)
     except orjson.JSONDecodeError:
         raise unusable("the provider answered with something that is not JSON") from None
-    values = {"data": values} if isinstance(values, list) else values
+    if isinstance(values, list):
+        return {"data": values}
     if not isinstance(values, dict):
         raise unusable("the provider answered with JSON that is no object")
     return cast("dict[str, Any]", values)

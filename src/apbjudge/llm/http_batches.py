@@ -15,7 +15,7 @@ from ..jsonl import read_lines
 from ..records.loose_json import as_object, objects_of
 from .base import Request
 from .batch_requests import URL, body_maker
-from .batches import PAGES, SKEW_S, Batches, BatchState, Order
+from .batches import PAGES, SKEW_S, BatchApi, BatchState, Order
 from .chat_format import unusable
 from .direct import answer_to, ask_json
 from .messages_format import messages_maker
@@ -23,7 +23,7 @@ from .messages_format import messages_maker
 _CHUNK = 1 << 20
 
 
-class _HttpBatches(Batches):
+class _HttpBatches(BatchApi):
     """Calls below one address, with the account's key."""
 
     def _base(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from ..records.loose_json import as_object, objects_of
 from .base import Request
 from .batch_requests import URL, body_maker
-from .batches import PAGES, SKEW_S, Batches, BatchState, Order
+from .batches import PAGES, SKEW_S, BatchApi, BatchState, Order
 from .chat_format import chat_body
 from .direct import ask_json
 from .litellm_client import load_litellm
@@ -33,7 +33,7 @@ _PAGE = 100
 _KEY_OF = {**KEYS, "litellm_proxy": "LITELLM_PROXY_API_KEY"}
 
 
-class LitellmBatches(Batches):
+class LitellmBatches(BatchApi):
     """Batches that litellm creates, polls and fetches, in the words of OpenAI."""
 
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:

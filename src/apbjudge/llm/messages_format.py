@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..records.loose_json import as_object, objects_of
+from ..records.loose_json import as_list, as_object, objects_of
 from .base import Request
 from .chat_format import shape_arguments, unusable
 from .litellm_client import body_of
@@ -88,7 +88,7 @@ def messages_maker(model: str) -> Callable[[Request], dict[str, Any]]:
     """
     templates: dict[str, dict[str, Any]] = {}
 
-    def made(request: Request, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def by_litellm(request: Request, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         arguments = {
             "messages": messages,
             "max_tokens": request.max_tokens,
@@ -100,11 +100,11 @@ def messages_maker(model: str) -> Callable[[Request], dict[str, Any]]:
     def body(request: Request) -> dict[str, Any]:
         parts = _parts(request.messages)
         if parts is None:
-            return made(request, request.messages)
+            return by_litellm(request, request.messages)
         shape = (request.max_tokens, request.settings, shape_arguments(request))
         key = json.dumps(shape, sort_keys=True, default=str)
         if key not in templates:
-            templates[key] = made(request, [{"role": "user", "content": "x"}])
+            templates[key] = by_litellm(request, [{"role": "user", "content": "x"}])
         return {**templates[key], **parts}
 
     return body
@@ -133,7 +133,7 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
     blocks: list[dict[str, Any]] = []
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for part in objects_of(parts):
+    for part in (as_object(each) or {} for each in as_list(parts) or ()):
         url = str((as_object(part.get("image_url")) or {}).get("url", ""))
         head, _, data = url.partition(";base64,")
         kind, text = part.get("type"), part.get("text")

@@ -44,7 +44,7 @@ from ..llm.batch_requests import (
     provider_of,
     read_answers,
 )
-from ..llm.batches import BatchApi, Batches, BatchState, Order, check_terms
+from ..llm.batches import BatchApi, BatchState, Order, check_terms
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.engine import dump_completion
@@ -266,7 +266,7 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     )
 
 
-_KINDS: Mapping[str, type[Batches]] = {
+_KINDS: Mapping[str, type[BatchApi]] = {
     "gemini": GeminiBatches,
     "bedrock": BedrockBatches,
     "anthropic": AnthropicBatches,
@@ -333,7 +333,7 @@ class _Rounds(Generic[Out]):
             if client.count:
                 self.batches.add(client.files.written)
             else:
-                self.results.is_last = True  # nothing but requests that failed too often is left
+                self.results.is_last = True  # nothing but requests that failed for good is left
 
     def _finish_batches(self) -> None:
         """Brings every batch of the list to its end."""
@@ -373,7 +373,7 @@ class _Rounds(Generic[Out]):
             batch.step, batch.since = "ordering", time.time()
             self.batches.save()
         elif batch.step == "ordering":  # an earlier session was stopped here
-            batch.id = await self._made(batch)
+            batch.id = await self._created_before(batch)
         if batch.step != "ordering":
             return
         try:
@@ -390,19 +390,19 @@ class _Rounds(Generic[Out]):
         known = frozenset(each.id for each in self.batches.batches if each.id is not None)
         return Order(batch.tag, batch.lines, batch.since, batch.file, known)
 
-    async def _made(self, batch: Batch) -> str | None:
+    async def _created_before(self, batch: Batch) -> str | None:
         """The batch that an earlier session may have created.
 
         Raises:
             OptionError: If only the user can tell.
         """
-        made: list[str] = []
+        candidates: list[str] = []
         if not self.api.terms.lists:
             why = f"litellm can't list the batches of {self.api.provider}"
-        elif len(made := await self.api.find(self._order(batch))) <= 1:
-            return made[0] if made else None
+        elif len(candidates := await self.api.find(self._order(batch))) <= 1:
+            return candidates[0] if candidates else None
         else:
-            why = f"these batches of {self.api.provider} may be it: {', '.join(made)}"
+            why = f"these batches of {self.api.provider} may be it: {', '.join(candidates)}"
         raise OptionError(
             f"--batch: an earlier session was stopped while it sent {batch.requests}, and {why}. "
             f"Look there for one of {batch.lines} requests with the tag {batch.tag}, and in "
@@ -449,31 +449,36 @@ class _Rounds(Generic[Out]):
     def _read(self, batch: Batch, cache: ReplyCache | None = None, *, is_new: bool = False) -> None:
         """Reads what a batch brought; new replies worth keeping go into the cache for others."""
         path = self.batches.folder / batch.results if batch.results is not None else None
-        asked = set(keys_of(self.batches.folder / batch.requests))
-        foreign = 0
+        waited_for = set(keys_of(self.batches.folder / batch.requests))
+        ignored = 0
         for answer in read_answers(path) if path is not None else ():
-            if isinstance(answer, Answer):
-                if answer.key not in asked:
-                    foreign += 1
-                    continue
-                self.results.add(answer, path, turn=batch.turn, form=batch.form)
-            if not is_new:
-                continue
             if isinstance(answer, InputError):
-                self.session.events.note(str(answer))
-            elif isinstance(answer.error, FormatUnsupportedError):
-                after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
-                self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
-            elif cache is not None:
-                # ids without a format are of the round's, or of the strictest
-                put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
-        if foreign and is_new:
-            text = f"batch {batch.id}: {foreign} answers to requests that are not in it are ignored"
-            self.session.events.note(text)
+                if is_new:
+                    self.session.events.note(str(answer))
+            elif answer.key not in waited_for:
+                ignored += 1
+            else:
+                self.results.add(answer, path, turn=batch.turn, form=batch.form)
+                if answer.error is None:
+                    waited_for.discard(answer.key)
+                if is_new:
+                    self._learn(answer, batch, cache)
+        if ignored and is_new:
+            why = "to requests that are not in it, or have one"
+            self.session.events.note(f"batch {batch.id}: {ignored} answers {why}, are ignored")
         missing = TransportError(f"batch {batch.id} ({batch.state}) gave no answer to it")
-        for key in asked:
+        for key in waited_for:
             unanswered = Answer(key, error=missing)
             self.results.add(unanswered, None, turn=batch.turn, form=batch.form)
+
+    def _learn(self, answer: Answer, batch: Batch, cache: ReplyCache | None) -> None:
+        """Takes from a new answer what the next round, and other runs, have use for."""
+        if isinstance(answer.error, FormatUnsupportedError):
+            after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
+            self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
+        elif cache is not None:
+            # ids without a format are of the round's, or of the strictest
+            put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
 
 
 async def _ask_all(session: Session[Any, Any], logs: Sequence[RecordLog[Any]]) -> Progress:
