@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
+from apbjudge.judge.config import GradeConfig
+from apbjudge.judge.dry_run import forecasts
 from apbjudge.judge.grade import grade
 from apbjudge.llm.batches import TERMS, BatchApi
 from tests.support.batch_job import NAMES, Job, Killed, die
@@ -195,6 +198,25 @@ def test_creation_that_is_turned_away_is_repeated(case: Case) -> None:
     assert len(case.server.batches) == 1
 
 
+@pytest.mark.parametrize("case", ["gemini"], indirect=True)
+def test_a_batch_that_finds_no_room_waits_for_the_others(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TERMS, "gemini", replace(TERMS["gemini"], lines=3))
+    whole = case.server.answer
+
+    def answer(call: str, *rest: Any) -> tuple[int, Any]:
+        if call == case.provider.create and any(b.asked < 3 for b in case.server.batches):
+            return 429, {"error": {"message": "too many tokens are waiting"}}
+        return whole(call, *rest)
+
+    case.server.answer = answer
+    run = case.run()
+    assert case.reasons == dict.fromkeys(NAMES)
+    assert [len(batch.lines) for batch in case.server.batches] == [3, 1]
+    assert run.progress.calls == 4
+
+
 def test_a_batch_whose_creation_was_not_answered_is_taken(case: Case) -> None:
     case.at_creation((502, True))
     case.run()
@@ -292,6 +314,10 @@ def test_fewer_requests_than_a_batch_takes_are_left_to_a_run_without(
     with pytest.raises(OptionError, match="batches of 100 requests at least, and 4 are left"):
         case.run()
     assert case.server.batches == []
+    client = ScriptedClient(lambda request: RIGHT)
+    spec = case.config().spec
+    run = grade(case.folder / "rows.jsonl", judge=spec, out=case.out, client=client)
+    assert (run.progress.done, run.progress.calls) == (4, 4)
 
 
 MISSING = {
@@ -309,6 +335,9 @@ def test_what_is_missing_is_refused_before_anything_is_written(
     monkeypatch.delenv(variable)
     with pytest.raises(OptionError, match=complaint):
         case.run()
+    spec = case.config().spec
+    with pytest.raises(OptionError, match=complaint):
+        list(forecasts(case.folder / "rows.jsonl", GradeConfig(judge=spec, batch=True)))
     monkeypatch.setenv(variable, "k")
     monkeypatch.setattr("apbjudge.llm.batches.version", lambda name: "1.109.4")
     if case.provider.server in (GeminiServer, BedrockServer):

@@ -94,6 +94,16 @@ def test_rows_are_ordered_awaited_and_judged(job: Job) -> None:
     assert (other.progress.calls, other.progress.reused, other.progress.cost_usd) == (0, 4, 0.0)
 
 
+def test_replies_of_a_server_of_ones_own_are_found_by_a_run_without_batches(job: Job) -> None:
+    job.server.models = [{"id": "scripted", "root": "org/weights"}]
+    config = job.config(model="hosted_vllm/scripted")
+    run_batched(config, config.spec, "--judge")
+    live = grade(
+        job.folder / "rows.jsonl", judge=config.spec, cache=job.cache, out=job.folder / "live"
+    )
+    assert (live.progress.calls, live.progress.reused) == (0, 4)
+
+
 def longer_is_right(line: dict[str, Any]) -> Any:
     cut = line["body"]["max_tokens"] < 4 * 2048
     return says("{", finish="length")(line) if cut else right(line)

@@ -183,6 +183,7 @@ class BatchServer:
         self.calls: list[str] = []
         self.faults: list[tuple[int, Any]] = []
         self.headers: dict[str, str] = {}
+        self.models: list[Line] = []
         self.errors: list[dict[str, Any]] = []
         self.lock = threading.Condition(threading.RLock())
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -225,8 +226,10 @@ class BatchServer:
                 result = next(batch for batch in self.batches if batch.id == name)
                 result.asked += 1
                 return 200, result.shown()
+            case ["GET models"]:
+                return (200 if self.models else 404), {"data": self.models}
             case _:
-                return 404, {"error": {"message": f"no such call: {call}"}}
+                raise AssertionError(f"no such call: {call}")
 
     def upload(self, data: bytes) -> dict[str, Any]:
         name = f"file-{len(self.files)}"

@@ -29,6 +29,7 @@ from ..errors import (
     InputError,
     JudgeError,
     OptionError,
+    RateLimitedError,
     TransportError,
 )
 from ..jsonl import read_lines, write_atomically
@@ -149,6 +150,11 @@ class BatchList(BaseModel):
         """Batches with which something is still to be done."""
         steps = ("written", "ordering", "ordered")
         return [batch for batch in self.batches if batch.step in steps]
+
+    @property
+    def ordered(self) -> list[Batch]:
+        """Batches that are at the provider."""
+        return [batch for batch in self.batches if batch.step == "ordered"]
 
     @property
     def turn(self) -> int:
@@ -340,8 +346,9 @@ class _Rounds(Generic[Out]):
         if not self.batches.pending:
             return
         try:
-            block_on(self._create_all())
-            block_on(self._wait(), is_idle=True)
+            while self.batches.pending:
+                block_on(self._create_all())
+                block_on(self._wait(), is_idle=True)
         except JudgeError as error:
             raise OptionError(
                 f"{self.name}: {error}; the same command continues from here"
@@ -351,16 +358,23 @@ class _Rounds(Generic[Out]):
             raise OptionError("--batch: a batch was cancelled; the same command sends the rest")
 
     async def _create_all(self) -> None:
+        """Creates the pending batches, or as many as the provider takes before others end."""
         for batch in self.batches.pending:
             current_stop().check()
-            await self._create(batch)
+            try:
+                await self._create(batch)
+            except RateLimitedError as error:
+                if not self.batches.ordered:
+                    raise
+                self.session.events.note(f"{batch.requests} waits for other batches: {error}")
+                return
 
     async def _wait(self) -> None:
-        while waiting := self.batches.pending:
+        while waiting := self.batches.ordered:
             for batch in waiting:
                 await self._look_after(batch)
             is_full = any(b.state == "failed" and b.results is None for b in waiting)
-            if is_full or self.batches.pending:
+            if is_full or self.batches.ordered:
                 await self.session.resources.clock.sleep(self.api.terms.poll_s)
 
     async def _create(self, batch: Batch) -> None:
