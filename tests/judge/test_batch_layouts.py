@@ -217,9 +217,13 @@ def test_a_batch_that_finds_no_room_waits_for_the_others(
     assert run.progress.calls == 4
 
 
-def test_a_batch_whose_creation_was_not_answered_is_taken(case: Case) -> None:
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_batch_whose_creation_was_not_answered_is_taken(case: Case, retries: int) -> None:
     case.at_creation((502, True))
-    case.run()
+    if not retries:
+        with pytest.raises(OptionError, match="the same command continues"):
+            case.run(retries=0)
+    case.run(retries=retries)
     assert case.reasons == dict.fromkeys(NAMES)
     assert len(case.server.batches) == 1
 

@@ -35,6 +35,7 @@ from typing import Any
 from ..errors import (
     ApbJudgeError,
     InputError,
+    JudgeError,
     OptionError,
     RateLimitedError,
     TransportError,
@@ -214,6 +215,9 @@ class BatchApi(ABC):
 
         Returns:
             Its id.
+
+        Raises:
+            TransportError: With ``answered`` False, if there may be a batch all the same.
         """
         may_exist = False
 
@@ -231,7 +235,12 @@ class BatchApi(ABC):
                 may_exist |= isinstance(failure, TransportError) and not is_turned_away
                 raise failure from None
 
-        return await self._repeat(attempt, self.retries if self.terms.lists else 0)
+        try:
+            return await self._repeat(attempt, self.retries if self.terms.lists else 0)
+        except JudgeError as error:
+            if not may_exist:
+                raise
+            raise TransportError(str(error), answered=False) from None
 
     async def find(self, order: Order) -> list[str]:
         """The batches that an order may have become.

@@ -379,6 +379,8 @@ class _Rounds(Generic[Out]):
 
     async def _create(self, batch: Batch) -> None:
         """Creates a batch at the provider, unless it has been created."""
+        if batch.step == "ordered":
+            return
         path = self.batches.folder / batch.requests
         if _digest(path) != batch.digest:
             raise InputError(f"{path}: it was changed after it was written")
@@ -386,10 +388,8 @@ class _Rounds(Generic[Out]):
             batch.file = await self.api.upload(path)
             batch.step, batch.since = "ordering", time.time()
             self.batches.save()
-        elif batch.step == "ordering":  # an earlier session was stopped here
+        else:  # an earlier session was stopped here
             batch.id = await self._created_before(batch)
-        if batch.step != "ordering":
-            return
         try:
             batch.id = batch.id or await self.api.create(self._order(batch), path)
         except JudgeError as error:
