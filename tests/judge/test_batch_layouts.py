@@ -14,7 +14,7 @@ import pytest
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
 from apbjudge.judge.config import GradeConfig
-from apbjudge.judge.dry_run import forecasts
+from apbjudge.judge.dry_run import forecast, forecast_text, forecasts
 from apbjudge.judge.grade import grade
 from apbjudge.llm.batches import TERMS, BatchApi
 from tests.support.batch_job import NAMES, Job, Killed, die
@@ -181,6 +181,14 @@ def test_answers_are_in_the_cache_of_runs_without_batches(case: Case) -> None:
 
 
 def test_prices_are_those_of_batches_or_unknown(case: Case) -> None:
+    spec = case.config().spec
+    rows = case.folder / "rows.jsonl"
+    (before,) = forecasts(rows, GradeConfig(judge=spec, batch=True, cache=False))
+    live = forecast(rows, GradeConfig(judge=spec, cache=False))
+    is_known = case.provider.server in (AnthropicServer, GeminiServer)
+    half = (live.cost_usd or 0) / 2
+    assert before.cost_usd == (pytest.approx(half) if is_known else None)
+    assert "about a day at most for each round of batches" in forecast_text(before)
     case.run()
     prices = {
         "anthropic": (1000 * 1.5 + 500 * 7.5) / 1e6,
