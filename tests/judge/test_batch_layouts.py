@@ -121,6 +121,7 @@ def case(
     if provider.server is BedrockServer:
         pytest.importorskip("boto3")
         monkeypatch.setitem(TERMS, "bedrock", replace(TERMS["bedrock"], least=1))
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     for name in provider.environment.split():
         monkeypatch.setenv(name, VALUES.get(name, "k"))
     with provider.server() as server:
@@ -335,8 +336,8 @@ def test_fewer_requests_than_a_batch_takes_are_left_to_a_run_without(
 MISSING = {
     "anthropic": ("ANTHROPIC_API_KEY", "needs ANTHROPIC_API_KEY in the environment"),
     "bedrock": ("AWS_S3_BUCKET_NAME", "needs AWS_S3_BUCKET_NAME in the environment"),
-    "gemini": ("GEMINI_API_KEY", "needs GEMINI_API_KEY or GOOGLE_API_KEY in the environment"),
-    "together_ai": ("TOGETHER_API_KEY", "needs TOGETHER_API_KEY or TOGETHERAI_API_KEY"),
+    "gemini": ("GEMINI_API_KEY", "needs GOOGLE_API_KEY or GEMINI_API_KEY in the environment"),
+    "together_ai": ("TOGETHER_API_KEY", "needs TOGETHER_API_KEY or TOGETHER_AI_API_KEY or"),
 }
 
 

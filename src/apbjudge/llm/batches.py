@@ -24,6 +24,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -64,8 +65,8 @@ class BatchTerms:
         bytes: Bytes of one batch at most.
         least: Requests of one batch at least.
         poll_s: Seconds between two questions about a batch.
-        needs: What has to be in the environment, each as alternatives; an entry in lower case may
-            be one of the model's ``params`` instead.
+        needs: What has to be in the environment, each as alternatives in litellm's order; an entry
+            in lower case may be one of the model's ``params`` instead.
         litellm: The first version of litellm that creates batches there.
         package: A package that has to be there too.
         lists: Whether batches can be listed, so that one whose creation was not answered can be
@@ -89,7 +90,7 @@ TERMS: Mapping[str, BatchTerms] = {
     "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),)),
     "mistral": BatchTerms(lists=False),
     "gemini": BatchTerms(
-        poll_s=60.0, needs=(("GEMINI_API_KEY", "GOOGLE_API_KEY"),), litellm=(1, 110)
+        poll_s=60.0, needs=(("GOOGLE_API_KEY", "GEMINI_API_KEY"),), litellm=(1, 110)
     ),
     "bedrock": BatchTerms(
         least=100,
@@ -107,7 +108,9 @@ TERMS: Mapping[str, BatchTerms] = {
         lines=10_000, bytes=240_000_000, poll_s=60.0, needs=(("ANTHROPIC_API_KEY",),)
     ),
     "together_ai": BatchTerms(
-        bytes=95_000_000, poll_s=60.0, needs=(("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),)
+        bytes=95_000_000,
+        poll_s=60.0,
+        needs=(("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),),
     ),
 }
 """The providers that have batches, and their terms."""
@@ -283,6 +286,11 @@ class BatchApi(ABC):
             rng=self.rng,
         )
 
+    @property
+    def _key(self) -> str:
+        """The account's key, where it is the first need."""
+        return next(filter(None, map(os.environ.get, self.terms.needs[0])), "")
+
     @abstractmethod
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]: ...
 
@@ -317,7 +325,7 @@ def check_terms(model: str, params: Mapping[str, Any]) -> None:
             f"--batch: no batches are known of {provider} (only of {', '.join(TERMS)})"
         )
     installed = version("litellm")
-    if tuple(int(part) for part in installed.split(".")[:2]) < terms.litellm:
+    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < terms.litellm:
         first = ".".join(map(str, terms.litellm))
         raise OptionError(
             f"--batch: {provider} needs litellm {first} or later, {installed} is installed"

@@ -64,8 +64,7 @@ class AnthropicBatches(_HttpBatches):
         return base.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
 
     def _headers(self) -> dict[str, str]:
-        key = os.environ.get("ANTHROPIC_API_KEY", "")
-        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        return {"x-api-key": self._key, "anthropic-version": "2023-06-01"}
 
     async def upload(self, path: Path) -> str:
         """Nothing: there are no files of requests."""
@@ -160,12 +159,11 @@ class TogetherBatches(_HttpBatches):
         return body_maker(self.model)
 
     def _base(self) -> str:
-        base = self.address or os.environ.get("TOGETHER_API_BASE") or "https://api.together.xyz/v1"
-        return base.rstrip("/")
+        usual = os.environ.get("TOGETHER_AI_API_BASE") or "https://api.together.ai/v1"
+        return (self.address or usual).rstrip("/")
 
     def _headers(self) -> dict[str, str]:
-        key = os.environ.get("TOGETHER_API_KEY") or os.environ.get("TOGETHERAI_API_KEY") or ""
-        return {"Authorization": f"Bearer {key}"}
+        return {"Authorization": f"Bearer {self._key}"}
 
     async def upload(self, path: Path) -> str:
         """Uploads a file of requests, whose lines have an id and a body here."""

@@ -133,14 +133,13 @@ class GeminiBatches(LitellmBatches):
     async def _listed(self, order: Order) -> list[str]:
         """Asks Google itself: litellm lists none of them."""
         base = self.address or os.environ.get("GEMINI_API_BASE") or GEMINI
-        key = os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or ""
         of_order: list[str] = []
         query = {"pageSize": str(_PAGE)}
         for _ in range(PAGES):
             page = await ask_json(
                 "GET",
                 f"{base.rstrip('/')}/v1beta/batches",
-                headers={"x-goog-api-key": key},
+                headers={"x-goog-api-key": self._key},
                 timeout_s=self.timeout_s,
                 params=query,
             )
