@@ -6,8 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,17 @@ import pytest
 
 from apbjudge import ScriptedClient
 from apbjudge.errors import InputError, OptionError
-from apbjudge.judge import ItemSource, JudgeSpec
+from apbjudge.judge import JudgeSpec
 from apbjudge.judge.batching import export_requests
 from apbjudge.judge.grade import grade
-from apbjudge.judge.session import Run, RunConfig
+from apbjudge.judge.session import Run
 from apbjudge.judge.worker import JUDGEMENT_RECORDS
-from apbjudge.llm.batch_requests import BatchFiles
-from apbjudge.llm.batches import BatchApi
+from apbjudge.llm.batches import TERMS, BatchApi, BatchTerms
 from apbjudge.llm.limits import Limits
-from apbjudge.llm.resources import Resources, prices_of
+from apbjudge.llm.resources import prices_of
 from apbjudge.runs.batching import BatchList, batch_import, run_batched
 from apbjudge.runs.clearing import clear_run
-from apbjudge.runs.loop import Events
+from tests.support.batch_job import NAMES, Job, Killed, die
 from tests.support.batch_server import (
     BatchServer,
     Replies,
@@ -37,10 +35,8 @@ from tests.support.batch_server import (
     in_turn,
     says,
 )
-from tests.support.clock import VirtualClock
-from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
+from tests.support.judging import RIGHT, plan_row, verdict, write_rows
 
-NAMES = [f"row-{n}" for n in range(4)]
 WRONG_SUM = json.dumps(verdict("E1", grade=1.0))
 AGAIN = "Give your verdict again"
 right = says(RIGHT)
@@ -49,61 +45,6 @@ contrary = by_text({AGAIN: right}, says(WRONG_SUM))
 
 def nothing(line: dict[str, Any]) -> None:
     """No answer at all."""
-
-
-@dataclass
-class Job:
-    """A run against a server, in one folder; waits and notes are taken down only."""
-
-    server: BatchServer
-    folder: Path
-    cache: Path | None = None
-    waits: list[float] = field(default_factory=list[float])
-    notes: list[str] = field(default_factory=list[str])
-
-    def config(
-        self, rows: Any = NAMES, *, limits: Any = None, client: Any = None, **changes: Any
-    ) -> RunConfig:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if isinstance(rows, list):
-            rows = write_rows(self.folder / "rows.jsonl", map(plan_row, rows))
-        usual = {"model": "openai/scripted", "api_base": self.server.address, "retries": 0}
-        resources = Resources(
-            cache=self.cache,
-            clock=VirtualClock(self.waits),
-            warn=self.notes.append,
-            limits=limits or Limits(),
-            client=client,
-        )
-        quiet = Events(lambda progress: None, self.notes.append, self.notes.append)
-        return RunConfig(
-            folder=self.out,
-            source=ItemSource(rows),
-            spec=JudgeSpec(**{**usual, **changes}),
-            resources=resources,
-            events=quiet,
-        )
-
-    def run(self, rows: Any = NAMES, **changes: Any) -> Run:
-        return run_batched(config := self.config(rows, **changes), config.spec, "--judge")
-
-    @property
-    def out(self) -> Path:
-        return self.folder / "run"
-
-    def row(self, name: str) -> dict[str, Any]:
-        (row,) = [row for row in read_rows(self.out) if row["item_id"] == name]
-        return row
-
-    @property
-    def reasons(self) -> dict[str, str | None]:
-        rows = read_rows(self.out)
-        assert len(rows) == len({row["item_id"] for row in rows})
-        return {row["item_id"]: row["reason"] for row in rows}
-
-    @property
-    def journal(self) -> dict[str, Any]:
-        return json.loads((self.out / "batch" / "batches.json").read_bytes())
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +77,7 @@ def test_rows_are_ordered_awaited_and_judged(job: Job) -> None:
     assert run.manifest["state"] == "done"
     assert json.loads((job.out / "manifest.json").read_bytes())["calls"] == 4
     assert job.server.calls == [
+        "GET models",
         "POST files",
         "POST batches",
         *["GET batches/batch-0"] * 3,
@@ -150,6 +92,16 @@ def test_rows_are_ordered_awaited_and_judged(job: Job) -> None:
     other = Job(job.server, job.folder.parent / "other", job.cache).run(**PRICED)
     assert len(job.server.batches) == 1
     assert (other.progress.calls, other.progress.reused, other.progress.cost_usd) == (0, 4, 0.0)
+
+
+def test_replies_of_a_server_of_ones_own_are_found_by_a_run_without_batches(job: Job) -> None:
+    job.server.models = [{"id": "scripted", "root": "org/weights"}]
+    config = job.config(model="hosted_vllm/scripted")
+    run_batched(config, config.spec, "--judge")
+    live = grade(
+        job.folder / "rows.jsonl", judge=config.spec, cache=job.cache, out=job.folder / "live"
+    )
+    assert (live.progress.calls, live.progress.reused) == (0, 4)
 
 
 def longer_is_right(line: dict[str, Any]) -> Any:
@@ -222,7 +174,8 @@ def test_batches_have_prices_of_their_own() -> None:
 
 
 def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job: Job) -> None:
-    job.server.faults = [(401, {"error": {"message": "wrong key"}})]
+    no_models = (404, {"error": {"message": "no such call"}})
+    job.server.faults = [no_models, (401, {"error": {"message": "wrong key"}})]
     with pytest.raises(OptionError, match=r"--judge openai/scripted: .*wrong key"):
         job.run(retries=5)
     job.server.states, job.server.replies = ["failed"], nothing
@@ -238,14 +191,14 @@ def test_a_batch_that_fails_as_a_whole_ends_the_session_and_is_ordered_anew(job:
 def test_a_batch_that_found_no_room_waits_and_is_ordered_again(job: Job) -> None:
     job.server.states, job.server.replies = ["failed"], nothing
     job.server.errors = [{"code": "token_limit_exceeded", "message": "too many tokens"}]
-    create = job.server._create
+    create = job.server.create
 
     def room_at_last(order: dict[str, Any]) -> Any:
         if job.server.batches:
             job.server.states, job.server.replies = ["completed"], right
         return create(order)
 
-    job.server._create = room_at_last
+    job.server.create = room_at_last
     job.run(retries=1)
     assert job.reasons == dict.fromkeys(NAMES)
     assert len(job.server.batches) == 2
@@ -262,34 +215,6 @@ def test_a_cancelled_batch_is_not_ordered_again_by_itself(job: Job) -> None:
     job.run(retries=5)
     assert [len(batch.lines) for batch in job.server.batches] == [4, 3]
     assert job.reasons == dict.fromkeys(NAMES)
-
-
-class Killed(BaseException):
-    """A kill: nothing catches it."""
-
-
-def die(owner: Any, name: str, *, at: int, after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kills the run at the n-th call of a method, before or after it has done its work."""
-    whole = getattr(owner, name)
-    met = [0]
-
-    def until_death(self: Any, *args: Any, **kwargs: Any) -> Any:
-        met[0] += 1
-        if met[0] == at and not after:
-            raise Killed
-        result = whole(self, *args, **kwargs)
-        if met[0] == at:
-            if asyncio.iscoroutine(result):
-                return _then_die(result)
-            raise Killed
-        return result
-
-    monkeypatch.setattr(owner, name, until_death)
-
-
-async def _then_die(work: Any) -> None:
-    await work
-    raise Killed
 
 
 STEPS = [
@@ -329,8 +254,8 @@ def test_an_order_that_can_not_be_looked_up_is_left_to_the_user(
         die(BatchApi, "create", at=1, after=True, monkeypatch=patch)
         with pytest.raises(Killed):
             job.run()
-    monkeypatch.setattr(BatchApi, "lists", False)
-    with pytest.raises(OptionError, match="can't list the batches of openai: look there"):
+    monkeypatch.setitem(TERMS, "openai", BatchTerms(lists=False))
+    with pytest.raises(OptionError, match=r"can't list the batches of openai\. Look there"):
         job.run()
     assert len(job.server.batches) == 1
 
@@ -358,7 +283,7 @@ def test_a_damaged_list_of_batches_is_refused_before_anything_is_asked(job: Job)
 
 
 def test_a_round_may_take_several_batches(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apbjudge.runs.batching.BatchFiles", partial(BatchFiles, max_lines=2))
+    monkeypatch.setitem(TERMS, "openai", BatchTerms(lines=2))
     job.server.replies = by_text({"(row-1)": contrary, "(row-3)": in_turn(expired, right)}, right)
     run = job.run([*NAMES, "row-4"], retries=1)
     assert sorted(len(batch.lines) for batch in job.server.batches) == [1, 2, 2, 2]
@@ -373,7 +298,7 @@ def test_what_does_not_go_with_batches_is_refused(job: Job) -> None:
         "--max-cost: not possible with --batch": {"limits": Limits(max_cost=1.0)},
         "expected a provider, got a client": {"client": ScriptedClient(lambda request: RIGHT)},
         "expected one --api-base, got 2": {"api_base": ("http://a", "http://b")},
-        "creates no batches at anthropic": {"model": "anthropic/claude"},
+        "no batches are known of groq": {"model": "groq/m"},
         "expected both or neither": {"price_input": 1.0},
     }
     for complaint, changes in refused.items():

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import FORMATS, Format, Request
 from apbjudge.llm.batch_requests import body_maker, provider_of
-from apbjudge.llm.batches import LISTING_PROVIDERS, PROVIDERS, BatchApi, BatchState
+from apbjudge.llm.batches import TERMS, BatchState, Order
+from apbjudge.llm.litellm_batches import LitellmBatches
 from apbjudge.llm.litellm_client import LitellmClient
 from tests.llm.talk import TALK, ask
 from tests.support.batch_server import BatchServer
@@ -46,9 +47,13 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def api(server: BatchServer, **settings: Any) -> BatchApi:
+def api(server: BatchServer, model: str = "openai/m", **settings: Any) -> LitellmBatches:
     settings = {"retries": 0, "clock": VirtualClock(), **settings}
-    return BatchApi("openai/m", server.address, **settings)
+    return LitellmBatches(model=model, address=server.address, **settings)
+
+
+def order(tag: str, file: str = "") -> Order:
+    return Order(tag=tag, count=1, since=0.0, file=file)
 
 
 def do(work: Any) -> Any:
@@ -64,17 +69,18 @@ def test_output_and_errors_come_in_one_file(server: BatchServer, tmp_path: Path)
 
 def test_a_batch_is_found_by_its_tag_on_any_page(server: BatchServer, file: Path) -> None:
     provider = api(server)
-    names = [do(provider.create(do(provider.upload(file)), f"tag-{n}")) for n in range(5)]
-    assert [do(provider.find(f"tag-{n}")) for n in range(5)] == names
-    assert do(provider.find("tag")) is None
-    assert do(provider.find("none", server.batches[1].file)) == names[1]
+    orders = [order(f"tag-{n}", do(provider.upload(file))) for n in range(5)]
+    names = [[do(provider.create(each, file))] for each in orders]
+    assert [do(provider.find(order(each.tag))) for each in orders] == names
+    assert do(provider.find(order("tag"))) == []
+    assert do(provider.find(order("none", server.batches[1].file))) == names[1]
 
 
 def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
     server: BatchServer, file: Path
 ) -> None:
     provider = api(server, retries=1)
-    uploaded = do(provider.upload(file))
+    ordered = order("tag", do(provider.upload(file)))
     create = server.answer
 
     def placed_but_broken(call: str, *rest: Any) -> tuple[int, Any]:
@@ -82,7 +88,7 @@ def test_an_order_without_answer_is_looked_for_before_it_is_placed_again(
         return (502, {"error": {"message": "gone"}}) if call == "POST batches" else (status, result)
 
     server.answer = placed_but_broken
-    assert do(provider.create(uploaded, "tag")) == "batch-0"
+    assert do(provider.create(ordered, file)) == "batch-0"
     assert len(server.batches) == 1
 
 
@@ -99,9 +105,9 @@ def test_no_key_of_another_service_is_sent(
 
     monkeypatch.setattr(handler, "_serve", noted)
     monkeypatch.setenv("OPENAI_API_KEY", "the-key-of-openai")
-    do(BatchApi("hosted_vllm/m", server.address, retries=0).upload(file))
+    do(api(server, "hosted_vllm/m").upload(file))
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "own-key")
-    do(BatchApi("hosted_vllm/m", server.address, retries=0).upload(file))
+    do(api(server, "hosted_vllm/m").upload(file))
     do(api(server).upload(file))
     assert keys == ["Bearer none", "Bearer own-key", "Bearer the-key-of-openai"]
 
@@ -109,8 +115,8 @@ def test_no_key_of_another_service_is_sent(
 def test_the_list_of_providers_is_that_of_the_installed_litellm() -> None:
     from litellm.types.utils import LIST_BATCHES_SUPPORTED_PROVIDERS
 
-    assert LISTING_PROVIDERS == LIST_BATCHES_SUPPORTED_PROVIDERS
-    assert set(PROVIDERS) > LISTING_PROVIDERS
+    ours = {"mistral", "gemini", "bedrock", "anthropic", "together_ai"}
+    assert TERMS.keys() - ours == LIST_BATCHES_SUPPORTED_PROVIDERS
 
 
 def test_a_model_without_provider_is_looked_up() -> None:

@@ -137,6 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers["Content-Length"]))
         self._serve(data)
 
+    def do_PUT(self) -> None:
+        self.do_POST()
+
     def do_GET(self) -> None:
         self._serve(b"")
 
@@ -155,6 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
+        for name, value in owner.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
 
@@ -177,6 +182,8 @@ class BatchServer:
         self.batches: list[Batch] = []
         self.calls: list[str] = []
         self.faults: list[tuple[int, Any]] = []
+        self.headers: dict[str, str] = {}
+        self.models: list[Line] = []
         self.errors: list[dict[str, Any]] = []
         self.lock = threading.Condition(threading.RLock())
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -186,6 +193,11 @@ class BatchServer:
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def root(self) -> str:
+        """The address without the version of the interface."""
+        return self.address.removesuffix("/v1")
 
     @property
     def ordered(self) -> list[str]:
@@ -203,34 +215,36 @@ class BatchServer:
     ) -> tuple[int, Any]:
         match call.split("/") if "/" in call else [call]:
             case ["POST files"]:
-                return 200, self._upload(_uploaded(data, kind))
+                return 200, self.upload(uploaded(data, kind))
             case ["GET files", name, "content"]:
                 return 200, self.files[name]
             case ["POST batches"]:
-                return 200, self._create(json.loads(data)).shown(state="validating")
+                return 200, self.create(json.loads(data)).shown(state="validating")
             case ["GET batches"]:
                 return 200, self._listed(query)
             case ["GET batches", name]:
                 result = next(batch for batch in self.batches if batch.id == name)
                 result.asked += 1
                 return 200, result.shown()
+            case ["GET models"]:
+                return (200 if self.models else 404), {"data": self.models}
             case _:
-                return 404, {"error": {"message": f"no such call: {call}"}}
+                raise AssertionError(f"no such call: {call}")
 
-    def _upload(self, data: bytes) -> dict[str, Any]:
+    def upload(self, data: bytes) -> dict[str, Any]:
         name = f"file-{len(self.files)}"
         self.files[name] = data
         shown = {"id": name, "object": "file", "bytes": len(data), "created_at": 0}
         return {**shown, "filename": "f", "purpose": "batch", "status": "processed"}
 
-    def _create(self, order: dict[str, Any]) -> Batch:
+    def create(self, order: dict[str, Any]) -> Batch:
         file = order["input_file_id"]
         lines = [json.loads(line) for line in self.files[file].splitlines()]
         name = f"batch-{len(self.batches)}"
         batch = Batch(name, file, order["metadata"], list(self.states), lines)
         batch.errors = list(self.errors)
         if data := answered(lines, self.replies):
-            batch.output = self._upload(data)["id"]
+            batch.output = self.upload(data)["id"]
         self.batches.append(batch)
         return batch
 
@@ -258,7 +272,7 @@ class BatchServer:
         self._server.server_close()
 
 
-def _uploaded(data: bytes, kind: str) -> bytes:
+def uploaded(data: bytes, kind: str) -> bytes:
     """The file in a multipart upload."""
     head = f"Content-Type: {kind}\r\n\r\n".encode()
     message = message_from_bytes(head + data, policy=policy.HTTP)

@@ -80,7 +80,7 @@ def _dry_run(
     session = session_of(Reporter(sys.stderr).events())
     for spec in session.specs if config.batch else ():
         batch_api(spec, session.resources)
-    for forecast in forecast_predictions(session):
+    for forecast in forecast_predictions(session, batched=config.batch):
         typer.echo(f"{visible(forecast.judge)}\n{forecast_text(forecast)}", nl=False)
     return 0
 

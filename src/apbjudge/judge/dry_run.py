@@ -76,6 +76,7 @@ class Forecast(Record):
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
             allows; repeats of calls that fail come on top.
         cost_usd: Price of the tokens, as if no prefix cache helped; None when prices are not known.
+        batched: Whether the calls go through the provider's batch interface, at its prices.
         seconds: How long it takes, None when not known; only what ``rpm`` and ``tpm`` demand
             when no latency is known.
         longest_prompt_tokens: The longest prompt of a row that is not finished.
@@ -96,6 +97,7 @@ class Forecast(Record):
     prompt_tokens: int = 0
     reply_tokens: int = 0
     cost_usd: float | None = 0.0
+    batched: bool = False
     seconds: float | None = 0.0
     longest_prompt_tokens: int = 0
     max_reply_tokens: int = 0
@@ -125,7 +127,7 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
             resources=Resources(cache=cache_folder(wanted=config.cache, client=None)),
             overwrite=config.overwrite,
         )
-        return forecast_runs([run])
+        return forecast_runs([run], batched=config.batch)
 
 
 def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
@@ -151,11 +153,17 @@ def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
         yield forecast(rows, config.model_copy(update={"judge": (spec,), "out": folder}))
 
 
-def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Forecast:
+def forecast_runs(
+    runs: Sequence[RunConfig], *, is_input: bool = True, batched: bool = False
+) -> Forecast:
     """Estimates what several runs at one endpoint take together.
 
-    Model, prices and limits are those of the first. ``is_input`` says whether the rows are those
-    of the files that the runs' folders must be of.
+    Model, prices and limits are those of the first.
+
+    Args:
+        runs: The runs.
+        is_input: Whether the rows are those of the files that the runs' folders must be of.
+        batched: Whether the calls go through the provider's batch interface.
     """
     spec, cache = runs[0].spec, runs[0].resources.cache
     # refuses others before any work
@@ -166,16 +174,20 @@ def forecast_runs(runs: Sequence[RunConfig], *, is_input: bool = True) -> Foreca
     source = runs[0].tasks
     gaps = filter(None, (source.reading.text, *source.gaps.lines())) if is_input else ()
     notes = (*gaps, *unseen_lines(unseen))
-    return forecast_of(spec, count, cache, missing_predictions=source.missing, notes=notes)
+    more = {"missing_predictions": source.missing, "notes": notes}
+    return forecast_of(spec, count, cache, batched=batched, **more)
 
 
-def forecast_of(spec: ModelSpec, count: Counter[str], cache: Path | None, **more: Any) -> Forecast:
+def forecast_of(
+    spec: ModelSpec, count: Counter[str], cache: Path | None, *, batched: bool = False, **more: Any
+) -> Forecast:
     """Estimates tokens, cost and time of calls from their counts.
 
     Args:
         spec: The model.
         count: Fields of ``Forecast``, ``characters`` of all prompts and of the ``longest``.
         cache: Folder where earlier runs left what they measured; None without.
+        batched: Whether the calls go through the provider's batch interface.
         **more: Further fields of the forecast.
     """
     more |= {name: n for name, n in count.items() if name in Forecast.model_fields}
@@ -191,7 +203,8 @@ def forecast_of(spec: ModelSpec, count: Counter[str], cache: Path | None, **more
         most_calls=calls + (calls + count["reused"]) * reasks,
         prompt_tokens=prompt_tokens,
         reply_tokens=reply_tokens,
-        cost_usd=prices_of(spec).cost_usd(usage) if calls else 0.0,
+        cost_usd=prices_of(spec, batched=batched).cost_usd(usage) if calls else 0.0,
+        batched=batched,
         seconds=seconds_of(spec, calls, prompt_tokens + reply_tokens, rates.latency_s),
         longest_prompt_tokens=round(count["longest"] * rates.tokens_per_character),
         max_reply_tokens=spec.max_reply_tokens,
@@ -325,7 +338,7 @@ def _checks(forecast: Forecast) -> Iterator[Check]:
         if f.cost_usd is None:
             cost = "unknown: set price_input and price_output"
         yield _check("cost", cost, is_clear=f.cost_usd is not None)
-        yield _check("time", _time_text(f), is_clear=f.seconds is not None)
+        yield _check("time", _time_text(f), is_clear=f.batched or f.seconds is not None)
         yield with_longest(f.rates.context_tokens, f)
         yield _check("based on", _rates_text(f.rates))
     for note in f.notes:
@@ -348,6 +361,8 @@ def with_longest(context_tokens: int | None, forecast: Forecast) -> Check:
 
 def _time_text(forecast: Forecast) -> str:
     seconds = forecast.seconds
+    if forecast.batched and forecast.calls:
+        return "about a day at most for each round of batches"
     if seconds is None:
         return "unknown: no run has measured this endpoint"
     if not forecast.calls:

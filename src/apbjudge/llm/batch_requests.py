@@ -39,6 +39,7 @@ from .direct import serves_exactly
 from .engine import is_cacheable, load_completion
 from .failures import failure_of, translate
 from .litellm_client import body_of, load_litellm
+from .messages_format import chat_of
 
 URL = "/v1/chat/completions"
 MAX_LINES = 50_000
@@ -96,24 +97,87 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
         RowError: If it answers no request.
     """
     key, form, is_plain = _request_of(line)
+    read = _READERS["result" if "result" in line else "recordId" if "recordId" in line else ""]
+    try:
+        status, content = read(line)
+        if status == 200 and isinstance(content, dict):
+            completion = completion_of(cast("dict[str, Any]", content))
+            return Answer(key, form, completion, offset=offset, is_plain=is_plain)
+        failure = _failure(status, content)
+    except JudgeError as error:
+        failure = error
+    return Answer(key, form, error=failure, offset=offset, is_plain=is_plain)
+
+
+_Outcome = tuple[object, object]
+"""Status and chat completion, or status, if any, and error."""
+
+
+def _openai_outcome(line: Mapping[str, Any]) -> _Outcome:
+    """``{custom_id, response: {status_code, body}, error}``, as most providers have it."""
     response, error = as_object(line.get("response")) or {}, line.get("error")
-    body = response.get("body")
-    status = response.get("status_code", 200 if isinstance(body, dict) else None)
+    body = as_object(response.get("body"))
+    status = response.get("status_code", None if body is None else 200)
     if not response and error is None:
         raise RowError("response", "an answer or an error", line.get("response"))
-    try:
-        if status == 200 and error is None and isinstance(body, dict):
-            completion = completion_of(cast("dict[str, Any]", body))
-            return Answer(key, form, completion, offset=offset, is_plain=is_plain)
-    except JudgeError as failure:
-        return Answer(key, form, error=failure, offset=offset, is_plain=is_plain)
-    failure = _failure(status, cast("object", body) if error is None else error)
-    return Answer(key, form, error=failure, offset=offset, is_plain=is_plain)
+    if error is not None:
+        return (None if status == 200 else status), error
+    if body is None:
+        return status, response.get("body")
+    counts = as_object(body.get("usage")) or {}
+    return status, {**body, "usage": _google_usage(counts)} if "promptTokens" in counts else body
+
+
+def _google_usage(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Tokens as the Gemini API counts them in OpenAI's form; thoughts are in the total only."""
+    prompt, total = counts.get("promptTokens"), counts.get("totalTokens")
+    reply = counts.get("completionTokens")
+    if isinstance(prompt, int) and isinstance(total, int):
+        reply = max(total - prompt, reply if isinstance(reply, int) else 0)
+    return {"prompt_tokens": prompt, "completion_tokens": reply}
+
+
+def _anthropic_outcome(line: Mapping[str, Any]) -> _Outcome:
+    """``{custom_id, result: {type, message or error}}``."""
+    result = as_object(line.get("result")) or {}
+    if result.get("type") == "succeeded":
+        return 200, chat_of(as_object(result.get("message")) or {})
+    if result.get("type") != "errored":
+        return None, f"the request was {result.get('type')}"
+    error = as_object(result.get("error")) or {}
+    error = as_object(error.get("error")) or error
+    return _STATUS_OF.get(str(error.get("type"))), error
+
+
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+}
+"""HTTP status of Anthropic's kinds of errors; all others may pass."""
+
+
+def _bedrock_outcome(line: Mapping[str, Any]) -> _Outcome:
+    """``{recordId, modelInput, modelOutput}`` or ``error``, of models of Anthropic."""
+    if error := as_object(line.get("error")):
+        return error.get("errorCode"), {"message": str(error.get("errorMessage"))}
+    return 200, chat_of(as_object(line.get("modelOutput")) or {})
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], _Outcome]] = {
+    "": _openai_outcome,
+    "result": _anthropic_outcome,
+    "recordId": _bedrock_outcome,
+}
 
 
 def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
     """Key and format of the request that a line is, or answers, and whether it is a plain one."""
-    name = line.get("custom_id")
+    name = line.get("custom_id", line.get("recordId", line.get("key")))
     match = _KEY.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise RowError("custom_id", "the key of a request, 32 hex digits", name)
@@ -127,9 +191,14 @@ def _failure(status: object, content: object) -> JudgeError:
     error = as_object(content) or {}
     error = as_object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
-    code = next((c for c in codes if isinstance(c, int) and c >= 400), _NO_ANSWER)
+    numbers = [_OF_GRPC.get(c, c) for c in codes if isinstance(c, int)]
+    code = next((number for number in numbers if number >= 400), _NO_ANSWER)
     shown = error if isinstance(error.get("message"), str) else {"message": str(content)}
     return failure_of(code, orjson.dumps({"error": shown}, default=str).decode(), {})
+
+
+_OF_GRPC = {3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 12: 400, 16: 401}
+"""HTTP status of the codes that Google puts into errors; all others may pass."""
 
 
 def read_answers(path: Path) -> Iterator[Answer | InputError]:
@@ -181,8 +250,8 @@ class BatchResults:
         price: Price of a reply, None where not known.
         retries: How often a request that failed in a way that may pass is written again.
         since: The first round whose failures count against ``retries``.
-        is_last: Whether requests that failed too often are given up; before the last pass they
-            are left pending.
+        is_last: Whether requests that failed for good are given up; before the last pass they are
+            left pending.
     """
 
     price: Callable[[Usage], float | None]
@@ -231,7 +300,8 @@ class BatchResults:
         """The failure that a request ended in; None where it is to be written (again).
 
         Returns:
-            PendingError where it failed too often, and others are still waited for.
+            PendingError where others are still waited for: the next pass would ask for a row whose
+            failure was recorded once more, and count its calls twice.
         """
         result = self._results.get(_short(key))
         if result is None or not result.failed:
@@ -239,9 +309,10 @@ class BatchResults:
         error = copy.copy(result.failed[-1][1])
         error.calls = len(result.failed)
         counted = [failure for turn, failure in result.failed if turn >= self.since]
-        if result.is_final or (counted and isinstance(error, AccessError)):
-            return error
-        if sum(not isinstance(each, FormatUnsupportedError) for each in counted) <= self.retries:
+        if counted and isinstance(error, AccessError):
+            return error  # which ends the run
+        repeated = sum(not isinstance(each, FormatUnsupportedError) for each in counted)
+        if not result.is_final and repeated <= self.retries:
             return None
         return error if self.is_last else PendingError("the reply comes with a batch")
 

@@ -1,62 +1,138 @@
-"""A provider's batch interface, through litellm: upload, create, poll, fetch.
+"""Batches of providers: one interface, and what each of them takes.
 
-What litellm 1.106 offers for chat completions, as its code says:
+Who makes the calls, and what tells a batch from others when the answer to its creation was lost:
 
-============================  ======  =====  =======================================
-provider                      creates lists  needs
-============================  ======  =====  =======================================
-openai                        yes     yes    OPENAI_API_KEY
-azure                         yes     yes    AZURE_API_BASE, _API_KEY, _API_VERSION
-hosted_vllm, litellm_proxy    yes     yes    an address that has /files and /batches
-xai                           yes     yes    XAI_API_KEY
-vertex_ai                     yes     yes    GCS_BUCKET_NAME and Google credentials
-mistral                       yes     no     MISTRAL_API_KEY
-anthropic                     no      no     (only reads batches made elsewhere)
-bedrock                       no      no     (other form of lines and replies)
-gemini and all others         no      no
-============================  ======  =====  =======================================
+=============================  ================  ==========================================
+provider                       calls             known again by
+=============================  ================  ==========================================
+openai, azure, vertex_ai       litellm           tag in the metadata, or uploaded file
+hosted_vllm, litellm_proxy     litellm           the same; the address has /files and /batches
+xai                            litellm           the same
+mistral                        litellm           nothing: litellm can't list its batches
+gemini                         litellm >= 1.110  tag, as the batch's display name
+bedrock                        litellm >= 1.110  uploaded file (and boto3, which lists)
+anthropic                      ``http_batches``  time and number of requests
+together_ai                    ``http_batches``  uploaded file
+=============================  ================  ==========================================
 
-The OpenAI protocol (the rows openai, hosted_vllm and litellm_proxy) is tested over a socket; the
-others take the same calls of litellm and are not tested against their services. ``vllm serve`` has
-no batch interface of its own: ``vllm run-batch`` reads and writes the files.
+All are tested against local servers that speak these layouts; none has been called for real.
+``vllm serve`` has no batch interface of its own: ``vllm run-batch`` reads and writes the files.
 """
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import random
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from ..errors import ApbJudgeError, InputError, OptionError
-from .base import Clock, MonotonicClock
-from .batch_requests import URL, provider_of
+from ..errors import (
+    ApbJudgeError,
+    InputError,
+    JudgeError,
+    OptionError,
+    RateLimitedError,
+    TransportError,
+    UnreachableError,
+)
+from .base import Clock, MonotonicClock, Request
+from .batch_requests import MAX_BYTES, MAX_LINES, provider_of
 from .failures import translate
-from .litellm_client import load_litellm
-from .model_spec import KEYS, ModelSpec
 from .retry import with_retries
-
-T = TypeVar("T")
-
-PROVIDERS = ("openai", "azure", "hosted_vllm", "litellm_proxy", "xai", "vertex_ai", "mistral")
-"""Providers that litellm creates batches at."""
-
-LISTING_PROVIDERS = frozenset(PROVIDERS) - {"mistral"}
-"""Providers whose batches litellm lists."""
-
-TAG = "apbjudge"
-"""Name under which a batch carries its tag."""
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_STREAMS = ("openai", "hosted_vllm", "litellm_proxy")
-_PAGE = 100
-_PAGES = 50
-_KEY_OF = {**KEYS, "litellm_proxy": "LITELLM_PROXY_API_KEY"}
+PAGES = 50
+"""Pages of a list of batches that are looked through at most."""
+
+SKEW_S = 300.0
+"""So far may the provider's clock be behind ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTerms:
+    """What a provider's batches take.
+
+    Attributes:
+        lines: Requests of one batch at most.
+        bytes: Bytes of one batch at most.
+        least: Requests of one batch at least.
+        poll_s: Seconds between two questions about a batch.
+        needs: What has to be in the environment, each as alternatives in litellm's order; an entry
+            in lower case may be one of the model's ``params`` instead.
+        litellm: The first version of litellm that creates batches there.
+        package: A package that has to be there too.
+        lists: Whether batches can be listed, so that one whose creation was not answered can be
+            looked for.
+        models: A part of the names of the models that it is known for, "" for all.
+    """
+
+    lines: int = MAX_LINES
+    bytes: int = MAX_BYTES
+    least: int = 1
+    poll_s: float = 30.0
+    needs: tuple[tuple[str, ...], ...] = ()
+    litellm: tuple[int, int] = (1, 105)
+    package: str | None = None
+    lists: bool = True
+    models: str = ""
+
+
+TERMS: Mapping[str, BatchTerms] = {
+    **dict.fromkeys(("openai", "azure", "hosted_vllm", "litellm_proxy", "xai"), BatchTerms()),
+    "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),)),
+    "mistral": BatchTerms(lists=False),
+    "gemini": BatchTerms(
+        poll_s=60.0, needs=(("GOOGLE_API_KEY", "GEMINI_API_KEY"),), litellm=(1, 110)
+    ),
+    "bedrock": BatchTerms(
+        least=100,
+        poll_s=60.0,
+        needs=(
+            ("AWS_S3_BUCKET_NAME", "s3_bucket_name"),
+            ("AWS_BATCH_ROLE_ARN", "aws_batch_role_arn"),
+        ),
+        litellm=(1, 110),
+        package="boto3",
+        models="anthropic.",
+    ),
+    # pages of the provider disagree on 10,000 and 100,000
+    "anthropic": BatchTerms(
+        lines=10_000, bytes=240_000_000, poll_s=60.0, needs=(("ANTHROPIC_API_KEY",),)
+    ),
+    "together_ai": BatchTerms(
+        bytes=95_000_000,
+        poll_s=60.0,
+        needs=(("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),),
+    ),
+}
+"""The providers that have batches, and their terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is about to become a batch; it is on disk before the provider is asked for it.
+
+    Attributes:
+        tag: Given to the provider where it takes one.
+        count: Number of requests.
+        since: Seconds since 1970 when it was first ordered.
+        file: The provider's id of the uploaded file, "" where the requests go along.
+        known: Ids of other batches of this run.
+    """
+
+    tag: str
+    count: int
+    since: float
+    file: str = ""
+    known: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +162,8 @@ class BatchState:
         return self.state in ENDED
 
 
-@dataclass(slots=True)
-class BatchApi:
+@dataclass(slots=True, kw_only=True)
+class BatchApi(ABC):
     """The batches of one provider.
 
     Every method repeats what may pass, and raises a JudgeError for what does not and an InputError
@@ -95,211 +171,185 @@ class BatchApi:
 
     Attributes:
         model: litellm model name.
-        api_base: Address of the endpoint, or None for the provider's own.
+        address: Address of the endpoint, or None for the provider's own.
+        params: The model's parameters; those of an account's place count, such as
+            ``aws_region_name`` and ``s3_bucket_name``.
         timeout_s: Seconds until a call counts as hung.
         retries: How often a failed call is repeated (``retry.REPEATS``).
         deadline_s: Seconds within which the last attempt begins.
         clock: Measures time and waits.
         rng: Source of jitter.
         provider: The provider's name.
-
-    Raises:
-        OptionError: If litellm can't create batches at the provider, or its address is missing.
+        name: The model's, without provider.
+        terms: What the provider's batches take.
     """
 
     model: str
-    api_base: str | None = None
+    address: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
     timeout_s: float = 600.0
     retries: int = 4
     deadline_s: float = 900.0
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
     provider: str = field(init=False)
-    _name: str = field(init=False)
+    name: str = field(init=False)
+    terms: BatchTerms = field(init=False)
+    _body: Callable[[Request], dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.provider, self._name = provider_of(self.model)
-        if self.provider not in PROVIDERS:
-            raise OptionError(
-                f"--batch: litellm creates no batches at {self.provider} "
-                f"(only at {', '.join(PROVIDERS)})"
-            )
-        addresses = () if self.api_base is None else (self.api_base,)
-        self.api_base = ModelSpec(model=self.model, api_base=addresses).addresses[0]
+        self.provider, self.name = provider_of(self.model)
+        self.terms = TERMS[self.provider]
+        self._body = self._body_maker()
 
-    @property
-    def lists(self) -> bool:
-        """True if ``find`` can list batches."""
-        return self.provider in LISTING_PROVIDERS
+    def body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, as a line of the file of requests holds it."""
+        return self._body(request)
 
-    async def upload(self, path: Path) -> str:
-        """Uploads a file of requests.
+    async def create(self, order: Order, path: Path) -> str:
+        """Creates a batch.
+
+        A retry after an attempt that was not answered looks for the batch first, since that
+        attempt may have made it.
 
         Args:
-            path: The file.
+            order: What is asked for, which is on disk by now.
+            path: The file of requests.
 
         Returns:
             Its id.
-        """
-
-        def send(litellm: Any) -> str:
-            with path.open("rb") as file:
-                named = (path.name, file, "application/jsonl")
-                created = litellm.create_file(file=named, purpose="batch", **self._arguments())
-            return str(created.id)
-
-        return await self._repeat(send, self.retries)
-
-    async def create(self, file: str, tag: str) -> str:
-        """Creates a batch. A retry looks for it first: a call without an answer may have made it.
-
-        Args:
-            file: Id of the uploaded file.
-            tag: Text by which ``find`` knows the batch again.
-
-        Returns:
-            Its id.
-        """
-        is_retry = False
-
-        def send(litellm: Any) -> str:
-            nonlocal is_retry
-            if is_retry and (batch := self._look(litellm, tag, file)):
-                return batch
-            is_retry = True
-            created = litellm.create_batch(
-                completion_window="24h",
-                endpoint=URL,
-                input_file_id=file,
-                metadata={TAG: tag, "name": tag},  # xai keeps the name and nothing else
-                **self._arguments(),
-            )
-            return str(created.id)
-
-        return await self._repeat(send, self.retries if self.lists else 0)
-
-    async def find(self, tag: str, file: str | None = None) -> str | None:
-        """Looks for a batch that was created with a tag, or of an uploaded file.
 
         Raises:
-            OptionError: If litellm can't list the provider's batches.
+            TransportError: With ``answered`` False, if there may be a batch all the same.
         """
-        if not self.lists:
-            raise OptionError(f"--batch: litellm can't list the batches of {self.provider}")
-        return await self._repeat(lambda litellm: self._look(litellm, tag, file), self.retries)
+        may_exist = False
 
-    def _look(self, litellm: Any, tag: str, file: str | None) -> str | None:
-        after: str | None = None
-        for _ in range(_PAGES):
-            page = litellm.list_batches(after=after, limit=_PAGE, **self._arguments())
-            batches = list(_get(page, "data") or ())
-            for batch in batches:
-                if _is_of(batch, tag, file):
-                    return str(_get(batch, "id"))
-            if not batches or _get(page, "has_more") is False:
-                return None
-            after = _get(page, "next_page_token") or str(_get(batches[-1], "id"))
-        return None
+        async def attempt() -> str:
+            nonlocal may_exist
+            if may_exist and (batches := await self._listed(order)):
+                if len(batches) > 1:
+                    raise TransportError("several batches may be this one", answered=False)
+                return batches[0]
+            try:
+                return await self._created(order, path)
+            except Exception as error:  # noqa: BLE001 - every failure is translated
+                failure = _translated(error)
+                is_turned_away = isinstance(failure, RateLimitedError | UnreachableError)
+                may_exist |= isinstance(failure, TransportError) and not is_turned_away
+                raise failure from None
+
+        try:
+            return await self._repeat(attempt, self.retries if self.terms.lists else 0)
+        except JudgeError as error:
+            if not may_exist:
+                raise
+            raise TransportError(str(error), answered=False) from None
+
+    async def find(self, order: Order) -> list[str]:
+        """The batches that an order may have become.
+
+        Raises:
+            OptionError: If the provider's batches can't be listed.
+        """
+        if not self.terms.lists:
+            raise OptionError(f"--batch: litellm can't list the batches of {self.provider}")
+        return await self._repeat(lambda: self._listed(order))
 
     async def status(self, batch: str) -> BatchState:
         """Asks where a batch stands."""
-
-        def ask(litellm: Any) -> BatchState:
-            return _state(litellm.retrieve_batch(batch_id=batch, **self._arguments()))
-
-        return await self._repeat(ask, self.retries)
+        return await self._repeat(lambda: self._state(batch))
 
     async def fetch(self, state: BatchState, path: Path) -> None:
-        """Writes the answers and errors of a batch to a file, in one step.
+        """Writes the answers and errors of a batch to a file, in one step, as they came."""
 
-        Args:
-            state: The batch's last state.
-            path: Where to.
-        """
-
-        def get(litellm: Any) -> None:
+        async def attempt() -> None:
             part = path.with_name(f"{path.name}.part")
             with part.open("wb") as file:
                 for name in state.files:
-                    self._content(litellm, name, file)
+                    await self._content(name, file)
             part.replace(path)
 
-        await self._repeat(get, self.retries)
+        await self._repeat(attempt)
 
-    def _content(self, litellm: Any, name: str, file: Any) -> None:
-        stream = self.provider in _STREAMS
-        came = litellm.file_content(file_id=name, stream=stream, **self._arguments())
-        last = b"\n"
-        for data in came.stream_iterator if stream else [came.content]:
-            file.write(data)
-            last = data[-1:] or last
-        if last != b"\n":
-            file.write(b"\n")
-
-    async def _repeat(self, call: Callable[[Any], T], retries: int) -> T:
-        """Makes a call, in a thread: litellm's asynchronous ones are never cleaned up."""
-        litellm = load_litellm()
-
-        async def attempt() -> T:
+    async def _repeat(self, call: Callable[[], Any], retries: int | None = None) -> Any:
+        async def attempt() -> Any:
             try:
-                return await asyncio.to_thread(call, litellm)
+                return await call()
             except Exception as error:  # noqa: BLE001 - every failure is translated
                 raise _translated(error) from None
 
         return await with_retries(
-            attempt, retries=retries, deadline_s=self.deadline_s, clock=self.clock, rng=self.rng
+            attempt,
+            retries=self.retries if retries is None else retries,
+            deadline_s=self.deadline_s,
+            clock=self.clock,
+            rng=self.rng,
         )
 
-    def _arguments(self) -> dict[str, Any]:
-        arguments: dict[str, Any] = {
-            "custom_llm_provider": self.provider,
-            "model": f"{self.provider}/{self._name}",
-            "timeout": self.timeout_s,
-            "max_retries": 0,
-            # litellm makes a client per call and leaves its connection to the garbage collector
-            "extra_headers": {"Connection": "close"},
-        }
-        if self.api_base:
-            arguments["api_base"] = self.api_base
-            variable = _KEY_OF.get(self.provider)
-            if variable:  # litellm would send OpenAI's key to any of these
-                arguments["api_key"] = os.environ.get(variable) or "none"
-        return arguments
+    @property
+    def _key(self) -> str:
+        """The account's key, where it is the first need."""
+        return next(filter(None, map(os.environ.get, self.terms.needs[0])), "")
+
+    @abstractmethod
+    def _body_maker(self) -> Callable[[Request], dict[str, Any]]: ...
+
+    @abstractmethod
+    async def upload(self, path: Path) -> str:
+        """Uploads a file of requests where the provider wants one; returns its id, or ""."""
+
+    @abstractmethod
+    async def _created(self, order: Order, path: Path) -> str: ...
+
+    @abstractmethod
+    async def _listed(self, order: Order) -> list[str]: ...
+
+    @abstractmethod
+    async def _state(self, batch: str) -> BatchState: ...
+
+    @abstractmethod
+    async def _content(self, name: str, file: Any) -> None:
+        """Writes a file of the provider to one of ours; its last line ends."""
+
+
+def check_terms(model: str, params: Mapping[str, Any]) -> None:
+    """Refuses a model that has no batches here, before anything is written.
+
+    Raises:
+        OptionError: With what is missing.
+    """
+    provider, name = provider_of(model)
+    terms = TERMS.get(provider)
+    if terms is None:
+        raise OptionError(
+            f"--batch: no batches are known of {provider} (only of {', '.join(TERMS)})"
+        )
+    installed = version("litellm")
+    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < terms.litellm:
+        first = ".".join(map(str, terms.litellm))
+        raise OptionError(
+            f"--batch: {provider} needs litellm {first} or later, {installed} is installed"
+        )
+    if terms.models not in name:
+        raise OptionError(
+            f"--batch: of {provider} only models with {terms.models!r} in their name can be "
+            f"batched here, got {name}"
+        )
+    if terms.package is not None and find_spec(terms.package) is None:
+        raise OptionError(f"--batch: {provider} needs the package {terms.package}")
+    for names in terms.needs:
+        if not any(os.environ.get(each) or params.get(each) for each in names):
+            variable, *others = names
+            others = [f" or {other}" if other.isupper() else "" for other in others]
+            raise OptionError(
+                f"--batch: {provider} needs {variable}{''.join(others)} in the environment"
+            )
 
 
 def _translated(error: Exception) -> ApbJudgeError:
-    """Ours for an exception of litellm; a file of our own that fails is no fault of the network."""
+    """Ours for an exception of a call; a file of our own that fails is no fault of the network."""
+    if isinstance(error, ApbJudgeError):
+        return error
     if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_FULL):
         return InputError(f"{error.filename or 'answers of a batch'}: {error.strerror}")
     return translate(error)
-
-
-def _get(value: Any, name: str) -> Any:
-    """A field of an object or of a dict: litellm gives lists in both forms."""
-    if isinstance(value, Mapping):
-        return cast("Mapping[str, Any]", value).get(name)
-    return getattr(value, name, None)
-
-
-def _is_of(batch: Any, tag: str, file: str | None) -> bool:
-    metadata: Any = _get(batch, "metadata") or {}
-    return tag in metadata.values() or (bool(file) and _get(batch, "input_file_id") == file)
-
-
-def _state(batch: Any) -> BatchState:
-    counts = _get(batch, "request_counts")
-    complaints = [_complaint(error) for error in _get(_get(batch, "errors"), "data") or ()]
-    files = [_get(batch, name) for name in ("output_file_id", "error_file_id")]
-    return BatchState(
-        state=str(_get(batch, "status")),
-        done=_get(counts, "completed") or 0,
-        failed=_get(counts, "failed") or 0,
-        total=_get(counts, "total") or 0,
-        files=tuple(dict.fromkeys(str(name) for name in files if name)),
-        complaint="; ".join(complaints)[:300],
-    )
-
-
-def _complaint(error: Any) -> str:
-    parts = (_get(error, "code"), _get(error, "message"))
-    return " ".join(str(part) for part in parts if part)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import orjson
 
-from ..errors import CallTimeoutError, TransportError, UnreachableError
+from ..errors import CallTimeoutError, JudgeError, TransportError, UnreachableError
 from .base import Completion, Request
 from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat, unusable
 from .failures import failure_of, fit_to_show
@@ -79,15 +80,8 @@ class DirectClient:
                     if len(data) > MAX_ANSWER_BYTES:
                         raise unusable(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
                 return answer.status, answer.headers, data
-        except TimeoutError:
-            raise CallTimeoutError(f"no answer within {request.timeout_s:g} s") from None
-        except (aiohttp.NonHttpUrlClientError, ValueError):  # InvalidURL among them
-            raise failure_of(404, f"{request.api_base} is no address", {}) from None
-        except (aiohttp.ClientError, OSError) as error:
-            text = fit_to_show(f"{type(error).__name__}: {error}")
-            if isinstance(error, aiohttp.ClientConnectorError):
-                raise UnreachableError(text) from None
-            raise TransportError(text, answered=False) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError among them
+            raise _broken(error, request.api_base, request.timeout_s) from None
 
     def _opened(self) -> Any:
         if self._session is None:
@@ -106,6 +100,72 @@ class DirectClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:
+    """The failure that an exception of aiohttp means."""
+    import aiohttp
+
+    if isinstance(error, TimeoutError):
+        return CallTimeoutError(f"no answer within {timeout_s:g} s")
+    if isinstance(error, aiohttp.NonHttpUrlClientError | ValueError):  # InvalidURL among them
+        return failure_of(404, f"{address} is no address", {})
+    text = fit_to_show(f"{type(error).__name__}: {error}")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return UnreachableError(text)
+    return TransportError(text, answered=False)
+
+
+@asynccontextmanager
+async def answer_to(
+    method: str, url: str, headers: Mapping[str, str], timeout_s: float, **content: Any
+) -> AsyncGenerator[Any]:
+    """The answer to an HTTP request that is made now and then, over a session of its own.
+
+    Raises:
+        JudgeError: If there is none, or it is a failure.
+    """
+    import aiohttp
+
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            aiohttp.ClientSession(trust_env=True) as session,
+            session.request(method, url, headers=headers, **content) as answer,
+        ):
+            if not 200 <= answer.status < 300:
+                raise failure_of(answer.status, await answer.text(), answer.headers)
+            yield answer
+    except (TimeoutError, ConnectionError, aiohttp.ClientError, ValueError) as error:
+        raise _broken(error, url, timeout_s) from None
+
+
+async def ask_json(
+    method: str, url: str, *, headers: Mapping[str, str], timeout_s: float, **content: Any
+) -> dict[str, Any]:
+    """The JSON object that an HTTP request is answered with; a list comes as its ``data``.
+
+    Args:
+        method: The HTTP method.
+        url: Where.
+        headers: Headers, with the key.
+        timeout_s: Seconds until the call counts as hung.
+        **content: Query, body or form, as aiohttp takes them.
+
+    Raises:
+        JudgeError: If there is no such answer.
+    """
+    async with answer_to(method, url, headers, timeout_s, **content) as answer:
+        data = await answer.read()
+    try:
+        values: Any = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise unusable("the provider answered with something that is not JSON") from None
+    if isinstance(values, list):
+        return {"data": values}
+    if not isinstance(values, dict):
+        raise unusable("the provider answered with JSON that is no object")
+    return cast("dict[str, Any]", values)
 
 
 async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] | None:

@@ -314,11 +314,13 @@ def _unless_money(meaning: Meaning, text: str) -> Meaning:
 def _meaning(error: Exception, text: str) -> Meaning:
     names = (cls.__name__ for cls in type(error).__mro__)
     named = next((MEANINGS[name] for name in names if name in MEANINGS), None)
+    status: object = getattr(error, "status_code", None)
     if named is None:
-        return CallTimeoutError if isinstance(error, TimeoutError) else TransportError
+        if isinstance(error, TimeoutError):
+            return CallTimeoutError
+        named = TransportError  # its status counts, as of errors about files and batches
     if named in (TruncatedError, RefusalError):
         return named
-    status: object = getattr(error, "status_code", None)
     if isinstance(status, int) and status in _BY_STATUS:
         return _unless_money(_BY_STATUS[status], text)
     if status in _CLIENT_ERRORS:

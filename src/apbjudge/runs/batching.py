@@ -10,11 +10,12 @@ that a run that is killed anywhere continues and no batch is made twice.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn, Protocol, TypeVar
 from uuid import uuid4
@@ -28,6 +29,7 @@ from ..errors import (
     InputError,
     JudgeError,
     OptionError,
+    RateLimitedError,
     TransportError,
 )
 from ..jsonl import read_lines, write_atomically
@@ -40,16 +42,19 @@ from ..llm.batch_requests import (
     BatchWriter,
     body_maker,
     keys_of,
+    provider_of,
     read_answers,
 )
-from ..llm.batches import BatchApi, BatchState
+from ..llm.batches import BatchApi, BatchState, Order, check_terms
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.engine import dump_completion
+from ..llm.http_batches import AnthropicBatches, TogetherBatches
 from ..llm.limits import Limits
+from ..llm.litellm_batches import BedrockBatches, GeminiBatches, LitellmBatches
 from ..llm.model_spec import ModelSpec
 from ..llm.resources import REPLIES, Resources, known_format, prices_of
-from ..llm.served import Served, learn_served, place_of
+from ..llm.served import learn_served, place_of
 from ..records.own_runs import named_path
 from .clearing import take_folder_lock
 from .event_loops import beside_any_loop, block_on, current_stop
@@ -75,12 +80,14 @@ class Batch(BaseModel):
         turn: Number of the round.
         requests: Name of the file of requests, in the folder of the list.
         lines: Requests in it.
+        digest: SHA-256 of the file.
         tag: Given to the provider, so that the batch can be found again.
         form: The reply format that the requests ask for.
         step: How far it got. ``ordering``: it is being created; after a kill there, the provider
             has to be asked whether it was. ``fetched``: its answers, if any, are on disk.
             ``dropped``: it is not waited for; its requests are written anew.
         file: The provider's id of the uploaded file.
+        since: Seconds since 1970 when it was ordered.
         id: The provider's id of the batch.
         state: Its last state at the provider.
         results: Name of the file of answers, None when there are none.
@@ -89,10 +96,12 @@ class Batch(BaseModel):
     turn: int
     requests: _FileName
     lines: int
+    digest: str
     tag: str
     form: Format
     step: Literal["written", "ordering", "ordered", "fetched", "dropped"] = "written"
-    file: str | None = None
+    file: str = ""
+    since: float = 0.0
     id: str | None = None
     state: str | None = None
     results: _FileName | None = None
@@ -104,22 +113,24 @@ class BatchList(BaseModel):
     Attributes:
         folder: Where the list and the files of requests and answers lie.
         endpoint: Model and address of the endpoint.
+        place: What tells it from another, for the keys of replies: as in a run without batches.
         form: The reply format that the endpoint takes, as far as known.
         nonce: Sets the tags of this run apart from those of another with the same requests.
     """
 
     folder: Path = Field(default=Path(), exclude=True)
     endpoint: _Text
+    place: str
     form: Format
     nonce: _Text = Field(default_factory=lambda: uuid4().hex)
     batches: list[Batch] = []
 
     @classmethod
-    def open(cls, folder: Path, endpoint: str, form: Format) -> BatchList:
-        """Opens the list in a folder, or begins one."""
+    def open(cls, folder: Path, endpoint: str, form: Format, place: Callable[[], str]) -> BatchList:
+        """Opens the list in a folder, or begins one, whose place is asked for."""
         path = folder / LIST
         if not path.exists():
-            return cls(folder=folder, endpoint=endpoint, form=form)
+            return cls(folder=folder, endpoint=endpoint, place=place(), form=form)
         try:
             batches = cls.model_validate_json(path.read_bytes())
         except (OSError, ValidationError):
@@ -141,6 +152,11 @@ class BatchList(BaseModel):
         return [batch for batch in self.batches if batch.step in steps]
 
     @property
+    def ordered(self) -> list[Batch]:
+        """Batches that are at the provider."""
+        return [batch for batch in self.batches if batch.step == "ordered"]
+
+    @property
     def turn(self) -> int:
         """Number of the last round; 0 before the first."""
         return max((batch.turn for batch in self.batches), default=0)
@@ -150,15 +166,30 @@ class BatchList(BaseModel):
         turn = self.turn + 1
         for file in files:
             name = file.path.name
-            tag = sha256(f"{self.nonce} {turn} {name}".encode()).hexdigest()
+            tag = hashlib.sha256(f"{self.nonce} {turn} {name}".encode()).hexdigest()
             self.batches.append(
-                Batch(turn=turn, requests=name, lines=file.lines, tag=tag, form=self.form)
+                Batch(
+                    turn=turn,
+                    requests=name,
+                    lines=file.lines,
+                    digest=_digest(file.path),
+                    tag=tag,
+                    form=self.form,
+                )
             )
         self.save()
 
     def save(self) -> None:
         """Writes the list in one step; raises InputError if it can't be written."""
         write_atomically(self.folder / LIST, self.model_dump_json(indent=2).encode())
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
 
 
 # Rounds -------------------------------------------------------------------------------------------
@@ -186,21 +217,17 @@ class _Finished(Protocol):
 Out = TypeVar("Out", bound=_Finished)
 
 
-def run_batched(
-    session: Session[Any, Out], spec: ModelSpec, option: str, *, poll_s: float = 30.0
-) -> Out:
+def run_batched(session: Session[Any, Out], spec: ModelSpec, option: str) -> Out:
     """Carries out a session through the provider's batch interface, below the run's folder.
 
     May take a day. A run that was stopped anywhere continues with the same call: no batch is
     made twice, no answer is lost. Requests that fail in a way that may pass, and those that a
-    batch left unanswered, are in a batch of the next round, at most ``retries`` times. The
-    provider is asked every ``poll_s`` seconds how far the batches are.
+    batch left unanswered, are in a batch of the next round, at most ``retries`` times.
 
     Args:
         session: The session, carried out again and again until no row is pending.
         spec: The only model that it asks.
         option: The option that names the model, for messages.
-        poll_s: Seconds between two questions.
 
     Returns:
         The run, with the progress of all rounds together.
@@ -212,7 +239,7 @@ def run_batched(
     try:
         with state_of_work_below(session.folder):
             name = f"{option} {spec.model}"
-            return beside_any_loop(lambda: _Rounds(session, spec, name, api, poll_s).run())
+            return beside_any_loop(lambda: _Rounds(session, spec, name, api).run())
     finally:
         os.close(lock)
 
@@ -221,7 +248,8 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     """The batch interface of a model's provider.
 
     Raises:
-        OptionError: If it has none, or a setting does not go with it.
+        OptionError: If it has none, something that it needs is missing, or a setting does not go
+            with it.
     """
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
@@ -232,9 +260,11 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
             shown = name.replace("_", "-")
             raise OptionError(f"--{shown}: not possible with --batch, which sends all at once")
     prices_of(spec, batched=True)
-    return BatchApi(
-        spec.model,
-        spec.addresses[0],
+    check_terms(spec.model, spec.params)
+    return _KINDS.get(provider_of(spec.model)[0], LitellmBatches)(
+        model=spec.model,
+        address=spec.addresses[0],
+        params=spec.params,
         retries=spec.retries,
         deadline_s=spec.deadline_s,
         clock=resources.clock,
@@ -242,21 +272,30 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     )
 
 
+_KINDS: Mapping[str, type[BatchApi]] = {
+    "gemini": GeminiBatches,
+    "bedrock": BedrockBatches,
+    "anthropic": AnthropicBatches,
+    "together_ai": TogetherBatches,
+}
+
+
 class _Rounds(Generic[Out]):
     """A run in rounds: use what there are answers for, and send the other requests away."""
 
     def __init__(
-        self, session: Session[Any, Out], spec: ModelSpec, name: str, api: BatchApi, poll_s: float
+        self, session: Session[Any, Out], spec: ModelSpec, name: str, api: BatchApi
     ) -> None:
         self.session = session
         self.spec = spec
         self.name = name  # for messages
-        self.poll_s = poll_s
         self.notes: dict[str, str] = {}  # the last one about each batch, by its tag
         self.api = api
-        endpoint = f"{spec.model} {self.api.api_base or ''}".strip()
-        form = known_format(spec, spec.addresses[0], session.resources.cache)
-        self.batches = BatchList.open(session.folder / FOLDER, endpoint, form)
+        endpoint = f"{spec.model} {self.api.address or ''}".strip()
+        cache = session.resources.cache
+        form = known_format(spec, spec.addresses[0], cache)
+        place = partial(_place, spec, cache)
+        self.batches = BatchList.open(session.folder / FOLDER, endpoint, form, place)
         turns = (batch.turn for batch in self.batches.pending)
         self.results = BatchResults(
             price=prices_of(spec, batched=True).cost_usd,
@@ -273,11 +312,15 @@ class _Rounds(Generic[Out]):
         while True:
             self._finish_batches()
             name = f"requests-{self.batches.turn + 1}.jsonl"
-            client = batch_writer(
-                self.spec,
-                self.session.resources,
-                BatchFiles(self.batches.folder / name),
-                self.batches.form,
+            terms = self.api.terms
+            client = BatchWriter(
+                files=BatchFiles(
+                    self.batches.folder / name, max_lines=terms.lines, max_bytes=terms.bytes
+                ),
+                place=self.batches.place,
+                body=self.api.body,
+                cache=self.session.resources.open_cache(),
+                form=self.batches.form,
                 results=self.results,
             )
             session = replace(self.session, writer=client)
@@ -287,18 +330,25 @@ class _Rounds(Generic[Out]):
                 passes.append(pending.progress)
             else:
                 return replace(run, progress=_together([*passes, run.progress]))
+            if 0 < client.count < terms.least:
+                raise OptionError(
+                    f"--batch: {self.api.provider} takes batches of {terms.least} requests at "
+                    f"least, and {client.count} are left: the same command without --batch asks "
+                    "them one by one"
+                )
             if client.count:
                 self.batches.add(client.files.written)
             else:
-                self.results.is_last = True  # nothing but requests that failed too often is left
+                self.results.is_last = True  # nothing but requests that failed for good is left
 
     def _finish_batches(self) -> None:
         """Brings every batch of the list to its end."""
         if not self.batches.pending:
             return
         try:
-            block_on(self._create_all())
-            block_on(self._wait(), is_idle=True)
+            while self.batches.pending:
+                block_on(self._create_all())
+                block_on(self._wait(), is_idle=True)
         except JudgeError as error:
             raise OptionError(
                 f"{self.name}: {error}; the same command continues from here"
@@ -308,37 +358,40 @@ class _Rounds(Generic[Out]):
             raise OptionError("--batch: a batch was cancelled; the same command sends the rest")
 
     async def _create_all(self) -> None:
+        """Creates the pending batches, or as many as the provider takes before others end."""
         for batch in self.batches.pending:
             current_stop().check()
-            await self._create(batch)
+            try:
+                await self._create(batch)
+            except RateLimitedError as error:
+                if not self.batches.ordered:
+                    raise
+                self.session.events.note(f"{batch.requests} waits for other batches: {error}")
+                return
 
     async def _wait(self) -> None:
-        while waiting := self.batches.pending:
+        while waiting := self.batches.ordered:
             for batch in waiting:
                 await self._look_after(batch)
             is_full = any(b.state == "failed" and b.results is None for b in waiting)
-            if is_full or self.batches.pending:
-                await self.session.resources.clock.sleep(self.poll_s)
+            if is_full or self.batches.ordered:
+                await self.session.resources.clock.sleep(self.api.terms.poll_s)
 
     async def _create(self, batch: Batch) -> None:
         """Creates a batch at the provider, unless it has been created."""
-        if batch.step == "written":
-            batch.file = await self.api.upload(self.batches.folder / batch.requests)
-            batch.step = "ordering"
-            self.batches.save()
-        elif batch.step == "ordering":  # an earlier session was stopped here
-            if not self.api.lists:
-                raise OptionError(
-                    f"--batch: an earlier session was stopped while it sent {batch.requests}, and "
-                    f"litellm can't list the batches of {self.api.provider}: look there for one "
-                    f"with the tag {batch.tag}, and in {self.batches.folder}/{LIST} give its id "
-                    'and the step "ordered", or the step "written" if there is none'
-                )
-            batch.id = await self.api.find(batch.tag, batch.file)
-        if batch.step != "ordering":
+        if batch.step == "ordered":
             return
+        path = self.batches.folder / batch.requests
+        if _digest(path) != batch.digest:
+            raise InputError(f"{path}: it was changed after it was written")
+        if batch.step == "written":
+            batch.file = await self.api.upload(path)
+            batch.step, batch.since = "ordering", time.time()
+            self.batches.save()
+        else:  # an earlier session was stopped here
+            batch.id = await self._created_before(batch)
         try:
-            batch.id = batch.id or await self.api.create(batch.file or "", batch.tag)
+            batch.id = batch.id or await self.api.create(self._order(batch), path)
         except JudgeError as error:
             if not isinstance(error, TransportError) or error.answered:
                 batch.step = "written"  # it was turned away, so there is none
@@ -346,6 +399,30 @@ class _Rounds(Generic[Out]):
             raise
         batch.step = "ordered"
         self.batches.save()
+
+    def _order(self, batch: Batch) -> Order:
+        known = frozenset(each.id for each in self.batches.batches if each.id is not None)
+        return Order(batch.tag, batch.lines, batch.since, batch.file, known)
+
+    async def _created_before(self, batch: Batch) -> str | None:
+        """The batch that an earlier session may have created.
+
+        Raises:
+            OptionError: If only the user can tell.
+        """
+        candidates: list[str] = []
+        if not self.api.terms.lists:
+            why = f"litellm can't list the batches of {self.api.provider}"
+        elif len(candidates := await self.api.find(self._order(batch))) <= 1:
+            return candidates[0] if candidates else None
+        else:
+            why = f"these batches of {self.api.provider} may be it: {', '.join(candidates)}"
+        raise OptionError(
+            f"--batch: an earlier session was stopped while it sent {batch.requests}, and {why}. "
+            f"Look there for one of {batch.lines} requests with the tag {batch.tag}, and in "
+            f'{self.batches.folder}/{LIST} give its id and the step "ordered", or the step '
+            '"written" if there is none'
+        )
 
     async def _look_after(self, batch: Batch) -> None:
         """Asks how far a batch is; fetches the answers of one that has ended."""
@@ -386,23 +463,36 @@ class _Rounds(Generic[Out]):
     def _read(self, batch: Batch, cache: ReplyCache | None = None, *, is_new: bool = False) -> None:
         """Reads what a batch brought; new replies worth keeping go into the cache for others."""
         path = self.batches.folder / batch.results if batch.results is not None else None
+        waited_for = set(keys_of(self.batches.folder / batch.requests))
+        ignored = 0
         for answer in read_answers(path) if path is not None else ():
-            if isinstance(answer, Answer):
-                self.results.add(answer, path, turn=batch.turn, form=batch.form)
-            if not is_new:
-                continue
             if isinstance(answer, InputError):
-                self.session.events.note(str(answer))
-            elif isinstance(answer.error, FormatUnsupportedError):
-                after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
-                self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
-            elif cache is not None:
-                # ids without a format are of the round's, or of the strictest
-                put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
+                if is_new:
+                    self.session.events.note(str(answer))
+            elif answer.key not in waited_for:
+                ignored += 1
+            else:
+                self.results.add(answer, path, turn=batch.turn, form=batch.form)
+                if answer.error is None:
+                    waited_for.discard(answer.key)
+                if is_new:
+                    self._learn(answer, batch, cache)
+        if ignored and is_new:
+            why = "to requests that are not in it, or have one"
+            self.session.events.note(f"batch {batch.id}: {ignored} answers {why}, are ignored")
         missing = TransportError(f"batch {batch.id} ({batch.state}) gave no answer to it")
-        for key in keys_of(self.batches.folder / batch.requests):
+        for key in waited_for:
             unanswered = Answer(key, error=missing)
             self.results.add(unanswered, None, turn=batch.turn, form=batch.form)
+
+    def _learn(self, answer: Answer, batch: Batch, cache: ReplyCache | None) -> None:
+        """Takes from a new answer what the next round, and other runs, have use for."""
+        if isinstance(answer.error, FormatUnsupportedError):
+            after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
+            self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
+        elif cache is not None:
+            # ids without a format are of the round's, or of the strictest
+            put_reply(cache, answer, batch.form if answer.form == FORMATS[0] else answer.form)
 
 
 async def _ask_all(session: Session[Any, Any], logs: Sequence[RecordLog[Any]]) -> Progress:
@@ -427,27 +517,13 @@ def _together(passes: Sequence[Progress]) -> Progress:
 # Files of requests --------------------------------------------------------------------------------
 
 
-def batch_writer(
-    spec: ModelSpec,
-    resources: Resources,
-    files: BatchFiles,
-    form: Format,
-    served: Served | None = None,
-    *,
-    results: BatchResults | None = None,
-) -> BatchWriter:
-    """The client of a run that takes replies from the cache and writes the other requests.
-
-    Without ``served`` they are kept by address, which is the same in every session.
-    """
-    return BatchWriter(
-        files=files,
-        place=place_of(spec.addresses, served or {}),
-        body=body_maker(spec.model),
-        cache=resources.open_cache(),
-        form=form,
-        results=results,
-    )
+def _place(spec: ModelSpec, cache: Path | None) -> str:
+    """What replies are kept by, as in a run without batches."""
+    try:
+        served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(cache)))
+    except AccessError as error:
+        raise OptionError(str(error)) from None
+    return place_of(spec.addresses, served)
 
 
 def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
@@ -501,12 +577,13 @@ def write_requests(
     folder = cache if isinstance(cache, Path) else default_cache_folder()
     resources = Resources(cache=folder, warn=_fail)
     files = BatchFiles(part, max_lines=None, max_bytes=None)
-    form = known_format(spec, spec.addresses[0], folder)
-    try:
-        served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(folder)))
-    except AccessError as error:
-        raise OptionError(str(error)) from None
-    client = batch_writer(spec, resources, files, form, served)
+    client = BatchWriter(
+        files=files,
+        place=_place(spec, folder),
+        body=body_maker(spec.model),
+        cache=resources.open_cache(),
+        form=known_format(spec, spec.addresses[0], folder),
+    )
     with folder_of(None) as scratch:
         alone = replace(session, folder=scratch, in_memory=True, writer=client)
         progress = carry_out([alone])[0].progress

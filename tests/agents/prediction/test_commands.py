@@ -239,7 +239,8 @@ def batched(
 ) -> Any:
     path = write_rows(folder / "cases.jsonl", rows)
     run = session(path, server, folder / "out", models=("openai/planner",), **settings)
-    return predict_batched(replace(run, events=events), poll_s=1.0)
+    resources = replace(run.resources, clock=VirtualClock())
+    return predict_batched(replace(run, events=events, resources=resources))
 
 
 def test_predictions_and_odd_answers_come_through_a_batch(

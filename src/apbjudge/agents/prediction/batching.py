@@ -19,11 +19,9 @@ from .config import PredictConfig, TestedModelSpec
 from .session import PredictionRun, session_of
 
 
-def predict_batched(
-    session: AskingSession[PredictionRun], *, poll_s: float = 30.0
-) -> PredictionRun:
+def predict_batched(session: AskingSession[PredictionRun]) -> PredictionRun:
     """Carries out a session through the provider's batch interface; see ``runs.batching``."""
-    return run_batched(session, _only_model(session, "--batch"), "--model", poll_s=poll_s)
+    return run_batched(session, _only_model(session, "--batch"), "--model")
 
 
 @takes(graded=GradeConfig, tested=PredictConfig)

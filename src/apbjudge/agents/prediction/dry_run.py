@@ -18,10 +18,14 @@ from .source import CaseSource
 from .worker import AskedModel, PredictWorker
 
 
-def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
+def forecast_predictions(session: AskingSession[Any], *, batched: bool = False) -> list[Forecast]:
     """Estimates what a session takes, by tested model; no call is made and nothing is written.
 
     Rows that can't be read are counted for every model.
+
+    Args:
+        session: The session.
+        batched: Whether the calls go through the provider's batch interface.
 
     Raises:
         OtherRunError: If the folder holds another run, unless it is to be replaced.
@@ -65,8 +69,13 @@ def forecast_predictions(session: AskingSession[Any]) -> list[Forecast]:
             count.update(calls=1, pictures=len(prompt.images), characters=length)
     notes = tuple(filter(None, (source.reading.text, *source.gaps.lines())))
     return [
-        forecast_of(asked_model.spec, count, session.resources.cache, notes=notes).model_copy(
-            update={"settings": _in_words(asked_model.spec)}
+        forecast_of(
+            asked_model.spec,
+            count,
+            session.resources.cache,
+            batched=batched,
+            settings=_in_words(asked_model.spec),
+            notes=notes,
         )
         for asked_model, count in zip(asked_models, counts, strict=True)
     ]
