@@ -106,6 +106,7 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
     ]
     for name, each in counts.items():
         notes += _corrections(name, each)
+        notes += _memory(name, each)
         if each.forward_passes:
             notes.append(
                 f"forward passes, {name}: {count(each.forward_passes)}, which generate nothing, "
@@ -119,6 +120,25 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
             )
     heads = "first pass right,result right,further runs,wrong accepted,calls,requests,samples"
     return models_text(heads, counts, cells, notes, unknown="(unknown cases)")
+
+
+def _memory(name: str, counts: BranchCounts) -> Iterator[str]:
+    """How results do where the reference's tools occur in the memory, and where they don't."""
+    of = counts.memory
+    if not of:
+        return
+    yield f"memory, {name}: the tools of {of['inside']} of {of['calls']} calls occur in it"
+    for place, calls, matched, cases, right in (
+        ("inside", of["inside"], of["inside_matched"], of["cases_inside"], of["right_inside"]),
+        (
+            "outside",
+            of["calls"] - of["inside"],
+            of["matched"] - of["inside_matched"],
+            of["cases"] - of["cases_inside"],
+            of["right"] - of["right_inside"],
+        ),
+    ):
+        yield f"{place} of it, {name}: right tool {matched}/{calls}, result right {right}/{cases}"
 
 
 def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:
