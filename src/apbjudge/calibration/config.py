@@ -165,7 +165,7 @@ class CompareConfig(IntervalConfig):
     )
     of_settings: Annotated[tuple[str, ...], Option("--setting")] = Field(
         default=(),
-        description="Only rows of trajectories in this setting, such as first-pass; two of them as "
+        description="Only rows of trajectories in this setting, such as react; two of them as "
         "with --tested-model.",
     )
     cluster: Cluster = "case_id"

@@ -16,13 +16,14 @@ from apbjudge.agents.environments.branching.memory import Memory
 from apbjudge.agents.environments.branching.run import Branching, branch
 from apbjudge.agents.environments.plans import PlanLine, Situation
 from apbjudge.errors import OptionError
-from apbjudge.llm.base import Completion, Request, ScriptedClient
+from apbjudge.llm.base import Completion, MonotonicClock, Request, ScriptedClient
 from apbjudge.records import Usage
 from apbjudge.records.trajectories import trajectory_of
 from apbjudge.runs.loop import QUIET
 
 WORDS = "anchor barrel candle drum engine ferry garden harp kiln lantern mirror oven".split()
 """What the tools are for, one a tool: the plan's words for a substep name it."""
+USAGE = Usage(calls=1, prompt_tokens=100, completion_tokens=10)
 SHOWN = "What was done for substeps of other requests"
 
 
@@ -68,7 +69,7 @@ class Knowing:
         text = request.messages[-1]["content"]
         self.prompts.append(text)
         reply = json.dumps({"tool": self.tool(text), "arguments": {}})
-        return Completion(text=reply, finish_reason="stop", usage=Usage(calls=1), cost_usd=0.0)
+        return Completion(text=reply, finish_reason="stop", usage=USAGE, cost_usd=0.0)
 
 
 class Copying(Knowing):
@@ -109,7 +110,10 @@ def test_who_copies_the_nearest_tool_is_right_where_the_memory_has_it(seed: int)
 
 
 @pytest.mark.parametrize("method", ["egb", "reflexion"])
-def test_an_empty_memory_changes_no_byte(tmp_path: Path, method: str) -> None:
+def test_an_empty_memory_changes_no_byte(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MonotonicClock, "now", lambda _: 0.0)  # rows state their seconds
     earlier, later = drawn("ab", WORDS, 1), drawn("xyz", WORDS, 2)
     failed = run(earlier, Knowing(fails="ab"))
     prompts, runs = [], []
@@ -157,7 +161,7 @@ def test_cases_of_the_memory_are_left_out_and_near_duplicates_counted() -> None:
 def test_what_is_remembered_is_results_each_once_by_substep_or_plan() -> None:
     cases = [case("a", ["drum", "oven"]), case("b", ["harp", "oven"])]
     done = [trajectory_of(row) for row in run(cases, Knowing(fails="b"), trials=2)]
-    first = [replace(each, setting="first-pass") for each in done]
+    first = [replace(each, setting="first-pass-react") for each in done]
     steps = dict.fromkeys(("1.1", "1.2"))
 
     def memory(**settings: Any) -> Memory:
@@ -205,11 +209,25 @@ def test_a_sweep_is_a_run_for_each_value(tmp_path: Path) -> None:
     cases = drawn("xyz", WORDS, 2)
     config = BranchRunConfig(model="hosted_vllm/m", sweep="m=1,3", out=tmp_path)
     for each, n in zip(config.swept, (1, 3), strict=True):
-        (counts,) = branch(cases, each, client=ScriptedClient(Knowing())).counts.values()
+        done = branch(cases, each, client=ScriptedClient(Knowing("x" if n == 1 else "")))
+        (counts,) = done.counts.values()
         assert counts.samples == 9 * n
+        graded(done, cases, out=tmp_path / f"graded-{n}")
         rows = (tmp_path / f"m-{n}" / "trajectories.jsonl").read_text(encoding="utf-8")
         settings = {json.loads(row)["setting"] for row in rows.splitlines()}
-        assert settings == {f"first-pass m={n}", f"egb-entropy-oracle m={n}"}
+        assert settings == {f"{of}egb-entropy-oracle m={n}" for of in ("", "first-pass-")}
+    figures = {
+        of.key: of for of in apbjudge.report([tmp_path / f"graded-{n}" for n in (1, 3)]).figures
+    }
+    curve = figures["trajectories-sweep"].data
+    assert list(zip(curve["name"], curve["at"], curve["value"].round(2), strict=True)) == [
+        ("egb-entropy-oracle", "1", 0.67),
+        ("egb-entropy-oracle", "3", 1.0),
+    ]
+    tokens = figures["trajectories-tokens"].data
+    assert [*tokens["name"]] == [f"egb-entropy-oracle m={n}" for n in (1, 1, 3, 3)]
+    assert [*tokens["column"]] == ["input tokens", "execution success"] * 2
+    assert [*tokens["value"][::2]] == [300, 900]
     with pytest.raises(OptionError, match="--sweep: expected one value a run, got 2"):
         branch(cases, config, client=ScriptedClient(Knowing()))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,7 +19,7 @@ from ....memory import Rows, path_of
 from ....options import takes
 from ....records import Usage
 from ....records.loose_json import as_list
-from ....records.trajectories import trajectory_row
+from ....records.trajectories import Trajectory, trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
@@ -34,7 +34,7 @@ from .config import BranchConfig, BranchRunConfig
 from .memory import TRAJECTORIES, Memory
 from .model_policy import AskedCounts, ModelComparison, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
-from .search import branch_case
+from .search import BranchResult, branch_case
 
 BRANCHED = "branched.jsonl"
 
@@ -266,18 +266,21 @@ class BranchWorker(AskingWorker):
             **account.to_json(),
             **asdict(policy.asked),
             "elapsed_s": elapsed_s,
-            "runs": [
-                trajectory_row(
-                    replace(
-                        run,
-                        trajectory_id=row.id,
-                        setting=self._setting(run.setting),
-                        extra={**run.extra, **marks},
-                    )
-                )
-                for run in result.rows(row.tested_model, trial=row.trial)
-            ],
+            "runs": list(map(trajectory_row, self._rows(result, row, elapsed_s, marks))),
         }
+
+    def _rows(
+        self, result: BranchResult, row: Episode, elapsed_s: float, marks: Mapping[str, Any]
+    ) -> Iterator[Trajectory]:
+        """The rows of a case; that of the result, the last, states the seconds of all its runs."""
+        *first, last = result.rows(row.tested_model, trial=row.trial)
+        for run in (*first, replace(last, usage={**last.usage, "seconds": elapsed_s})):
+            yield replace(
+                run,
+                trajectory_id=row.id,
+                setting=self._setting(run.setting),
+                extra={**run.extra, **marks},
+            )
 
     def _setting(self, of_method: str) -> str:
         """The setting of a row: the method's, with a memory and the value of a sweep."""

@@ -49,7 +49,7 @@ Comparison = Callable[[TextPair], Awaitable[Usage]]
 Recall = Callable[[Situation], tuple[PastSteps, ...]]
 """What an agent remembers in a situation, see ``Situation.memory``."""
 FIRST_PASS = "first-pass"  # noqa: S105
-"""The setting of the row of the first pass; that of the result's row is the method's."""
+"""Begins the setting of the row of the first pass, before that of the result, the method's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class BranchResult:
         """
         rows = [(self.method.setting, self._first_row(), self.first.usage)]
         if self.method.branches:
-            rows = [(FIRST_PASS, *rows[0][1:])]
+            rows = [(f"{FIRST_PASS}-{self.method.setting}", *rows[0][1:])]
             rows.append((self.method.setting, self._result_row(), self.usage))
         for setting, run, usage in rows:
             yield replace(
