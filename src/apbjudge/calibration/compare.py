@@ -95,7 +95,7 @@ def _read(
     if first is second and not of_two:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
-            "tested models name both with --tested-model"
+            "tested models name both with --tested-model, two settings with --setting"
         )
     codes = all_codes((first.table, second.table))
     first, second = (replace(run, table=run.table.with_codes(codes)) for run in (first, second))

@@ -159,7 +159,7 @@ def near_duplicates(texts: Iterable[str], others: Iterable[str]) -> Iterator[int
     for position, text in enumerate(texts):
         features = frozenset(_features(text))
         shared = Counter(at for feature in features for at in having.get(feature, ()))
-        if any(n >= NEAR * (len(features) + len(sets[at]) - n) for at, n in shared.items()):
+        if any(n / (len(features) + len(sets[at]) - n) >= NEAR for at, n in shared.items()):
             yield position
 
 

@@ -116,17 +116,18 @@ def test_an_empty_memory_changes_no_byte(
     monkeypatch.setattr(MonotonicClock, "now", lambda _: 0.0)  # rows state their seconds
     earlier, later = drawn("ab", WORDS, 1), drawn("xyz", WORDS, 2)
     failed = run(earlier, Knowing(fails="ab"))
-    prompts, runs = [], []
+    prompts, runs, notes = [], [], list[str]()
     for name, memory in (("without", {}), ("empty", {"memory": failed})):
         agent = Knowing(fails="y")
         folder = tmp_path / name
         settings = {"method": method, "samples": 2, "max_trajectories": 2, "out": folder}
-        run(later, agent, **settings, **memory)
+        run(later, agent, events=replace(QUIET, note=notes.append), **settings, **memory)
         prompts.append(sorted(agent.prompts))
         rows = (folder / "trajectories.jsonl").read_bytes().splitlines()
         runs.append(sorted(rows))
     assert prompts[0] == prompts[1]
     assert runs[0] == runs[1]
+    assert "warning: nothing is remembered of the 2 cases of the memory" in notes
 
 
 def test_a_memory_that_shows_nothing_is_a_control_with_the_same_cases() -> None:

@@ -7,7 +7,6 @@ the words that they share: cosine similarity of TF-IDF vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -184,10 +183,7 @@ class _Likeness:
 def _content(unit: PastSteps) -> str:
     """What is shown of a unit and what it is found by, to tell whether two are equal."""
     return repr(
-        [
-            (step.query, step.wording, step.step.kind, asdict(step.step)["calls"], step.outputs)
-            for step in unit
-        ]
+        [(step.query, step.wording, step.step.kind, step.step.calls, step.outputs) for step in unit]
     )
 
 

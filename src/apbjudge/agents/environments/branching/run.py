@@ -382,6 +382,9 @@ def _tasks_outside(memory: Memory, tasks: Sequence[str], events: Events) -> list
     if len(outside) < len(tasks):
         n = len(tasks) - len(outside)
         events.note(f"{n} of {len(tasks)} cases are in the memory: left out")
+    if memory.queries and not memory.units:
+        n = len(memory.queries)
+        events.note(f"warning: nothing is remembered of the {n} cases of the memory")
     if near := memory.near_duplicates(outside):
         events.note(
             f"warning: {len(near)} of {len(outside)} cases nearly repeat the request of one in the "
