@@ -104,8 +104,14 @@ def test_who_copies_the_nearest_tool_is_right_where_the_memory_has_it(seed: int)
     rates = {place: metrics[f"TMR {place} memory"].value for place in ("inside", "outside")}
     assert rates == {"inside": 1, "outside": 0}
     (counts,) = copied.counts.values()
-    assert f"the tools of {n_inside} of {n} calls occur in it" in copied.text
-    assert counts.memory["right_inside"] == counts.memory["cases_inside"] == sum(map(all, inside))
+    assert f"tools in memory, hosted_vllm/m: those of {n_inside} of {n} calls" in copied.text
+    right = f"right tool in {n_inside} of {n_inside} calls"
+    assert f"inside memory, hosted_vllm/m: {right}" in copied.text
+    n_cases = sum(map(all, inside))
+    assert [counts.memory.get(f"{of} inside memory", 0) for of in ("right", "cases")] == [
+        n_cases,
+        n_cases,
+    ]
     assert {row["setting"] for row in copied} == {"react-memory"}
 
 

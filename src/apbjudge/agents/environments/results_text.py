@@ -124,21 +124,20 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
 
 def _memory(name: str, counts: BranchCounts) -> Iterator[str]:
     """How results do where the reference's tools occur in the memory, and where they don't."""
-    of = counts.memory
-    if not of:
+    if not counts.memory:
         return
-    yield f"memory, {name}: the tools of {of['inside']} of {of['calls']} calls occur in it"
-    for place, calls, matched, cases, right in (
-        ("inside", of["inside"], of["inside_matched"], of["cases_inside"], of["right_inside"]),
-        (
-            "outside",
-            of["calls"] - of["inside"],
-            of["matched"] - of["inside_matched"],
-            of["cases"] - of["cases_inside"],
-            of["right"] - of["right_inside"],
-        ),
-    ):
-        yield f"{place} of it, {name}: right tool {matched}/{calls}, result right {right}/{cases}"
+    places = ("inside", "outside")
+    inside, outside = (counts.memory[f"calls due {place} memory"] for place in places)
+    yield f"tools in memory, {name}: those of {count(inside)} of {count(inside + outside)} calls"
+    for place in places:
+        matched, calls, right, cases = (
+            count(counts.memory.get(f"{what} {place} memory", 0))
+            for what in ("tools matched", "calls due", "right", "cases")
+        )
+        yield (
+            f"{place} memory, {name}: right tool in {matched} of {calls} calls, right result in "
+            f"{right} of {cases} cases"
+        )
 
 
 def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:

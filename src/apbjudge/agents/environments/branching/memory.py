@@ -19,7 +19,7 @@ from ....protocols.overlap import near_duplicates, words
 from ....records.trajectories import Trajectory
 from ....statistics.estimates import Array
 from ....trajectories.reading import read_log
-from ....trajectories.slate import SlateCase
+from ....trajectories.slate import SlateCase, SlateEvaluator
 from ..plans import PastStep, PastSteps, Situation
 from .config import MemoryConfig
 from .search import FIRST_PASS
@@ -85,8 +85,10 @@ class Memory:
         ranked: list[int] = np.lexsort((-second, -first))[: self._config.memory_k].tolist()
         return tuple(self.units[at] for at in ranked if first[at] > 0 or second[at] > 0)
 
-    def near_duplicates(self, names: Sequence[str]) -> list[str]:
-        """Those of some cases whose request nearly repeats one of the runs'."""
+    @cached_property
+    def near_duplicates(self) -> Sequence[str]:
+        """The cases, besides those of the runs, whose request nearly repeats one of theirs."""
+        names = [name for name in self._cases if name not in self.queries]
         queries = (self._cases[name].query for name in names)
         return [names[at] for at in near_duplicates(queries, self.queries.values())]
 
@@ -98,24 +100,9 @@ class Memory:
         return {"memory": {"tools": sorted(self.tools & used)}}
 
     def counts(self, result: Trajectory) -> Mapping[str, int]:
-        """Counts of a case inside and outside of the memory, see ``BranchCounts.memory``."""
-        right = {step.extra["substep"] for step in result.steps if not step.extra["wrong"]}
-        calls = [
-            (call.tool in self.tools, call.step in right)
-            for call in self._cases[result.case_id].calls
-        ]
-        is_inside = all(inside for inside, _ in calls)
-        is_right = bool(result.outcome and result.outcome.is_success)
-        return {
-            "calls": len(calls),
-            "matched": sum(matched for _, matched in calls),
-            "inside": sum(inside for inside, _ in calls),
-            "inside_matched": sum(inside and matched for inside, matched in calls),
-            "cases": 1,
-            "right": is_right,
-            "cases_inside": is_inside,
-            "right_inside": is_inside and is_right,
-        }
+        """What is measured of a case inside and outside of the memory, see ``SlateEvaluator``."""
+        measures = SlateEvaluator(self._cases).evaluate(result).measures
+        return {name: int(n) for name, n in measures.items() if name.endswith(" memory")}
 
     def to_json(self) -> dict[str, Any]:
         """Its size, and which cases it is of."""
@@ -124,9 +111,7 @@ class Memory:
             "units": len(self.units),
             "tools": len(self.tools),
             "left_out": [name for name in self._cases if name in self.queries],
-            "near_duplicates": self.near_duplicates(
-                [name for name in self._cases if name not in self.queries]
-            ),
+            "near_duplicates": self.near_duplicates,
         }
 
     @cached_property

@@ -76,11 +76,8 @@ class BranchCounts(CallCounts):
         later_changed: Actions after the first that differs, of all of them.
         latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
         elapsed_ms: Milliseconds that the cases took, each for itself.
-        memory: Calls of the plans (``calls``), those whose tool occurs in the memory (``inside``),
-            and of both those that results make with the right tool (``matched``,
-            ``inside_matched``); cases (``cases``), those all of whose tools occur in it
-            (``cases_inside``), and of both those whose result is right (``right``,
-            ``right_inside``).
+        memory: Sums of what is measured inside and outside of a memory (``SlateEvaluator``), and
+            the cases that are inside of it, ``cases inside memory``, or outside.
     """
 
     cases: int = 0
@@ -119,7 +116,11 @@ class BranchCounts(CallCounts):
             tally.n["later_changed"] += corrected["later_changed"]
             if len(kinds) > 1:
                 tally.by["overlaps"]["+".join(kinds)] += 1
-        tally.by["memory"].update(row.get("memory") or {})
+        memory: Mapping[str, int] = row.get("memory") or {}
+        for name, n in memory.items():
+            tally.by["memory"][name] += n
+            if name.startswith("right "):
+                tally.by["memory"][name.replace("right", "cases")] += 1
         for name in asdict(AskedCounts()):
             tally.n[name] += row.get(name, 0)
         for name in ("latency", "elapsed"):
@@ -252,6 +253,7 @@ class BranchWorker(AskingWorker):
         correction = result.correction
         corrected = correction and {**correction.to_json(), "scope": config.scope}
         marks = self._memory.marks(row.task)
+        runs = list(self._rows(result, row, elapsed_s, marks))
         return {
             **fields,
             "case_id": row.task,
@@ -261,12 +263,12 @@ class BranchWorker(AskingWorker):
             "branches": len(result.branches),
             "accepted": result.runs[-1].accepted,
             "correction": corrected,
-            **({"memory": self._memory.counts(result.result.trajectory)} if marks else {}),
+            **({"memory": self._memory.counts(runs[-1])} if marks else {}),
             **result.method.record(result.runs),
             **account.to_json(),
             **asdict(policy.asked),
             "elapsed_s": elapsed_s,
-            "runs": list(map(trajectory_row, self._rows(result, row, elapsed_s, marks))),
+            "runs": list(map(trajectory_row, runs)),
         }
 
     def _rows(
@@ -385,7 +387,7 @@ def _tasks_outside(memory: Memory, tasks: Sequence[str], events: Events) -> list
     if memory.queries and not memory.units:
         n = len(memory.queries)
         events.note(f"warning: nothing is remembered of the {n} cases of the memory")
-    if near := memory.near_duplicates(outside):
+    if near := [task for task in outside if task in memory.near_duplicates]:
         events.note(
             f"warning: {len(near)} of {len(outside)} cases nearly repeat the request of one in the "
             f"memory, such as {visible(near[0])}"
