@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from ....config import Config, Option
+from ....config import Config, Option, PartConfig
 from ...prediction.config import OneModel, TestedConfig, TestedModelSpec
 from ..config import FirstTasks
 from ..slate.config import SlateConfig
@@ -108,7 +108,9 @@ class MemoryConfig(Config):
     )
 
 
-class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig, MemoryConfig):
+class BranchRunConfig(
+    TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateConfig, MemoryConfig
+):
     """Models that carry out plans, the measure of uncertainty, and the folder for results."""
 
     groups: ClassVar[Mapping[str, str]] = {
@@ -116,6 +118,7 @@ class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig, Memor
         "Agent": "first samples labels max_candidates scope trials sweep",
         **MemoryConfig.groups,
         **TestedConfig.groups,
+        "Run": "overwrite cache shard",
     }
 
     judge: OneModel = Field(

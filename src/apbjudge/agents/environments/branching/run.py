@@ -23,6 +23,7 @@ from ....records.trajectories import Trajectory, trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
+from ....runs.shards import part_of
 from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.config import sampling
@@ -352,11 +353,13 @@ def branch_session(
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
         return BranchWorker(benchmark, asked_models, config, memory, resources.clock)
 
+    names = [spec.model for spec in models]
+    source = EpisodeSource.of(tasks, names, config.trials, part_of(config))
     return AskingSession(
-        folder=config.out or folder_named(path, models, identity),
+        folder=config.out or folder_named(path, source, models, identity),
         run=Branching,
         kind=BRANCH_RECORDS,
-        source=EpisodeSource.of(tasks, [spec.model for spec in models], config.trials),
+        source=source,
         specs=models,
         helpers=config.helpers,
         resources=resources,
@@ -369,7 +372,7 @@ def branch_session(
             **({} if config.memory is None else {"memory": memory.to_json()}),
         },
         rows_of=lambda record: record["runs"],
-        take=_write_runs,
+        take=write_runs,
         events=events,
         in_memory=config.out is None,
         overwrite=config.overwrite,
@@ -395,7 +398,7 @@ def _tasks_outside(memory: Memory, tasks: Sequence[str], events: Events) -> list
     return outside
 
 
-def _write_runs(log: RecordLog[Row]) -> None:
+def write_runs(log: RecordLog[Row]) -> None:
     """Writes the runs of all cases as a log."""
     with replacing(log.folder / TRAJECTORIES) as file:
         for record in log.current():
