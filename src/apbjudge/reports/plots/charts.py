@@ -312,15 +312,11 @@ _SHIFTS: tuple[Point, ...] = (
 """Places of a number beside its point, the nearest first."""
 
 
-def cost_chart(
-    marks: Marks, _: Names, *, across: str = "Mean cost of a plan", up: str = "Correct plans, %"
-) -> MplFigure:
+def cost_chart(marks: Marks, _: Names) -> MplFigure:
     """A numbered point per tested model; the numbers are explained below.
 
     Args:
         marks: Cost of a plan and share of correct plans of each tested model, in turn.
-        across: Label of the axis of costs.
-        up: Label of the axis of shares.
     """
     from matplotlib.lines import Line2D
 
@@ -332,8 +328,8 @@ def cost_chart(
         whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
         whiskers(axes, [(x.value, y)], CONTEXT, flat=False)
         axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
-    value_axis(axes, "x", "cost", value_limits(costs), across)
-    value_axis(axes, "y", "percent", value_limits(correct), up)
+    value_axis(axes, "x", "cost", value_limits(costs), "Mean cost of a plan")
+    value_axis(axes, "y", "percent", value_limits(correct), "Correct plans, %")
     names = labels([mark.name for mark in costs], NAME_LETTERS - 4)
     numbered = [f"{number}  {name}" for number, name in enumerate(names.values(), start=1)]
     blank = [Line2D([], [], linestyle="none")] * len(numbered)

@@ -39,7 +39,7 @@ from .marks import (
     summed,
     table_marks,
 )
-from .sweeps import TOKENS, swept, token_pairs
+from .sweeps import TOKENS, swept, token_chart, token_pairs
 from .text import boxes_note, cleaned, in_words, slugs
 from .uncertainty import uncertainty_figures
 
@@ -316,7 +316,7 @@ SPECS = (
         columns=f"{SUCCESS}|{TOKENS}",
         title="Successful executions against the input tokens of a case",
         alt="A numbered point per tested model and setting.",
-        draw=partial(cost_chart, across="Input tokens of a case", up="Successful executions, %"),
+        draw=token_chart,
         select=token_pairs,
         highlights=lambda marks: extremes(marks[1::2]),
     ),

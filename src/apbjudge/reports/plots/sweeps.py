@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...trajectories.slate.protocol import SUCCESS
+from .axes import MplFigure
+from .charts import cost_chart
 from .marks import Mark
 
 TOKENS = "input tokens"
 _SWEPT = re.compile(r"(.+) ([mb])=(\d+)")
 _SECTIONS = {"m": "Samples of a choice (m)", "b": "Runs of a case (b)"}
+
+
+def token_chart(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
+    """A numbered point per tested model and setting, of input tokens and success in turn."""
+    figure = cost_chart(marks, names)
+    figure.axes[0].set(xlabel="Input tokens of a case", ylabel="Successful executions, %")
+    return figure
 
 
 def token_pairs(marks: list[Mark]) -> list[Mark]:
