@@ -171,7 +171,9 @@ class Examples:
 
     def _action(self, text: str, substep: str) -> str:
         """What is done for a substep of a plan."""
-        plan = next((case["plan"] for case in self._plans if case["query"] in text), ())
+        known = [case for case in self._plans if case["query"] in text]
+        case = min(known, key=lambda case: text.index(case["query"]), default={})  # then a memory's
+        plan = case.get("plan", ())
         step = next((each for each in plan if each["step"] == substep), None)
         if step is None:
             raise UnknownRequestError("this plan is of no example")

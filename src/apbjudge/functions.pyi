@@ -483,6 +483,10 @@ def branch(
     cases: str | PathLike[str] | Sequence[Mapping[str, Any]],
     config: BranchRunConfig | None = None,
     *,
+    memory: _Rows | None = None,
+    memory_of: Literal["successful", "all"] = "successful",
+    memory_k: int = 5,
+    memory_unit: Literal["substep", "plan"] = "substep",
     scope: Literal["case", "library"] = "case",
     method: Literal[
         "egb", "self-consistency", "react", "direct", "self-consistency-plan", "reflexion"
@@ -509,6 +513,7 @@ def branch(
     labels: Literal["digits", "letters"] | None = None,
     max_candidates: int = 100,
     trials: int = 1,
+    sweep: str = "",
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -541,6 +546,12 @@ def branch(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        memory: An earlier run of branch, or its trajectories.jsonl, whose actions are shown
+            where a substep is like theirs. The cases of that run are left out.
+        memory_of: Which results are remembered: those that are right by the reference, or all.
+        memory_k: Substeps or plans that are shown at most; 0 shows none, as a control with the
+            same cases.
+        memory_unit: Whether single substeps are shown, or whole plans.
         scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
             the same interface.
         method: egb: the likeliest choice of each substep, then branches; self-consistency: the
@@ -581,6 +592,8 @@ def branch(
             enough, else two digits.
         max_candidates: Choices shown, doing without a tool among them.
         trials: Runs of each case and model.
+        sweep: Values of a setting, a run each in a folder such as OUT/m-5: m=1,5,10,20 for
+            --samples, or b=1,3,5,10 for --max-trajectories.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -963,6 +976,7 @@ def compare(
     labels: _Rows | None = None,
     adjudicator: str | None = None,
     tested_models: str | Sequence[str] = (),
+    of_settings: str | Sequence[str] = (),
     cluster: str = "case_id",
     judges: str | Sequence[str] = (),
     primary: str | Sequence[str] = (),
@@ -986,6 +1000,8 @@ def compare(
         adjudicator: Rater whose label decides; without one the majority of raters does.
         tested_models: Only rows of this tested model. Two of them: rows of the first in RUN_A
             against rows of the second in RUN_B.
+        of_settings: Only rows of trajectories in this setting, such as react; two of them as
+            with --tested-model.
         cluster: Field whose equal values mark rows that were sampled together, or none.
         judges: Judge, or metric of another tool, in files that hold several; two names: that in
             RUN_A, and that in RUN_B.

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apbjudge.protocols.overlap import Duplicates, words
+from apbjudge.protocols.overlap import Duplicates, near_duplicates, words
 from apbjudge.protocols.prompt_leaks import mentions
 from apbjudge.records import Row
 
@@ -55,3 +55,9 @@ def test_repeated_cases_are_those_of_the_definition(seed: int, n: int, length: i
         row = {"id": str(at), "planning_regime": "Holistic", "query": query, "tools": tools}
         duplicates.add(Row(row, at).to_case(), at)
     assert {at: tuple(twin) for at, twin in duplicates.twins()} == _naive_twins(queries, kinds)
+    others, texts = queries[: n // 2], queries[n // 2 :]
+    assert [*near_duplicates(texts, others)] == [
+        at
+        for at, text in enumerate(texts)
+        if any(_naive_twins([other, text], [0, 0]) for other in others)
+    ]

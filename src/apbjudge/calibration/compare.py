@@ -64,7 +64,7 @@ def compare(config: CompareConfig) -> Comparison:
     problems: Problems = []
     labels = config.labels
     runs, notes = _read(config, problems)
-    pairs = _paired(runs, config.tested_models, problems)
+    pairs = _paired(runs, config, problems)
     pairs = replace(pairs, notes=(*notes, *pairs.notes))
     known, human = None, None
     if labels is not None:
@@ -77,23 +77,25 @@ def _read(
     config: CompareConfig, problems: Problems
 ) -> tuple[tuple[JudgedRun, JudgedRun], tuple[str, ...]]:
     """Both runs, read once where they are one, and notes on the columns that were read."""
-    run_a, run_b, tested_models = config.run_a, config.run_b, config.tested_models
-    if len(tested_models) > 2 or len(config.judges) > 2:
-        name = "tested-model" if len(tested_models) > 2 else "judges"
-        got = ", ".join(tested_models if len(tested_models) > 2 else config.judges)
-        raise OptionError(f"--{name}: expected one or two names, got {got}")
+    run_a, run_b = config.run_a, config.run_b
+    tested_models, settings = config.tested_models, config.of_settings
+    named = {"tested-model": tested_models, "setting": settings, "judges": config.judges}
+    for option, names in named.items():
+        if len(names) > 2:
+            raise OptionError(f"--{option}: expected one or two names, got {', '.join(names)}")
+    of_two = max(len(set(tested_models)), len(set(settings))) > 1
     runs_a, notes = _runs_of(run_a, problems)
     runs_b = runs_a
     if judgements_path(run_a).resolve() != judgements_path(run_b).resolve():
         runs_b, more = _runs_of(run_b, problems)
         notes += more
-    elif len(runs_a) == 2 and not config.judges and len(set(tested_models)) < 2:
+    elif len(runs_a) == 2 and not config.judges and not of_two:
         return (runs_a[0], runs_a[1]), notes
     first, second = _chosen(runs_a, *config.judges[:1]), _chosen(runs_b, *config.judges[-1:])
-    if first is second and len(set(tested_models)) < 2:
+    if first is second and not of_two:
         raise OptionError(
             f"RUN_B: expected another run than {visible(str(run_a))}; to compare two of its "
-            "tested models name both with --tested-model"
+            "tested models name both with --tested-model, two settings with --setting"
         )
     codes = all_codes((first.table, second.table))
     first, second = (replace(run, table=run.table.with_codes(codes)) for run in (first, second))
@@ -141,10 +143,14 @@ class _ComparedPairs:
 
 
 def _paired(
-    runs: tuple[JudgedRun, JudgedRun], names: Sequence[str], problems: Problems
+    runs: tuple[JudgedRun, JudgedRun], config: CompareConfig, problems: Problems
 ) -> _ComparedPairs:
     first, second = runs
-    rows = (_rows_of(first, *names[:1]), _rows_of(second, *names[-1:]))
+    names, settings = config.tested_models, config.of_settings
+    rows = (
+        _rows_of(first, names[:1], settings[:1]),
+        _rows_of(second, names[-1:], settings[-1:]),
+    )
     tables = (first.table, second.table)
     two = are_of_two_models(tables, rows)
     for run, at in zip(runs, rows, strict=True):
@@ -166,18 +172,21 @@ def _paired(
     )
 
 
-def _rows_of(run: JudgedRun, name: str | None = None) -> Vector:
-    """Rows of the tested model asked for; all where none was."""
-    if name is None:
-        return np.arange(len(run))
-    names = run.table.labels["tested_model"]
-    if name not in names:
-        known = sorted({visible(str(model)) for model in names})
-        listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
-        raise OptionError(
-            f"--tested-model: expected one in {visible(run.path)} ({listed}), got {name!r}"
-        )
-    return run.table.where(run.table.codes["tested_model"] == names.index(name))
+def _rows_of(run: JudgedRun, models: Sequence[str], settings: Sequence[str]) -> Vector:
+    """Rows of the tested model and in the setting asked for; all where none was."""
+    of_profile = np.ones(len(run.table.profiles), dtype=bool)
+    asked = (("tested_model", "--tested-model", models), ("setting", "--setting", settings))
+    for field, option, names in asked:
+        for name in names:
+            labels = run.table.labels[field]
+            if name not in labels:
+                known = sorted({visible(str(label)) for label in labels})
+                listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
+                raise OptionError(
+                    f"{option}: expected one in {visible(run.path)} ({listed}), got {name!r}"
+                )
+            of_profile &= run.table.codes[field] == labels.index(name)
+    return run.table.where(of_profile)
 
 
 def _name_repeated(run: JudgedRun, rows: Vector, problems: Problems, *, by_model: bool) -> None:

@@ -163,6 +163,11 @@ class CompareConfig(IntervalConfig):
         description="Only rows of this tested model. Two of them: rows of the first in RUN_A "
         "against rows of the second in RUN_B.",
     )
+    of_settings: Annotated[tuple[str, ...], Option("--setting")] = Field(
+        default=(),
+        description="Only rows of trajectories in this setting, such as react; two of them as "
+        "with --tested-model.",
+    )
     cluster: Cluster = "case_id"
     judges: Names = Field(
         default=(),

@@ -25,10 +25,16 @@ def branch(values: Values) -> int:
     """
     from ..agents.environments.branching.run import branch_session
 
-    cases, config = values["cases"], BranchRunConfig.of(values)
-    return asking_command(
-        values,
-        lambda events: branch_session(cases, config, events=events),
-        lacking="a result",
-        then=lambda run: print_next("grade", Path(run), "--protocol", "slate", "--cases", cases),
-    )
+    cases = values["cases"]
+
+    def run(config: BranchRunConfig) -> int:
+        return asking_command(
+            values,
+            lambda events: branch_session(cases, config, events=events),
+            lacking="a result",
+            then=lambda run: print_next(
+                "grade", Path(run), "--protocol", "slate", "--cases", cases
+            ),
+        )
+
+    return max(map(run, BranchRunConfig.of(values).swept))

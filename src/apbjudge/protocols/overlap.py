@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -142,16 +142,32 @@ class Duplicates(Generic[Place]):
         """Yields each case that repeats earlier ones, with the most similar of these."""
         n_of_kind = Counter(case.kind for case in self._cases)
         cases = [case for case in self._cases if n_of_kind[case.kind] > 1]
-        for at, first, similarity in _near_pairs(map(_features, cases)) if cases else ():
+        for at, first, similarity in (
+            _near_pairs(_features(c.query, c.kind) for c in cases) if cases else ()
+        ):
             is_equal = words(cases[at].query) == words(cases[first].query)
             yield cases[at].place, Twin(cases[first].case_id, similarity, is_equal)
 
 
-def _features(case: _Case) -> Iterator[str]:
+def near_duplicates(texts: Iterable[str], others: Iterable[str]) -> Iterator[int]:
+    """Yields the positions of texts that nearly repeat one of some others, as cases do (NEAR)."""
+    sets = [frozenset(_features(text)) for text in others]
+    having: defaultdict[str, list[int]] = defaultdict(list)
+    for at, features in enumerate(sets):
+        for feature in features:
+            having[feature].append(at)
+    for position, text in enumerate(texts):
+        features = frozenset(_features(text))
+        shared = Counter(at for feature in features for at in having.get(feature, ()))
+        if any(n / (len(features) + len(sets[at]) - n) >= NEAR for at, n in shared.items()):
+            yield position
+
+
+def _features(query: str, kind: int = 0) -> Iterator[str]:
     """The runs of a query, each with the kind of the case, so that other kinds share none."""
-    listed = words(case.query)
+    listed = words(query)
     n = RUN if len(listed) >= _LEAST_WORDS else len(listed)
-    return (f"{case.kind} {n} {' '.join(run)}" for run in runs(listed, n))
+    return (f"{kind} {n} {' '.join(run)}" for run in runs(listed, n))
 
 
 def _near_pairs(features: Iterable[Iterator[str]]) -> Iterator[tuple[int, int, float]]:

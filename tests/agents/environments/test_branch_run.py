@@ -71,12 +71,14 @@ def test_branching_mends_what_the_first_pass_got_wrong(tmp_path: Path) -> None:
     assert counts.cost_usd == pytest.approx(0.01 * counts.calls)
     runs = [trajectory_of(row) for row in branched]
     assert Counter(each.setting for each in runs) == {
-        "first-pass": counts.cases,
+        "first-pass-egb-entropy-oracle": counts.cases,
         "egb-entropy-oracle": counts.cases,
     }
     graded = apbjudge.grade(branched, protocol="slate", cases=CASES)
     right = {(j.item_id, j.groups["setting"]): j.is_correct for j in graded.judgements}
-    assert all(is_right == (setting != "first-pass") for (_, setting), is_right in right.items())
+    assert all(
+        is_right == (setting == "egb-entropy-oracle") for (_, setting), is_right in right.items()
+    )
 
 
 def test_the_same_cases_are_a_benchmark_whose_episodes_are_runs_of_react() -> None:

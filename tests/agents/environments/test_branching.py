@@ -292,7 +292,7 @@ def test_a_verifier_of_ones_own_decides_what_is_accepted() -> None:
 def test_rows_are_graded_by_the_protocol_and_carry_what_was_found() -> None:
     result = run(WRONG, BranchConfig(), acting="greedy")
     first, final = result.rows("m", trial=2)
-    assert (first.setting, final.setting) == ("first-pass", "egb-entropy-oracle")
+    assert (first.setting, final.setting) == ("first-pass-egb-entropy-oracle", "egb-entropy-oracle")
     assert {first.tested_model, final.tested_model} == {"m"}
     assert {row.trajectory_id for row in (first, final)} == {"chain#2"}  # of each trial its own
     evaluator = SlateEvaluator({"chain": chain_case(WRONG)})
@@ -320,16 +320,21 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-def test_the_page_quotes_what_the_example_prints(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_page_quotes_what_the_examples_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "docs" / "branching.md").read_text(encoding="utf-8")
-    (quoted,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    monkeypatch.setattr(sys, "argv", ["branching.py", "--plans", "60"])
+    orders, methods = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.syspath_prepend(ROOT / "examples")
-    runpy.run_path(str(ROOT / "examples" / "branching.py"), run_name="__main__")
-    printed = capsys.readouterr().out
-    assert printed == quoted
+
+    def printed_by(name: str, *options: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, *options])
+        runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    assert printed_by("branch_methods.py", "--out", str(tmp_path)) == methods
+    printed = printed_by("branching.py", "--plans", "60")
+    assert printed == orders
     saved = re.findall(r"against random: \S+ branches a plan \[(\S+), (\S+)\]", printed)
     (low, _), (none_low, none_high) = (tuple(map(float, ends)) for ends in saved)
     assert low > 0  # entropy saves branches where it tells

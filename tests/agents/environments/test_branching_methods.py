@@ -345,7 +345,7 @@ def test_a_vote_takes_k_whole_runs_and_no_verifier(tmp_path: Path) -> None:
     assert len(rows) == counts.cases
     graded = apbjudge.grade(voted, protocol="slate", cases=CASES)
     right = {(j.groups["setting"], j.is_correct) for j in graded.judgements}
-    assert right == {("first-pass", False), ("self-consistency-plan", True)}
+    assert right == {("first-pass-self-consistency-plan", False), ("self-consistency-plan", True)}
 
 
 # Reflection ---------------------------------------------------------------------------------------

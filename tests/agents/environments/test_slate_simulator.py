@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from examples.slate_library import make_library
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apbjudge.agents.environments.execution.hosted.slate import SlateBenchmark
 from apbjudge.agents.environments.plans import PlanAction
 from apbjudge.agents.environments.slate import RecordedOutputs, SlateEnvironment, TextPair
 from apbjudge.errors import InputError, RowError
@@ -147,6 +149,19 @@ def test_what_can_not_be_answered_is_an_error() -> None:
         observation = environment.call(name, arguments)
         assert (observation.content, observation.is_error) == (message, True)
         assert environment.trajectory().steps[0].extra["output"] == "error"
+
+
+def test_a_call_that_the_plan_makes_twice_is_answered_by_each_record_in_turn() -> None:
+    again = {"step": "2.1", "tool": "search", "arguments": ASKED}
+    first, second = ({"id": name, "free": True} for name in ("B4", "B5"))
+    plan = [case().plan[1].model_dump(), again]
+    twice = case(plan=plan, outputs={"1.1": first, "2.1": second})
+    episode = SlateBenchmark(RecordedOutputs([twice])).begin("c")
+    returned = []
+    for n_calls in range(1, 4):
+        returned.append(json.loads(episode.call("search", ASKED, "agent")[0]))
+        assert episode.score()["reward"] == float(n_calls > 1)
+    assert returned == [first, second, second]  # no record is left for a third call
 
 
 def test_an_agent_never_sees_what_is_right() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +16,34 @@ class PlanLine(NamedTuple):
 
     step: str
     description: str
+
+
+class PastStep(NamedTuple):
+    """A substep of another case, and what was done for it.
+
+    Attributes:
+        query: What the user wanted there.
+        wording: The plan's words for the substep.
+        step: The action, with what it returned.
+    """
+
+    query: str
+    wording: str
+    step: TrajectoryStep
+
+    @property
+    def tool(self) -> str | None:
+        """Name of the tool; None for doing without."""
+        return self.step.calls[0].name if self.step.calls else None
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What the call returned."""
+        return [each.content for each in self.step.observations]
+
+
+PastSteps = tuple[PastStep, ...]
+"""One substep of another case, or all of them in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +60,7 @@ class Situation:
         is_open_loop: Whether nothing is executed before the last decision, so that the history
             stays empty.
         reflections: The agent's own, on earlier attempts that failed, oldest first.
+        memory: What was done for other cases that are similar, the most similar first.
     """
 
     task: str
@@ -42,11 +71,23 @@ class Situation:
     tools: tuple[Mapping[str, Any], ...]
     is_open_loop: bool = False
     reflections: tuple[str, ...] = ()
+    memory: tuple[PastSteps, ...] = ()
 
     @property
     def description(self) -> str:
         """The plan's text for the substep."""
         return next((line.description for line in self.plan if line.step == self.substep), "")
+
+    @property
+    def wording(self) -> str:
+        """The plan's words for the substep, after those of the step that groups it."""
+        return wording(self.plan, self.substep)
+
+
+def wording(plan: Sequence[PlanLine], substep: str) -> str:
+    """The plan's words for a substep, after those of the step that groups it."""
+    places = (substep.partition(".")[0], substep)
+    return " ".join(line.description for line in plan if line.step in places and line.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +168,9 @@ class PlanEnvironment(Environment, Protocol):
     def trajectory(self) -> Trajectory:
         """The run so far with its outcome; see ``Dialogue.trajectory``.
 
-        Each step has ``extra.substep`` and, by the reference, ``extra.wrong``: whether the tool,
-        or doing without, differs from it; and ``extra.wrong_output``: whether the output does.
+        Each step has ``extra.substep``, the plan's ``extra.wording`` for it and, by the reference,
+        ``extra.wrong``: whether the tool, or doing without, differs from it; and
+        ``extra.wrong_output``: whether the output does.
         """
         ...
 

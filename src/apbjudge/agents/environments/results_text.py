@@ -106,6 +106,7 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
     ]
     for name, each in counts.items():
         notes += _corrections(name, each)
+        notes += _memory(name, each)
         if each.forward_passes:
             notes.append(
                 f"forward passes, {name}: {count(each.forward_passes)}, which generate nothing, "
@@ -119,6 +120,24 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
             )
     heads = "first pass right,result right,further runs,wrong accepted,calls,requests,samples"
     return models_text(heads, counts, cells, notes, unknown="(unknown cases)")
+
+
+def _memory(name: str, counts: BranchCounts) -> Iterator[str]:
+    """How results do where the reference's tools occur in the memory, and where they don't."""
+    if not counts.memory:
+        return
+    places = ("inside", "outside")
+    inside, outside = (counts.memory[f"calls due {place} memory"] for place in places)
+    yield f"tools in memory, {name}: those of {count(inside)} of {count(inside + outside)} calls"
+    for place in places:
+        matched, calls, right, cases = (
+            count(counts.memory.get(f"{what} {place} memory", 0))
+            for what in ("tools matched", "calls due", "right", "cases")
+        )
+        yield (
+            f"{place} memory, {name}: right tool in {matched} of {calls} calls, right result in "
+            f"{right} of {cases} cases"
+        )
 
 
 def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:

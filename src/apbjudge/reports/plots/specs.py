@@ -12,6 +12,7 @@ from ...judge import metrics
 from ...statistics.kinds import AGREEMENT, F1, JUDGE_CR, PRECISION, RECALL
 from ...trajectories.planbench.diagnosis import REUSES, Failure
 from ...trajectories.planbench.protocol import KINDS
+from ...trajectories.slate.protocol import SUCCESS
 from ..paper.definitions import CORRECTED_CR, LABELS_CR
 from ..paper.table import PaperTable
 from .axes import MplFigure
@@ -38,6 +39,7 @@ from .marks import (
     summed,
     table_marks,
 )
+from .sweeps import TOKENS, swept, token_chart, token_pairs
 from .text import boxes_note, cleaned, in_words, slugs
 from .uncertainty import uncertainty_figures
 
@@ -307,6 +309,25 @@ SPECS = (
         draw=partial(dot_chart, series="section", axis="Successful trajectories, %"),
         select=lambda marks: [replace(m, section=cleaned(m.at), at="") for m in marks],
         names=by_value,
+    ),
+    _Spec(
+        key="trajectories-tokens",
+        tables={"slate-costs": ""},
+        columns=f"{SUCCESS}|{TOKENS}",
+        title="Successful executions against the input tokens of a case",
+        alt="A numbered point per tested model and setting.",
+        draw=token_chart,
+        select=token_pairs,
+        highlights=lambda marks: extremes(marks[1::2]),
+    ),
+    _curve_spec(
+        "trajectories-sweep",
+        {"slate": ""},
+        "Successful executions by the samples of a choice or the runs of a case",
+        across="Samples or runs",
+        columns=SUCCESS,
+        up="Successful executions, %",
+        select=swept,
     ),
     _curve_spec(
         "trajectories-steps",

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ...errors import OptionError, RowError
 from ...records import Finding
-from ...records.loose_json import lenient
+from ...records.loose_json import as_list, as_object, lenient
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
 from ..base import Evaluation, EvaluatorSettings
 from .cases import PlanStep, SlateCase, SlateTool, load_cases, resolved, validate
@@ -101,12 +101,15 @@ class SlateEvaluator:
         if not case.calls:
             raise RowError("case_id", "a case whose plan calls a tool", trajectory.case_id)
         try:
-            return _evaluation(case, list(actions_of(trajectory, case)))
+            actions = list(actions_of(trajectory, case))
+            return _evaluation(case, actions, _tools_in_memory(trajectory))
         except RecursionError:
             raise RowError("steps", "values nested less deeply", trajectory.case_id) from None
 
 
-def _evaluation(case: SlateCase, actions: list[SlateAction]) -> Evaluation:
+def _evaluation(
+    case: SlateCase, actions: list[SlateAction], tools_in_memory: Collection[str] | None
+) -> Evaluation:
     plan = {step.step: step for step in case.substeps}
     outputs: dict[str, Any] = {}
     comparisons = dict.fromkeys(plan, PlanComparison())
@@ -127,6 +130,7 @@ def _evaluation(case: SlateCase, actions: list[SlateAction]) -> Evaluation:
         "arguments matched exactly": sum(each.exact for each in found),
         "last output right": float(is_last_right),
     }
+    measures.update(_memory_measures(case, comparisons, tools_in_memory, is_correct=not wrong))
     if tags := [action.tag for action in actions if action.tag]:
         measures["tagged outputs"] = len(tags)
         measures |= {f"{tag} outputs": tags.count(tag) for tag in OUTPUT_TAGS}
@@ -145,6 +149,31 @@ def _evaluation(case: SlateCase, actions: list[SlateAction]) -> Evaluation:
         findings=tuple(map(_of_case, validate(case))),
         groups={"category": case.category} if case.category else {},
     )
+
+
+def _tools_in_memory(trajectory: Trajectory) -> list[str] | None:
+    """The plan's tools that the agent's memory of other cases has; None without a memory."""
+    memory = as_object(trajectory.extra.get("memory"))
+    tools = as_list(memory and memory.get("tools"))
+    return None if tools is None else list(map(str, tools))
+
+
+def _memory_measures(
+    case: SlateCase,
+    comparisons: Mapping[str, PlanComparison],
+    tools: Collection[str] | None,
+    *,
+    is_correct: bool,
+) -> Iterator[tuple[str, float]]:
+    """Yields what is measured where the reference's tools are in a memory, and where not."""
+    if tools is None:
+        return
+    inside = [call.step for call in case.calls if call.tool in tools]
+    outside = [call.step for call in case.calls if call.tool not in tools]
+    for place, steps in (("inside", inside), ("outside", outside)):
+        yield f"calls due {place} memory", len(steps)
+        yield f"tools matched {place} memory", sum(comparisons[step].tool for step in steps)
+    yield f"right {'outside' if outside else 'inside'} memory", float(is_correct)
 
 
 def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:

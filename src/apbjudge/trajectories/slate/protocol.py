@@ -28,6 +28,20 @@ OUTPUTS = tuple(
     rate(f"{tag} outputs", f"{tag} outputs", "tagged outputs", f"simulated outputs marked {tag}")
     for tag in OUTPUT_TAGS
 )
+MEMORY = (
+    rate("success inside memory", "right inside memory", None, "cases with all tools in it"),
+    rate("success outside memory", "right outside memory", None, "cases with a tool not in it"),
+    *(
+        rate(
+            f"TMR {place} memory",
+            f"tools matched {place} memory",
+            f"calls due {place} memory",
+            "calls of the plan made with the right tool",
+        )
+        for place in ("inside", "outside")
+    ),
+    rate("tools in memory", "calls due inside memory", "calls due", "calls whose tool is in it"),
+)
 FAILURES = tuple(
     amount(fault, f"failure={fault}", meaning="first departure, of failed trajectories")
     for fault in get_args(Fault)
@@ -44,6 +58,7 @@ _TABLES = (
     ("slate", "Execution of given plans", "Tables 3 and 4", (SUCCESS,), METRICS),
     ("slate-costs", "What an execution takes, per case", "Table 5", (SUCCESS,), COSTS),
     ("slate-failures", _DEPARTED, "", (), FAILURES),
+    ("slate-memory", "Execution with a memory of other cases", "Table 7", (SUCCESS,), MEMORY),
     ("slate-outputs", "Where simulated outputs come from", "", (), OUTPUTS),
 )
 
@@ -51,7 +66,7 @@ SLATE = TrajectoryProtocol(
     name="slate",
     version=2,
     success=SUCCESS,
-    metrics=(*METRICS, *FAILURES, *OUTPUTS, *COSTS),
+    metrics=(*METRICS, *FAILURES, *MEMORY, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
     paper="arXiv:2604.12126",

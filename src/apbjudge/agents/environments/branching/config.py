@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from ....config import Config, Option, PartConfig
-from ...prediction.config import OneModel, TestedConfig
+from ...prediction.config import OneModel, TestedConfig, TestedModelSpec
 from ..config import FirstTasks
 from ..slate.config import SlateConfig
 from .distributions import MOST_LABELS, LabelKind
@@ -17,6 +18,11 @@ from .distributions import MOST_LABELS, LabelKind
 MethodName = Literal[
     "egb", "self-consistency", "react", "direct", "self-consistency-plan", "reflexion"
 ]
+_SWEPT: Mapping[str, tuple[str, Sequence[MethodName]]] = {
+    "m": ("samples", ("egb", "self-consistency")),
+    "b": ("max_trajectories", ("egb", "self-consistency-plan", "reflexion")),
+}
+"""The settings of sweeps by the paper's letters, and the methods that they are settings of."""
 Order = Literal["entropy", "random", "position"]
 VerifierKind = Literal["oracle", "judge", "none"]
 
@@ -77,12 +83,40 @@ class BranchConfig(Config):
         return min(self.max_branches, self.max_trajectories - 1)
 
 
-class BranchRunConfig(TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateConfig):
+class MemoryConfig(Config):
+    """What an agent is shown of earlier runs; see ``memory``."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Memory": "memory memory_of memory_k memory_unit"}
+
+    memory: Path | None = Field(
+        default=None,
+        description="An earlier run of branch, or its trajectories.jsonl, whose actions are shown "
+        "where a substep is like theirs. The cases of that run are left out.",
+    )
+    memory_of: Literal["successful", "all"] = Field(
+        default="successful",
+        description="Which results are remembered: those that are right by the reference, or all.",
+    )
+    memory_k: int = Field(
+        default=5,
+        ge=0,
+        description="Substeps or plans that are shown at most; 0 shows none, as a control with the "
+        "same cases.",
+    )
+    memory_unit: Literal["substep", "plan"] = Field(
+        default="substep", description="Whether single substeps are shown, or whole plans."
+    )
+
+
+class BranchRunConfig(
+    TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateConfig, MemoryConfig
+):
     """Models that carry out plans, the measure of uncertainty, and the folder for results."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
-        "Agent": "first samples labels max_candidates scope trials",
+        "Agent": "first samples labels max_candidates scope trials sweep",
+        **MemoryConfig.groups,
         **TestedConfig.groups,
         "Run": "overwrite cache shard",
     }
@@ -113,6 +147,38 @@ class BranchRunConfig(TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateC
     )
     trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
 
+    sweep: str = Field(
+        default="",
+        description="Values of a setting, a run each in a folder such as OUT/m-5: m=1,5,10,20 "
+        "for --samples, or b=1,3,5,10 for --max-trajectories.",
+    )
+
+    @property
+    def helpers(self) -> dict[str, TestedModelSpec]:
+        """The models that are asked besides those tested, by the options that name them."""
+        named = {"--judge": self.judge, "--same-text": self.same_text}
+        return {option: spec for option, spec in named.items() if spec is not None}
+
+    @property
+    def swept(self) -> tuple[BranchRunConfig, ...]:
+        """The configurations of the runs: one for each value of a sweep.
+
+        Raises:
+            OptionError: If a value is unusable.
+        """
+        if not self.sweep:
+            return (self,)
+        letter, _, values = self.sweep.partition("=")
+        numbers = values.split(",")
+        configs: list[BranchRunConfig] = []
+        for number in numbers:
+            own: dict[str, Any] = {"sweep": f"{letter}={number}", _SWEPT[letter][0]: int(number)}
+            if len(numbers) > 1 and self.out is not None:
+                own["out"] = self.out / f"{letter}-{number}"
+            stated = {name: getattr(self, name) for name in self.model_fields_set}
+            configs.append(BranchRunConfig.of({**stated, **own}))
+        return tuple(configs)
+
     @model_validator(mode="after")
     def _fits(self) -> BranchRunConfig:
         if (self.verifier == "judge") != (self.judge is not None):
@@ -122,6 +188,15 @@ class BranchRunConfig(TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateC
             raise ValueError(f"--verifier judge: --method {self.method} asks no verifier")
         if self.verifier == "none" and self.method == "reflexion":
             raise ValueError("--verifier none: --method reflexion reflects on what one refuses")
+        if self.sweep:
+            match = re.fullmatch(r"([mb])=[1-9]\d{0,3}(,[1-9]\d{0,3})*", self.sweep)
+            methods = () if match is None else _SWEPT[match[1]][1]
+            if self.method not in methods:
+                usable = [letter for letter, (_, of) in _SWEPT.items() if self.method in of]
+                expected = " or ".join(f"{letter}=1,5" for letter in usable) or "none"
+                raise ValueError(
+                    f"--sweep: expected {expected} with --method {self.method}, got {self.sweep!r}"
+                )
         most = MOST_LABELS[self.labels or "digits"]
         if self.samples == 0 and self.max_candidates > most:
             raise ValueError(f"--max-candidates: expected at most {most} {self.labels}")

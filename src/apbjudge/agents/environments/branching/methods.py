@@ -215,7 +215,9 @@ class Reflexion(Method):
         """Asks for a reflection on the run before, if there is one."""
         if not runs:
             return Usage()
-        failed = replace(self._informed(situation), substep="", history=runs[-1].trajectory.steps)
+        failed = replace(
+            self._informed(situation), substep="", history=runs[-1].trajectory.steps, memory=()
+        )
         text, usage = await self.policy.reflect(failed, len(runs) - 1)
         self._reflections.append(text)
         return usage

@@ -51,6 +51,10 @@ def substep_messages(
         history=[_shown(step) for step in situation.history],
         is_open_loop=situation.is_open_loop,
         reflections=situation.reflections,
+        memory=[
+            {"query": steps[0].query, "steps": [(of.wording, _shown(of.step)) for of in steps]}
+            for steps in situation.memory
+        ],
     )
     asked = _template(ask).render(fence=fence, substep=situation.substep, **values)
     return [

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from ....document.display import Shown
-from ....errors import RowError
+from ....errors import OptionError, RowError, visible
 from ....jsonl import replacing
 from ....llm import Client
 from ....llm.base import Clock, Completion, Request
@@ -19,7 +19,7 @@ from ....memory import Rows, path_of
 from ....options import takes
 from ....records import Usage
 from ....records.loose_json import as_list
-from ....records.trajectories import trajectory_row
+from ....records.trajectories import Trajectory, trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
@@ -32,15 +32,15 @@ from ..plans import PlanBenchmark, TextPair
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
 from .config import BranchConfig, BranchRunConfig
+from .memory import TRAJECTORIES, Memory
 from .model_policy import AskedCounts, ModelComparison, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
-from .search import branch_case
+from .search import BranchResult, branch_case
 
-TRAJECTORIES = "trajectories.jsonl"
 BRANCHED = "branched.jsonl"
 
 
-_OF_AGENT = ("samples", "labels", "max_candidates", "scope")
+_OF_AGENT = ("samples", "labels", "max_candidates", "scope", "sweep")
 """Settings besides those of the search that tell one run from another."""
 
 
@@ -77,6 +77,8 @@ class BranchCounts(CallCounts):
         later_changed: Actions after the first that differs, of all of them.
         latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
         elapsed_ms: Milliseconds that the cases took, each for itself.
+        memory: Sums of what is measured inside and outside of a memory (``SlateEvaluator``), and
+            the cases that are inside of it, ``cases inside memory``, or outside.
     """
 
     cases: int = 0
@@ -97,6 +99,7 @@ class BranchCounts(CallCounts):
     later_changed: int = 0
     latency_ms: int = 0
     elapsed_ms: int = 0
+    memory: dict[str, int] = {}
 
     @staticmethod
     def count(tally: Tally, row: Row) -> None:
@@ -114,6 +117,11 @@ class BranchCounts(CallCounts):
             tally.n["later_changed"] += corrected["later_changed"]
             if len(kinds) > 1:
                 tally.by["overlaps"]["+".join(kinds)] += 1
+        memory: Mapping[str, int] = row.get("memory") or {}
+        for name, n in memory.items():
+            tally.by["memory"][name] += n
+            if name.startswith("right "):
+                tally.by["memory"][name.replace("right", "cases")] += 1
         for name in asdict(AskedCounts()):
             tally.n[name] += row.get(name, 0)
         for name in ("latency", "elapsed"):
@@ -177,11 +185,14 @@ class BranchWorker(AskingWorker):
         benchmark: PlanBenchmark,
         asked_models: Sequence[AskedModel],
         config: BranchRunConfig,
-        helpers: Mapping[str, AskedModel],
+        memory: Memory,
         clock: Clock,
     ) -> None:
-        self._benchmark, self._asked_models = benchmark, asked_models
+        self._benchmark, self._memory = benchmark, memory
         self._config, self._clock = config, clock
+        n = len(config.model)
+        self._asked_models = asked_models[:n]
+        helpers = dict(zip(config.helpers, asked_models[n:], strict=True))
         self._verifier, comparing = helpers.get("--judge"), helpers.get("--same-text")
         self._comparison = None
         if comparing is not None:
@@ -192,6 +203,8 @@ class BranchWorker(AskingWorker):
         asked_model = self._asked_models[row.at]
         self._benchmark.environment().reset(row.task)
         case, more = self._benchmark.content(row.task)
+        if self._memory.is_shown:
+            more += self._memory.digest
         fields = {
             "id": row.id,
             "tested_model": row.tested_model,
@@ -232,11 +245,16 @@ class BranchWorker(AskingWorker):
 
         start = self._clock.now()
         result = await branch_case(
-            row.task, policy, environment, config, judge=judge, compare=compare
+            *(row.task, policy, environment, config),
+            judge=judge,
+            compare=compare,
+            recall=self._memory.nearest if self._memory.is_shown else None,
         )
         elapsed_s = round(self._clock.now() - start, 3)
         correction = result.correction
         corrected = correction and {**correction.to_json(), "scope": config.scope}
+        marks = self._memory.marks(row.task)
+        runs = list(self._rows(result, row, elapsed_s, marks))
         return {
             **fields,
             "case_id": row.task,
@@ -246,15 +264,31 @@ class BranchWorker(AskingWorker):
             "branches": len(result.branches),
             "accepted": result.runs[-1].accepted,
             "correction": corrected,
+            **({"memory": self._memory.counts(runs[-1])} if marks else {}),
             **result.method.record(result.runs),
             **account.to_json(),
             **asdict(policy.asked),
             "elapsed_s": elapsed_s,
-            "runs": [
-                trajectory_row(replace(run, trajectory_id=row.id))
-                for run in result.rows(row.tested_model, trial=row.trial)
-            ],
+            "runs": list(map(trajectory_row, runs)),
         }
+
+    def _rows(
+        self, result: BranchResult, row: Episode, elapsed_s: float, marks: Mapping[str, Any]
+    ) -> Iterator[Trajectory]:
+        """The rows of a case; that of the result, the last, states the seconds of all its runs."""
+        *first, last = result.rows(row.tested_model, trial=row.trial)
+        for run in (*first, replace(last, usage={**last.usage, "seconds": elapsed_s})):
+            yield replace(
+                run,
+                trajectory_id=row.id,
+                setting=self._setting(run.setting),
+                extra={**run.extra, **marks},
+            )
+
+    def _setting(self, of_method: str) -> str:
+        """The setting of a row: the method's, with a memory and the value of a sweep."""
+        with_memory = "-memory" * self._memory.is_shown
+        return " ".join(filter(None, (of_method + with_memory, self._config.sweep)))
 
 
 @takes(config=BranchRunConfig)
@@ -290,15 +324,22 @@ def branch_session(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
-    """The session of a configuration; without ``out`` its folder is named after all of it."""
+    """The session of a configuration; without ``out`` its folder is named after all of it.
+
+    Raises:
+        OptionError: If a setting has several values, see ``BranchRunConfig.swept``.
+    """
+    config, *others = config.swept
+    if others:
+        raise OptionError(f"--sweep: expected one value a run, got {len(others) + 1}: see swept")
     resources = resources_of(config, client, events)
     models = config.model
     if config.method in ("self-consistency-plan", "reflexion"):
         models = sampling(models, f"--method {config.method}")
-    compares_texts = config.same_text is not None
-    benchmark = SlateTasks(load_cases(path), config, compares_texts=compares_texts)
-    named = {"--judge": config.judge, "--same-text": config.same_text}
-    helpers = {option: spec for option, spec in named.items() if spec is not None}
+    cases, compares_texts = load_cases(path), config.same_text is not None
+    benchmark = SlateTasks(cases, config, compares_texts=compares_texts)
+    memory = Memory.read(config, cases.by_id)
+    tasks = _tasks_outside(memory, benchmark.tasks[: config.first], events)
     identity = {
         "command": "branch",
         "models": {spec.model: spec.asked for spec in models},
@@ -306,14 +347,13 @@ def branch_session(
         **({} if config.same_text is None else {"same_text": config.same_text.asked}),
         "prompts": PROMPTS,
         "search": config.changed((*BranchConfig.model_fields, *_OF_AGENT)),
+        **({"memory": memory.digest} if memory.units else {}),
     }
 
     def worker(asked_models: Sequence[AskedModel]) -> BranchWorker:
-        tested, others = asked_models[: len(models)], asked_models[len(models) :]
-        by_option = dict(zip(helpers, others, strict=True))
-        return BranchWorker(benchmark, tested, config, by_option, resources.clock)
+        return BranchWorker(benchmark, asked_models, config, memory, resources.clock)
 
-    tasks, names = benchmark.tasks[: config.first], [spec.model for spec in models]
+    names = [spec.model for spec in models]
     source = EpisodeSource.of(tasks, names, config.trials, part_of(config))
     return AskingSession(
         folder=config.out or folder_named(path, source, models, identity),
@@ -321,7 +361,7 @@ def branch_session(
         kind=BRANCH_RECORDS,
         source=source,
         specs=models,
-        helpers=helpers,
+        helpers=config.helpers,
         resources=resources,
         known_by=identity,
         worker=worker,
@@ -329,6 +369,7 @@ def branch_session(
             "input": str(path),
             "trials": config.trials,
             "benchmark": [benchmark.name, benchmark.setting, benchmark.digest],
+            **({} if config.memory is None else {"memory": memory.to_json()}),
         },
         rows_of=lambda record: record["runs"],
         take=write_runs,
@@ -336,6 +377,25 @@ def branch_session(
         in_memory=config.out is None,
         overwrite=config.overwrite,
     )
+
+
+def _tasks_outside(memory: Memory, tasks: Sequence[str], events: Events) -> list[str]:
+    """The tasks that a memory has no run of; says how many it has, and how many are similar."""
+    outside = [task for task in tasks if task not in memory.queries]
+    if not outside:
+        raise OptionError(f"--memory: expected a run of other cases, got one of all {len(tasks)}")
+    if len(outside) < len(tasks):
+        n = len(tasks) - len(outside)
+        events.note(f"{n} of {len(tasks)} cases are in the memory: left out")
+    if memory.queries and not memory.units:
+        n = len(memory.queries)
+        events.note(f"warning: nothing is remembered of the {n} cases of the memory")
+    if near := [task for task in outside if task in memory.near_duplicates]:
+        events.note(
+            f"warning: {len(near)} of {len(outside)} cases nearly repeat the request of one in the "
+            f"memory, such as {visible(near[0])}"
+        )
+    return outside
 
 
 def write_runs(log: RecordLog[Row]) -> None:

@@ -20,7 +20,14 @@ from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanAction, PlanEnvironment, TextPair, UncomparedTexts
+from ..plans import (
+    PastSteps,
+    PlanAction,
+    PlanEnvironment,
+    Situation,
+    TextPair,
+    UncomparedTexts,
+)
 from .config import BranchConfig
 from .corrections import Correction, correction
 from .distributions import Distribution
@@ -39,8 +46,10 @@ Judge = Callable[[Trajectory], Awaitable[Opinion]]
 """Says of a complete run whether it is right, without the reference."""
 Comparison = Callable[[TextPair], Awaitable[Usage]]
 """Finds out whether two texts mean the same and tells the environment; returns the usage."""
+Recall = Callable[[Situation], tuple[PastSteps, ...]]
+"""What an agent remembers in a situation, see ``Situation.memory``."""
 FIRST_PASS = "first-pass"  # noqa: S105
-"""The setting of the row of the first pass; that of the result's row is the method's."""
+"""Begins the setting of the row of the first pass, before that of the result, the method's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ class BranchResult:
         """
         rows = [(self.method.setting, self._first_row(), self.first.usage)]
         if self.method.branches:
-            rows = [(FIRST_PASS, *rows[0][1:])]
+            rows = [(f"{FIRST_PASS}-{self.method.setting}", *rows[0][1:])]
             rows.append((self.method.setting, self._result_row(), self.usage))
         for setting, run, usage in rows:
             yield replace(
@@ -122,7 +131,7 @@ class BranchResult:
 
     def _result_row(self) -> Trajectory:
         record = {
-            "config": self.method.config.model_dump(),
+            "config": self.method.config.model_dump(include=set(BranchConfig.model_fields)),
             "unit": "nats",
             "first_accepted": self.first.accepted,
             "first_success": self.is_first_success,
@@ -141,6 +150,7 @@ async def branch_case(
     *,
     judge: Judge | None = None,
     compare: Comparison | None = None,
+    recall: Recall | None = None,
 ) -> BranchResult:
     """Runs one case.
 
@@ -151,6 +161,7 @@ async def branch_case(
         config: The settings.
         judge: The verifier where it is ``judge``.
         compare: Compares texts where the environment asks for it.
+        recall: The agent's memory of other cases; None for none.
 
     Raises:
         RowError: If there is no such task.
@@ -167,9 +178,9 @@ async def branch_case(
     for start in method.starts(runs):
         environment.restore(snapshots[start.step])
         usage, distributions = Usage(), list[Distribution | None]()
-        if (situation := environment.situation()) is not None:
+        if (situation := _situation(environment, recall)) is not None:
             usage += await method.prepare(situation, runs)
-        while (situation := environment.situation()) is not None:
+        while (situation := _situation(environment, recall)) is not None:
             action, cost, distribution = await method.decide(situation, start)
             usage += cost
             distributions.append(distribution)
@@ -187,6 +198,14 @@ async def branch_case(
         if accepted:
             break
     return BranchResult(method, tuple(runs), method.result(runs))
+
+
+def _situation(environment: PlanEnvironment, recall: Recall | None) -> Situation | None:
+    """The next decision with what the agent remembers; None at the end of the plan."""
+    situation = environment.situation()
+    if situation is None or recall is None:
+        return situation
+    return replace(situation, memory=recall(situation))
 
 
 async def _carry_out(

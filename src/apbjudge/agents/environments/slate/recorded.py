@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ....errors import InputError
@@ -86,7 +86,14 @@ class RecordedOutputs:
                 self._by_tool.setdefault(tool.name, []).append((tool, record))
 
     def look_up(
-        self, case: SlateCase, substep: str, name: str, arguments: Any, outputs: Mapping[str, Any]
+        self,
+        case: SlateCase,
+        substep: str,
+        name: str,
+        arguments: Any,
+        outputs: Mapping[str, Any],
+        *,
+        used: Sequence[str] = (),
     ) -> Lookup:
         """Returns the output for a call of an agent.
 
@@ -99,28 +106,32 @@ class RecordedOutputs:
             name: The tool called.
             arguments: As the agent wrote them, possibly with references.
             outputs: What the agent's own earlier calls returned, by substep.
+            used: Substeps whose records answered calls of the episode, in order: another record
+                of the case comes first, and of these the latest.
         """
         if complaint := _complaint(case, name, arguments, outputs):
             return Lookup("error", "", complaint)
         tool, values = tool_named(case, name), resolved(arguments, outputs)
-        if (recorded := self._recorded(case, substep, tool, values)) is not None:
+        if (recorded := self._recorded(case, substep, tool, values, used)) is not None:
             return recorded
         if tool.default is not None:
             return Lookup("default", "default", tool.default)
         return Lookup("error", "", f"{name} has no answer to these arguments")
 
     def _recorded(
-        self, case: SlateCase, substep: str, tool: SlateTool, arguments: Any
+        self, case: SlateCase, substep: str, tool: SlateTool, arguments: Any, used: Sequence[str]
     ) -> Lookup | None:
         own, others = self._records(case, substep, tool)
-        for records in (own, others):
+        again = [record for step in reversed(used) for record in own if record.step == step]
+        own = [record for record in own if record.step not in used]
+        for records in (own, again, others):
             for record in records:
                 if is_same(record.arguments, arguments):
                     return _lookup("matched", "exact", record)
             for record in records:
                 if is_equivalent(record.arguments, arguments, tool.arguments_schema):
                     return _lookup("equivalent", "canonical", record)
-        for record in (*own, *others):
+        for record in (*own, *again, *others):
             if self._is_judged_same(tool, record.arguments, arguments):
                 return _lookup("equivalent", "judge", record)
         return None

@@ -25,7 +25,7 @@ from ....records.trajectories import (
 from ....trajectories.slate import SlateCase
 from ....trajectories.slate.evaluator import is_wrong_output, wrong_outputs
 from ..base import Score
-from ..plans import FinalOutput, FinalOutputs, PlanAction, PlanLine, Situation
+from ..plans import FinalOutput, FinalOutputs, PlanAction, PlanLine, Situation, wording
 from .recorded import RecordedOutputs, interfaces, tool_named
 
 
@@ -129,7 +129,7 @@ class SlateEnvironment:
             source="agent",
             kind="message" if action.is_readable else "invalid",
             text=action.text,
-            extra={"substep": substep},
+            extra={"substep": substep, "wording": wording(self.plan, substep)},
         )
         if call is not None and action.is_readable:
             earlier = dict(outputs)

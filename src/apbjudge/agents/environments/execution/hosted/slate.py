@@ -1,8 +1,9 @@
 """Cases of SLATE (arXiv:2604.12126) without their plan: recorded outputs answer an agent's calls.
 
 The agent has the query and the tools. A call is answered by the case's own records, as the
-simulator of given plans does, whichever substep they are of. A task is solved when every final
-output of the plan was returned to the agent.
+simulator of given plans does, whichever substep they are of; where the plan makes one call several
+times, the records answer in its order. A task is solved when every final output of the plan was
+returned to the agent.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class SlateEpisode:
     def call(self, name: str, arguments: dict[str, Any], by: str) -> tuple[str, bool]:
         """The recorded output as text; whether it is an error."""
         del by  # the user has no tools
-        answer = self._recorded.look_up(self._case, "", name, arguments, {})
+        used = list(self._outputs)
+        answer = self._recorded.look_up(self._case, "", name, arguments, {}, used=used)
         if answer.source:
             self._outputs[answer.source.rpartition(":")[2]] = answer.output
         text = answer.output if isinstance(answer.output, str) else json.dumps(answer.output)
