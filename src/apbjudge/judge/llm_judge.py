@@ -38,7 +38,7 @@ from ..protocols.images import show_files
 from ..protocols.prompts import Prompt, PromptMaker
 from ..records import Override, Uncertainty, Unscored, Usage, Verdict
 from ..records.judgements import unseen_of
-from ..rubrics import Rubric, reply_model
+from ..rubrics import Rubric, published_form, reply_model
 from ..runs.loop import QUIET, Job
 from ..trajectories.conservation import Conservation
 from .config import GradeConfig, InputConfig, JudgeSpec
@@ -179,7 +179,8 @@ class Conversation:
         text, thinking = completion.reply_text, completion.reasoning
         if not text and not thinking:
             raise ReplyError(f"the reply is empty (finish_reason: {completion.finish_reason})")
-        reading = read_reply(text, reply_model(self.rubric), thinking=thinking)
+        model, form = reply_model(self.rubric), published_form(self.rubric)
+        reading = read_reply(text, model, thinking=thinking, form=form)
         self.lenient_replies += reading.is_lenient
         reply = reading.reply
         verdict = parsed_verdict(reply, self.rubric)
