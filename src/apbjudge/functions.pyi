@@ -632,9 +632,9 @@ def build(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     model: str | TestedModelSpec | None = None,
-    write: WriteConfig | None = None,
+    write: str | Sequence[str] = (),
     repairs: int = 2,
-    write_prompts: str = "writing@1",
+    write_prompts: str = "writing@2",
     cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
@@ -652,6 +652,7 @@ def build(
     price_input: float | None = None,
     price_output: float | None = None,
     price_cached: float | None = None,
+    writing: WriteConfig | None = None,
     client: Client | None = None,
     events: Events = ...,
 ) -> Build:
@@ -663,7 +664,7 @@ def build(
 
     Args:
         config: The settings; options count more.
-        write: The settings of the model that writes what code can't; options count more.
+        writing: The settings of the model that writes what code can't; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
         map: Columns that fields are read from, where their names don't say it:
@@ -696,9 +697,14 @@ def build(
         max_seconds: Seconds a session may take, from its first call.
         model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
             built by rule alone.
+        write: What it writes: query (harder and more natural, values kept), plan (prose of the
+            solution), distractors (invented tools), private (a query that lacks a value nobody
+            can look up), as far as the splits have a use for them. If named: trajectory (a
+            harder query with more tools and a longer solution), contradictory and removal (the
+            sentences that demand a tool, in place of templates).
         repairs: How often it is asked again, with the complaints, for a text that code does not
             accept.
-        write_prompts: writing@1, or a TOML file.
+        write_prompts: writing@2, or a TOML file.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
