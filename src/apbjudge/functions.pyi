@@ -111,6 +111,7 @@ async def agrade(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -154,6 +155,7 @@ def audit(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -222,6 +224,8 @@ def audit(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -323,6 +327,7 @@ def batch_export(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -425,6 +430,8 @@ def batch_export(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -514,6 +521,7 @@ def branch(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -588,6 +596,8 @@ def branch(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -864,6 +874,7 @@ def check(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -925,6 +936,8 @@ def check(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1084,6 +1097,7 @@ def doctor(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1188,6 +1202,8 @@ def doctor(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1297,6 +1313,7 @@ def execute(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1374,6 +1391,8 @@ def execute(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1442,6 +1461,7 @@ def grade(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -1543,6 +1563,8 @@ def grade(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1863,6 +1885,7 @@ def predict(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1927,6 +1950,8 @@ def predict(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -2034,6 +2059,7 @@ def refine(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -2097,6 +2123,8 @@ def refine(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -2286,6 +2314,7 @@ def simulate(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -2345,6 +2374,8 @@ def simulate(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.

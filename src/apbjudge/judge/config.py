@@ -25,7 +25,7 @@ from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
-    "images vision max_images max_image_bytes max_text_bytes"
+    "images vision max_images max_image_bytes max_text_bytes frames"
 ).split()
 
 
@@ -39,7 +39,7 @@ class JudgeSpec(ModelSpec):
     groups: ClassVar[Mapping[str, str]] = {
         "Several replies": "samples logprobs",
         "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
-        "Judge: files": "vision max_images max_image_bytes max_text_bytes require_files",
+        "Judge: files": "vision max_images max_image_bytes max_text_bytes frames require_files",
         "Endpoint": f"{ModelSpec.groups['Endpoint']} lead",
     }
 

@@ -36,7 +36,7 @@ _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
 """Parts of the names of the splits that have a use for a kind; other kinds have to be named, since
 code does without them."""
 
-UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
+UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes", "frames")
 """Settings of models that a writing model does not have, since it is shown no files."""
 
 
