@@ -102,6 +102,7 @@ async def agrade(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -318,6 +319,7 @@ def batch_export(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -416,6 +418,9 @@ def batch_export(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1088,6 +1093,7 @@ def doctor(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1188,6 +1194,9 @@ def doctor(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1452,6 +1461,7 @@ def grade(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1550,6 +1560,9 @@ def grade(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or

@@ -22,6 +22,7 @@ from ..records.loose_json import (
     blocks,
     decodable,
 )
+from .base import Completion
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -205,6 +206,11 @@ def _validated(
             for e in error.errors(include_url=False, include_input=False)
         )
         raise ReplyError("; ".join(faults)) from None
+
+
+def is_broken(reply: Completion) -> bool:
+    """True if a reply is refused or cut off, so that nothing in it counts."""
+    return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
 
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)

@@ -20,6 +20,7 @@ from .judgements import ERROR_CODES, ErrorCode
 from .loose_json import truth_of
 from .scales import Place, ScaleCheck
 from .tables import read_table
+from .text_pairs import is_pair, label_row
 
 Flags = dict[ErrorCode, bool]
 
@@ -155,6 +156,8 @@ def label_rows(
         if not isinstance(values, RowError) and values.keys() >= _OF_JUDGEMENTS:
             got = "got a judge's judgement"
             raise InputError(f"{path}:{line.number}: expected labels of humans, {got}")
+        if not isinstance(values, RowError) and is_pair(values):
+            values = label_row(values)
         yield line.number, values
 
 

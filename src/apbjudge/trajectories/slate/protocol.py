@@ -54,6 +54,7 @@ SLATE = TrajectoryProtocol(
     metrics=(*METRICS, *FAILURES, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
+    compares_texts=True,
     paper="arXiv:2604.12126",
     tables=tuple(
         TrajectoryTable(

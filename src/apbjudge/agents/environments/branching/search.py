@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import PlanAction, PlanEnvironment, TextPair, UncomparedTexts
+from ....trajectories.comparison import TextPair, UncomparedTexts
+from ..plans import PlanAction, PlanEnvironment
 from .config import BranchConfig
 from .corrections import Correction, correction
 from .distributions import Distribution
