@@ -47,7 +47,7 @@ def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | No
     return _is_equal(one, other, schema, is_equal_leaf)
 
 
-def means_same(one: Any, other: Any, schema: Schema, same_text: SameText) -> bool:
+def is_equal_in_meaning(one: Any, other: Any, schema: Schema, same_text: SameText) -> bool:
     """Returns True if two JSON values are equal but for free texts that mean the same.
 
     Nobody is asked about texts of values that differ in something else.

@@ -23,7 +23,7 @@ from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
 from ..base import Evaluation, EvaluatorSettings
 from ..comparison import TextPair
 from .cases import PlanStep, SlateCase, SlateTool, load_cases, resolved, validate
-from .equality import Schema, is_equivalent, is_same, means_same
+from .equality import Schema, is_equal_in_meaning, is_equivalent, is_same
 
 NEEDS = "a JSONL file of SLATE cases"
 OutputTag = Literal["matched", "equivalent", "default", "error"]
@@ -143,7 +143,7 @@ class _Texts:
             self.compared[pair] = ask(pair)
             return self.compared[pair]
 
-        return means_same(one, other, schema, same_text)
+        return is_equal_in_meaning(one, other, schema, same_text)
 
     def equality(self, tool: SlateTool, recorded: Any, output: Any) -> Equality | None:
         """The way in which an output is the recorded one; None where it is another."""

@@ -234,14 +234,14 @@ def with_trajectory(seed: Seed, value: Mapping[str, Any], task: WritingTask) -> 
     calls = list[SeedCall]()
     messages = value["messages"]
     for at in range(0, len(messages), 2):
-        (made,), call_id = messages[at]["tool_calls"], f"call_{at // 2}"
-        call = ToolCall(made["name"], made["arguments"], call_id)
+        (stated,), call_id = messages[at]["tool_calls"], f"call_{at // 2}"
+        call = ToolCall(stated["name"], stated["arguments"], call_id)
         is_last = at + 1 == len(messages)
         result = "" if is_last else messages[at + 1]["content"]
         answers = () if is_last else (ToolResult(result, call_id, call.name),)
         text = messages[at]["content"]
         steps.append(TrajectoryStep("agent", "call", text, calls=(call,), observations=answers))
-        calls.append(SeedCall(call.name, made["arguments"], len(steps) - 1, result))
+        calls.append(SeedCall(call.name, stated["arguments"], len(steps) - 1, result))
     trajectory = replace(
         seed.trajectory,
         query=value["query"],

@@ -10,7 +10,7 @@ from ....protocols.checks.values import strings
 from ....trajectories.comparison import TextPair, UncomparedTexts
 from ....trajectories.slate import SlateCase, SlateTool, validate
 from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
-from ....trajectories.slate.equality import is_equivalent, is_same, means_same
+from ....trajectories.slate.equality import is_equal_in_meaning, is_equivalent, is_same
 from ....trajectories.slate.evaluator import OutputTag
 from .config import Scope
 
@@ -154,7 +154,7 @@ class RecordedOutputs:
                 self.judged[pair] = ask(pair)
             return self.judged[pair]
 
-        return means_same(recorded, arguments, tool.arguments_schema, same_text)
+        return is_equal_in_meaning(recorded, arguments, tool.arguments_schema, same_text)
 
 
 def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str, Any]) -> str:
