@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cache
 from importlib import resources
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from jinja2 import Template
 from pydantic import BaseModel
 
 from ..errors import ReplyError
@@ -21,6 +20,9 @@ from ..llm.model_spec import ModelSpec
 from ..llm.replies import is_broken, read_reply
 from ..protocols.fence import fence
 from ..protocols.prompts import compiled
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _T = TypeVar("_T")
 
