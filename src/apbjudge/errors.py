@@ -205,6 +205,7 @@ class ReplyError(JudgeError):
 
 
 _INSTALLED_BY = {
+    "av": ("av", '"apbjudge[video]"'),
     "pyarrow": ("pyarrow", '"apbjudge[parquet]"'),
     "yaml": ("pyyaml", "pyyaml"),
     "sklearn": ("scikit-learn", "scikit-learn"),

@@ -104,6 +104,7 @@ async def agrade(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -113,6 +114,7 @@ async def agrade(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -156,6 +158,7 @@ def audit(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -224,6 +227,8 @@ def audit(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -316,6 +321,7 @@ def batch_export(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -325,6 +331,7 @@ def batch_export(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -414,6 +421,9 @@ def batch_export(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -428,6 +438,8 @@ def batch_export(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -523,6 +535,7 @@ def branch(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -608,6 +621,8 @@ def branch(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -652,9 +667,9 @@ def build(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     model: str | TestedModelSpec | None = None,
-    write: WriteConfig | None = None,
+    write: str | Sequence[str] = (),
     repairs: int = 2,
-    write_prompts: str = "writing@1",
+    write_prompts: str = "writing@2",
     cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
@@ -672,6 +687,7 @@ def build(
     price_input: float | None = None,
     price_output: float | None = None,
     price_cached: float | None = None,
+    writing: WriteConfig | None = None,
     client: Client | None = None,
     events: Events = ...,
 ) -> Build:
@@ -683,7 +699,7 @@ def build(
 
     Args:
         config: The settings; options count more.
-        write: The settings of the model that writes what code can't; options count more.
+        writing: The settings of the model that writes what code can't; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
         map: Columns that fields are read from, where their names don't say it:
@@ -716,9 +732,14 @@ def build(
         max_seconds: Seconds a session may take, from its first call.
         model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
             built by rule alone.
+        write: What it writes: query (harder and more natural, values kept), plan (prose of the
+            solution), distractors (invented tools), private (a query that lacks a value nobody
+            can look up), as far as the splits have a use for them. If named: trajectory (a
+            harder query with more tools and a longer solution), contradictory and removal (the
+            sentences that demand a tool, in place of templates).
         repairs: How often it is asked again, with the complaints, for a text that code does not
             accept.
-        write_prompts: writing@1, or a TOML file.
+        write_prompts: writing@2, or a TOML file.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
@@ -878,6 +899,7 @@ def check(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -939,6 +961,8 @@ def check(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1092,6 +1116,7 @@ def doctor(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1101,6 +1126,7 @@ def doctor(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1192,6 +1218,9 @@ def doctor(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1206,6 +1235,8 @@ def doctor(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1315,6 +1346,7 @@ def execute(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1392,6 +1424,8 @@ def execute(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1451,6 +1485,7 @@ def grade(
     success: str = "",
     accept_loss: float | None = None,
     grounding: Literal["paper", "released", "answer-only"] = "paper",
+    same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1460,6 +1495,7 @@ def grade(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 120.0,
     deadline_s: float = 900.0,
     outage_s: float = 300.0,
@@ -1549,6 +1585,9 @@ def grade(
         grounding: Which right answers count under planbench-xl: paper, the target was obtained
             from a trusted tool; released, and no untrusted tool returned it too; answer-only,
             all.
+        same_text: The model that says under slate whether free texts in outputs and arguments
+            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
+            recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1562,6 +1601,8 @@ def grade(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after an item's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -1883,6 +1924,7 @@ def predict(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -1950,6 +1992,8 @@ def predict(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -2058,6 +2102,7 @@ def refine(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -2124,6 +2169,8 @@ def refine(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
@@ -2364,6 +2411,7 @@ def simulate(
     vision: Literal["auto", "yes", "no"] = "auto",
     max_image_bytes: int = 5242880,
     max_text_bytes: int = 200000,
+    frames: int = 0,
     timeout_s: float = 600.0,
     deadline_s: float = 3600.0,
     outage_s: float = 300.0,
@@ -2426,6 +2474,8 @@ def simulate(
         max_image_bytes: Largest picture on disk, in bytes.
         max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
             one; for predict the case is a bad one.
+        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
+            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
         timeout_s: Seconds until a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.

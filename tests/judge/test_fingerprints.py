@@ -23,8 +23,9 @@ def task(row: dict[str, Any], rubric: Rubric | None = None) -> JudgeTask:
 
 
 @pytest.fixture
-def fingerprint(tmp_path: Path) -> Any:
+def fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The fingerprint of a row under settings, with pictures from a folder."""
+    monkeypatch.setattr("apbjudge.protocols.video.find_spec", lambda name: True)
     (tmp_path / "a.png").write_bytes(b"picture")
 
     def of(row: dict[str, Any], rubric: Rubric | None = None, **settings: Any) -> str:
@@ -46,7 +47,7 @@ MOVING: dict[str, Any] = {
     "max_reply_tokens": 4096,
     **dict.fromkeys(("blind", "logprobs"), True),
     **dict.fromkeys(("evidence", "images"), False),
-    **dict.fromkeys(("seed", "max_images", "samples", "max_reasks"), 3),
+    **dict.fromkeys(("seed", "max_images", "samples", "max_reasks", "frames"), 3),
     **dict.fromkeys(("max_image_bytes", "max_text_bytes"), 10_000),
 }
 STILL: dict[str, Any] = {

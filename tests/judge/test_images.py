@@ -11,11 +11,13 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, Request, ScriptedClient
+from apbjudge.errors import OptionError
 from apbjudge.judge.batching import export_requests
 from apbjudge.judge.dry_run import forecast
 from apbjudge.judge.summary import unseen_lines
 from tests.support.judging import RIGHT, plan_row, write_rows
 from tests.support.server import Answer
+from tests.support.videos import make_video
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -206,3 +208,54 @@ def test_a_picture_that_can_not_be_used_makes_one_bad_row(folder: Path) -> None:
     assert judge(folder, *bad)[0]["nowhere.png"].kind == "verdict"
     with pytest.warns(UserWarning, match="expected a picture of at most 50 bytes"):
         assert judge(folder, bad[0], max_image_bytes=50)[0]["nowhere.png"].reason == "bad_input"
+
+
+# Videos -------------------------------------------------------------------------------------------
+
+
+def test_a_video_is_cut_into_frames_with_their_times(folder: Path) -> None:
+    make_video(folder / "film.mp4")
+    rows = [film_row("film", "film.mp4", "a.png"), film_row("again", "film.mp4")]
+    judged, requests = judge(folder, *rows, frames=4)
+    film = judged["film"]
+    assert (film.images_shown, film.images_of, film.not_shown) == (5, 5, ())
+    assert film.frame_times == {"film.mp4": (0.5, 1.5, 2.5, 3.5)}
+    parts: Any = requests[0].messages[1]["content"]
+    labels = re.findall(r"picture \d of 5: .*", "\n".join(p.get("text", "") for p in parts))
+    assert labels == [
+        *(f"picture {n + 1} of 5: film.mp4 at {n + 0.5:.2f} s" for n in range(4)),
+        "picture 5 of 5: a.png",
+    ]
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    assert [url.partition(";")[0] for url in urls] == ["data:image/jpeg"] * 4 + ["data:image/png"]
+    assert len({*urls}) == 5
+    same: Any = requests[1].messages[1]["content"]
+    assert [part for part in same if part["type"] == "image_url"] == [
+        part for part in parts if part["type"] == "image_url"
+    ][:4]
+    fewer, _ = judge(folder, rows[0], frames=4, max_images=2)
+    assert fewer["film"].frame_times == {"film.mp4": (0.5,)}  # the first picture and the last
+    assert (fewer["film"].images_shown, fewer["film"].images_of) == (2, 5)
+
+
+def test_a_video_that_is_not_cut_is_not_shown_and_that_is_said(folder: Path) -> None:
+    pytest.importorskip("av")
+    (folder / "film.mp4").write_bytes(b"no video")
+    row = film_row("film", "film.mp4", "a.png")
+    for settings in ({"frames": 4}, {"frames": 0}, {"frames": 4, "vision": "no"}):
+        judged, requests = judge(folder, row, **settings)
+        assert "video" in judged["film"].not_shown
+        assert judged["film"].frame_times is None
+        assert "1 video" in part_texts(requests[0])
+    with pytest.warns(UserWarning, match="no row has a verdict"):
+        judged, requests = judge(folder, row, frames=4, require_files=True)
+    assert (judged["film"].reason, requests) == ("bad_input", [])
+    assert "files[0].path: expected a video that can be read, got" in judged["film"].detail
+
+
+def test_frames_need_a_decoder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apbjudge.protocols.video.find_spec", lambda name: None)
+    with pytest.raises(OptionError) as raised:
+        judge(folder, picture_row("x", "a.png"), frames=4)
+    text = '--frames needs av, which is not installed: pip install "apbjudge[video]"'
+    assert str(raised.value) == text

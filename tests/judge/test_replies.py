@@ -37,7 +37,7 @@ READABLE = [
     json.dumps(verdict(reasoning="Der Plan trägt. 計画は妥当です。"), ensure_ascii=False),
 ]
 BROKEN: list[str | None] = [
-    *(json.dumps(verdict(is_correct=value)) for value in ("NO", "", 2, None, [True])),
+    *(json.dumps(verdict(is_correct=value)) for value in ("PARTLY", "", 2, None, [True])),
     *(json.dumps(verdict(E3=value)) for value in ("NO", None)),
     *(json.dumps(verdict() | {"grade": value}) for value in ("1,0", True, None, 1.1, [1.0])),
     *(json.dumps(verdict() | {"grade": value}) for value in (float("nan"), 100)),
@@ -131,6 +131,7 @@ UNUSABLE = {
     "empty": Answer(""),
     "off the scale": OFF_SCALE,
     "contradictory": Answer(json.dumps(verdict("E1", grade=0.4, is_correct=True))),
+    "contradictory in a word": Answer(json.dumps(verdict(is_correct="NO"))),
 }
 
 

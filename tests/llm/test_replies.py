@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apbjudge.errors import ReplyError
 from apbjudge.llm.replies import read_reply
-from apbjudge.rubrics import Reply, load_rubric, reply_model
+from apbjudge.rubrics import Reply, load_rubric, published_form, reply_model
 
 FLAGS = reply_model(load_rubric("apb-holistic@1"))
 PASS = reply_model(load_rubric("apb-unsolvable@1"))
@@ -191,3 +191,69 @@ def test_a_huge_reply_takes_linear_time(name: str) -> None:
     with suppress(ReplyError):
         read_reply(text, FLAGS)
     assert time.process_time() - began < 20  # what takes the square of it takes an hour
+
+
+# The paper's form ---------------------------------------------------------------------------------
+
+STEPS, PLANS = load_rubric("apb-step-wise@1"), load_rubric("apb-holistic@1")
+PAPERS = {of.key: of.code in ("E2", "E5") for of in STEPS.criteria} | {
+    "score": 0.4,
+    "reasoning": "r",
+    "is_correct": "NO",
+}
+LISTED = {"is_correct": False, "grade": 0.4, "reasoning": "r"}
+FAULTY = {"reasoning": "r", **{code: code in ("E2", "E5") for code in CODES}}
+FAULTY |= {"grade": 0.4, "is_correct": False}
+NUMBERS = {code: int(code in ("E2", "E5")) for code in CODES}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(PAPERS),
+        f"Here: {json.dumps({'judgement': PAPERS})}",
+        json.dumps(LISTED | {"error_list": NUMBERS}),
+        json.dumps({**LISTED, "is_correct": "no ", "error_list": NUMBERS | {"E6": "0"}}),
+        json.dumps(LISTED | {"error_list": {key: PAPERS[key] for key in list(PAPERS)[:6]}}),
+        json.dumps(PAPERS | FAULTY),  # both, and they agree
+    ],
+)
+def test_a_reply_under_the_keys_of_the_papers_prompts_is_read(text: str) -> None:
+    reading = read_reply(text, reply_model(STEPS), form=published_form(STEPS))
+    assert (reading.reply.model_dump(), reading.is_lenient) == (FAULTY, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"E2_PREMATURE_CONCLUSION": "YES"}, "E2"),  # the code holds, or the point is in order
+        ({"is_correct": "partly"}, "is_correct"),
+        ({"score": 0.5}, "grade"),
+        ({"E1": True}, "E1: stands twice, with different values"),
+        ({"grade": 1.0}, "grade: stands twice, with different values"),
+        ({"error_list": {"E2": 0}}, "E2: stands twice, with different values"),
+    ],
+)
+def test_nothing_is_guessed_of_the_papers_form(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ReplyError, match=complaint):
+        read_reply(json.dumps(PAPERS | changes), reply_model(STEPS), form=published_form(STEPS))
+    both = json.dumps(FAULTY | {"E1_GOAL_MISALIGNMENT": True})
+    with pytest.raises(ReplyError, match="E1: stands twice"):
+        read_reply(both, reply_model(STEPS), form=published_form(STEPS))
+    cut_off = f'{json.dumps(PAPERS)} {{"E1_GOAL_MISALIGNMENT": true, '
+    with pytest.raises(ReplyError, match="another one that can't be read"):
+        read_reply(cut_off, reply_model(STEPS), form=published_form(STEPS))
+
+
+def test_words_for_correctness_are_read_under_every_shape_and_keys_of_others_are_not() -> None:
+    for rubric in ("apb-unsolvable@1", "apb-tool-broken@1"):
+        shape = load_rubric(rubric)
+        reply = {"reasoning": "r", "category": 3, "is_correct": "YES"}
+        read = read_reply(json.dumps(reply), reply_model(shape), form=published_form(shape))
+        assert read.reply.model_dump()["is_correct"] is True
+    with pytest.raises(ReplyError, match="E2"):  # the other protocol's key
+        read_reply(json.dumps(PAPERS), FLAGS, form=published_form(PLANS))
+    beside = f'It returns {{"score": 3}}. {YES}'
+    assert read_reply(beside, FLAGS, form=published_form(PLANS)).reply.model_dump() == SAID
+    own = load_rubric("case-plan@1")
+    assert published_form(own).names == ()

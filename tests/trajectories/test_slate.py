@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apbjudge
-from apbjudge.errors import OptionError, RowError
+from apbjudge.errors import InputError, OptionError, RowError, TransportError
+from apbjudge.llm.base import Request, ScriptedClient
 from apbjudge.records.trajectories import (
     ToolCall,
     ToolResult,
     Trajectory,
     TrajectoryStep,
     trajectory_of,
+    trajectory_row,
 )
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
 from apbjudge.trajectories.slate import SLATE, SlateCase, SlateEvaluator
@@ -310,3 +313,130 @@ def test_a_log_is_graded_with_its_cases(tmp_path: Path) -> None:
     assert (graded.summary.scored, unscored.reason, unscored.case_id) == (7, "missing", "image")
     with pytest.raises(OptionError, match="--cases: expected a JSONL file of SLATE cases"):
         apbjudge.grade(some, protocol="slate")
+
+
+# Texts that a model compares ----------------------------------------------------------------------
+
+NOTED: dict[str, Any] = {
+    "query": "Note it.",
+    "plan": [{"step": "1"}, {"step": "1.1", "tool": "note", "arguments": {"text": "Low tide"}}],
+    "tools": [{"name": "note", "arguments": {"text": {}}, "results": {"on": {}, "said": {}}}],
+    "outputs": {"1.1": {"on": "5 March 2026", "said": "It is noted."}},
+}
+OUTPUTS: dict[str, tuple[str, Any, str]] = {
+    "same": ("Low tide", NOTED["outputs"]["1.1"], "exact"),
+    "date": ("low  TIDE", {"on": "2026-03-05", "said": "it is  noted."}, "canonical"),
+    "paraphrase": ("Low tide", {"on": "2026-03-05", "said": "I have noted it."}, "judge"),
+    "again": ("Low tide", {"on": "5 March 2026", "said": "I have noted it."}, "judge"),
+    "words": ("Ebb", NOTED["outputs"]["1.1"], "exact"),
+    "other": ("Low tide", {"on": "5 March 2026", "said": "Nothing is noted."}, "other"),
+    "other date": ("Low tide", {"on": "2026-03-06", "said": "I have noted it."}, "other"),
+}
+"""Argument, output, and the way in which that is the recorded one."""
+COMPARING = {"model": "hosted_vllm/equal"}
+
+
+def same_text(request: Request) -> str:
+    text = request.messages[-1]["content"]
+    return json.dumps({"same": "I have noted it." in text or "Ebb" in text})
+
+
+def test_grade_settles_by_code_what_it_can_and_asks_a_model_once_for_a_pair(tmp_path: Path) -> None:
+    log, cases = noted(tmp_path)
+    client = ScriptedClient(same_text)
+    settings: dict[str, Any] = {"protocol": "slate", "cases": cases, "client": client}
+    graded = apbjudge.grade(log, out=tmp_path / "run", same_text=COMPARING, **settings)
+    by_id = {judgement.item_id: judgement for judgement in graded.judgements}
+    for name, (_, _, way) in OUTPUTS.items():
+        fields = by_id[name].reply_fields
+        assert fields is not None
+        assert fields["outputs"] == {"1.1": way}, name
+        assert by_id[name].is_correct == (way != "other"), name
+    compared = ("I have noted it.", "Ebb", "Nothing is noted.")
+    asked = [request.messages[-1]["content"] for request in client.requests]
+    assert len(asked) == 3  # a paraphrase is one call, the same pair again none
+    assert all(sum(text in request for request in asked) == 1 for text in compared)
+    assert by_id["words"].diagnosis is not None
+    assert by_id["words"].diagnosis.measures["arguments matched"] == 1
+    calls = {name: judgement.usage.calls for name, judgement in by_id.items() if judgement.usage}
+    assert sum(calls.values()) == 3
+    assert {name for name in calls if not calls[name]} <= {"paraphrase", "again"}
+    pair = {"tool": "note", "recorded": "It is noted.", "asked": "Nothing is noted."}
+    other = by_id["other"].reply_fields
+    assert other is not None
+    assert other["texts"] == [{**pair, "of": "output", "same": False}]
+    client.requests.clear()
+    apbjudge.grade(log, out=tmp_path / "run", same_text=COMPARING, **settings)
+    assert client.requests == []
+    with pytest.raises(OptionError, match="same_text"):
+        apbjudge.grade(log, out=tmp_path / "run", **settings)
+
+
+def test_without_a_model_only_the_same_output_counts(tmp_path: Path) -> None:
+    log, cases = noted(tmp_path)
+    graded = apbjudge.grade(log, protocol="slate", cases=cases)
+    right = {judgement.item_id for judgement in graded.judgements if judgement.is_correct}
+    assert right == {"same", "words"}
+    assert {judgement.reply_fields for judgement in graded.judgements} == {None}
+    with pytest.raises(OptionError, match="--same-text: expected nothing, since outcome compares"):
+        apbjudge.grade(log, protocol="outcome", same_text=COMPARING)
+
+
+def test_a_comparison_without_an_answer_leaves_the_trajectory_unscored(tmp_path: Path) -> None:
+    log, cases = noted(tmp_path)
+
+    def refuse(request: Request) -> str:
+        raise TransportError("no answer")
+
+    settings: dict[str, Any] = {"protocol": "slate", "cases": cases, "out": tmp_path / "run"}
+    failed = apbjudge.grade(
+        log, client=ScriptedClient(refuse), same_text={**COMPARING, "retries": 0}, **settings
+    )
+    reasons = {judgement.item_id: judgement.reason for judgement in failed.judgements}
+    unanswered = {"paraphrase", "again", "words", "other"}
+    assert reasons == {name: "transport" if name in unanswered else None for name in OUTPUTS}
+    client = ScriptedClient(same_text)
+    again = apbjudge.grade(log, client=client, same_text={**COMPARING, "retries": 0}, **settings)
+    assert sum(bool(judgement.is_correct) for judgement in again.judgements) == 5
+    assert len(client.requests) == 3
+
+
+def test_calibrate_takes_labelled_pairs_of_texts(tmp_path: Path) -> None:
+    """Of three pairs the model is right about two: it took the ebb for low tide."""
+    log, cases = noted(tmp_path)
+    client = ScriptedClient(same_text)
+    out = tmp_path / "run"
+    settings: dict[str, Any] = {"protocol": "slate", "cases": cases, "client": client}
+    apbjudge.grade(log, out=out, same_text=COMPARING, **settings)
+    labelled = [
+        ("It is noted.", "I have noted it.", "output", True),
+        ("It is noted.", "Nothing is noted.", "output", False),
+        ("Low tide", "Ebb", "argument", False),
+        ("Low tide", "Flood", "argument", False),
+    ]
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [
+        {"tool": "note", "recorded": one, "asked": other, "of": of, "same": same, "rater": "ann"}
+        for one, other, of, same in labelled
+    ]
+    pairs.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    report = apbjudge.calibrate(out, pairs)
+    (judge,) = report.judges
+    assert (judge.judge, judge.n_rows) == ("hosted_vllm/equal", 3)
+    text = " ".join(str(report).split())
+    assert "agreement 66.7 [11.8, 98.3] /3" in text
+    assert "1 labelled items have no judgement here" in text
+    with pytest.raises(InputError, match="expected a run of grade --same-text"):
+        apbjudge.calibrate(apbjudge.grade(log, out=tmp_path / "plain", **settings), pairs)
+
+
+def noted(folder: Path) -> tuple[Path, Path]:
+    """A log of an execution for each of ``OUTPUTS``, and the cases."""
+    log, cases = folder / "log.jsonl", folder / "cases.jsonl"
+    cases.write_bytes(b"".join(orjson.dumps(NOTED | {"id": name}) + b"\n" for name in OUTPUTS))
+    runs = [
+        replace(run(does("1.1", "note", {"text": text}, output), case=name), trajectory_id=name)
+        for name, (text, output, _) in OUTPUTS.items()
+    ]
+    log.write_bytes(b"".join(orjson.dumps(trajectory_row(each)) + b"\n" for each in runs))
+    return log, cases

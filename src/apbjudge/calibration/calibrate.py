@@ -16,6 +16,7 @@ from ..judge.metrics import BEHAVIOUR_NAMES
 from ..options import takes
 from ..records.columns import Scores, Vector, all_codes
 from ..records.judgement_table import Problems
+from ..records.text_pairs import holds_pairs
 from ..statistics.analyses import Diversity, SelfEvaluation, diversity, self_evaluation
 from ..statistics.confusion import Nominal, nominal
 from ..statistics.kinds import JUDGE_SCORE
@@ -53,6 +54,7 @@ from .results import (
     without_intervals,
 )
 from .scaled import Preferences, Scaled, in_units, preferences
+from .text_pairs import judged_pairs
 
 
 @takes(config=CalibrationConfig)
@@ -80,11 +82,14 @@ def calibrate(config: CalibrationConfig) -> ReliabilityReport:
         runs = [run if config.pairwise else once(run, problems) for run in judged]
     else:
         of_runs: Problems = []
-        runs = [
-            once(run, of_runs)
-            for path in config.judgements
-            for run in read_judged_runs(path, of_runs)
-        ]
+        if holds_pairs(config.labels):
+            runs = [judged_pairs(path, of_runs) for path in config.judgements]
+        else:
+            runs = [
+                once(run, of_runs)
+                for path in config.judgements
+                for run in read_judged_runs(path, of_runs)
+            ]
         labels = load_labels(
             config.labels,
             config.adjudicator,

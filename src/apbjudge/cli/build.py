@@ -36,10 +36,10 @@ def build(values: Values) -> int:
     from .progress import Reporter
 
     config = BuildConfig.of(values)
-    write = WriteConfig.of(values)
+    writing = WriteConfig.of(values)
     reporter = Reporter(sys.stderr)
     with stoppable(values, config.out), reporter:
-        result = build_cases(config=config, write=write, events=reporter.events())
+        result = build_cases(config=config, writing=writing, events=reporter.events())
     typer.echo(render_text(build_document(result), width=WIDTH), nl=False)
     print_files(result.out, *FILES)
     root = [] if config.data_root is None else ["--data-root", str(config.data_root)]

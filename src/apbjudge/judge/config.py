@@ -26,7 +26,7 @@ from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
     "model temperature seed max_reply_tokens max_reasks samples logprobs params blind evidence "
-    "images vision max_images max_image_bytes max_text_bytes"
+    "images vision max_images max_image_bytes max_text_bytes frames"
 ).split()
 
 
@@ -40,7 +40,7 @@ class JudgeSpec(ModelSpec):
     groups: ClassVar[Mapping[str, str]] = {
         "Several replies": "samples logprobs",
         "Judge: sampling": "temperature seed max_reply_tokens max_reasks params",
-        "Judge: files": "vision max_images max_image_bytes max_text_bytes require_files",
+        "Judge: files": "vision max_images max_image_bytes max_text_bytes frames require_files",
         "Endpoint": f"{ModelSpec.groups['Endpoint']} lead",
     }
 
@@ -181,7 +181,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     groups: ClassVar[Mapping[str, str]] = {
         "Several judges": "panel escalate when",
         **InputConfig.groups,
-        "Logs of trajectories": "from_ outcomes success accept_loss grounding",
+        "Logs of trajectories": "from_ outcomes success accept_loss grounding same_text",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
         "Run": "data_root missing overwrite regrade cache batch shard",
@@ -257,6 +257,13 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
         "from a trusted tool; released, and no untrusted tool returned it too; answer-only, all.",
     )
 
+    same_text: Annotated[JudgeSpec | None, Option(metavar="MODEL")] = Field(
+        default=None,
+        description="The model that says under slate whether free texts in outputs and arguments "
+        "mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the recorded "
+        "ones however written.",
+    )
+
     @field_validator("judge", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
@@ -294,7 +301,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     @property
     def asks_models(self) -> bool:
         """True if any judge is a model."""
-        return self.escalate is not None or any(not spec.is_static for spec in self.judge)
+        more = self.escalate is not None or self.same_text is not None
+        return more or any(not spec.is_static for spec in self.judge)
 
     @model_validator(mode="after")
     def _missing_of_cases(self) -> GradeConfig:

@@ -36,9 +36,10 @@ from ..llm.replies import read_reply
 from ..llm.resources import Resources, can_see, make_engine
 from ..protocols.images import show_files
 from ..protocols.prompts import Prompt, PromptMaker
+from ..protocols.video import check_decoder
 from ..records import Override, Uncertainty, Unscored, Usage, Verdict
 from ..records.judgements import unseen_of
-from ..rubrics import Rubric, reply_model
+from ..rubrics import Rubric, published_form, reply_model
 from ..runs.loop import QUIET, Job
 from ..trajectories.conservation import Conservation
 from .config import GradeConfig, InputConfig, JudgeSpec
@@ -179,7 +180,8 @@ class Conversation:
         text, thinking = completion.reply_text, completion.reasoning
         if not text and not thinking:
             raise ReplyError(f"the reply is empty (finish_reason: {completion.finish_reason})")
-        reading = read_reply(text, reply_model(self.rubric), thinking=thinking)
+        model, form = reply_model(self.rubric), published_form(self.rubric)
+        reading = read_reply(text, model, thinking=thinking, form=form)
         self.lenient_replies += reading.is_lenient
         reply = reading.reply
         verdict = parsed_verdict(reply, self.rubric)
@@ -226,6 +228,8 @@ class LLMJudge(Judge):
     def __init__(
         self, spec: JudgeSpec, client: Client, *, roots: Sequence[Path], sees: bool
     ) -> None:
+        if spec.frames:
+            check_decoder()
         self.name = spec.model
         self.unseen = Counter[str]()
         self.silent = 0
@@ -285,9 +289,10 @@ class LLMJudge(Judge):
             max_images=spec.max_images if self._sees else 0,
             max_image_bytes=spec.max_image_bytes,
             max_text_bytes=spec.max_text_bytes,
+            frames=spec.frames,
             requires_all=spec.require_files,
         )
-        self.unseen.update(unseen_of(**files.account))
+        self.unseen.update(unseen_of(**files.unseen))
         return self._prompts.make(
             task.item,
             task.rubric,

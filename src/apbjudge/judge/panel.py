@@ -146,6 +146,7 @@ def _joint(
         **joint_account(judgements),
         "images_shown": least.images_shown,
         "images_of": least.images_of,
+        "frame_times": least.frame_times,
         "not_shown": tuple(dict.fromkeys(kind for j in judgements for kind in j.not_shown)),
         "judge": f"panel({'+'.join(judgement.judge for judgement in judgements)})",
         "latency_s": max(latencies, default=None),  # as if they were asked side by side

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
-from ..errors import guarded
+from ..errors import AccessError, JudgeError, OptionError, PendingError, guarded
+from ..llm.base import Completion
+from ..llm.resources import make_engine
 from ..protocols import Protocol
-from ..records import Condition, Item, Prediction, Unscored, Verdict
+from ..records import Condition, Item, Prediction, Unscored, Usage, Verdict
 from ..records.judgements import MISSING, NO_OUTCOME, Diagnosis
 from ..records.trajectories import LOSSES, REMARKS, Trajectory
 from ..rubrics import load_rubric
 from ..runs.loop import Job, Progress
 from ..runs.rows import BadRow
 from ..trajectories import Evaluation, Question
+from ..trajectories.comparison import ModelComparison, UncomparedTexts
 from .llm_judge import LLMJudge, make_judge
 from .session import Log, Run, RunConfig, run_in, run_judges
 from .source import JudgeTask
@@ -37,11 +41,18 @@ class TrajectoryJudge:
     Args:
         source: Where the trajectories come from.
         model: Answers the questions of evaluations; None where nobody does.
+        compare: Compares free texts; None where nobody does.
     """
 
-    def __init__(self, source: TrajectorySource, model: LLMJudge | None = None) -> None:
+    def __init__(
+        self,
+        source: TrajectorySource,
+        model: LLMJudge | None = None,
+        compare: ModelComparison | None = None,
+    ) -> None:
         self.name = CODE if model is None else model.name
-        self.waits = model is not None
+        self.waits = model is not None or compare is not None
+        self._compare = compare
         self._source = source
         self._model = model
         self._head = orjson.dumps(source.identity, option=orjson.OPT_SORT_KEYS)
@@ -67,7 +78,10 @@ class TrajectoryJudge:
         common = self._common(row, fingerprint)
         if trajectory is None or trajectory.infrastructure_error:
             return self._done(_unscored(self._source.name, row, common))
-        evaluation = self._evaluate(trajectory)
+        try:
+            evaluation = self._evaluate(trajectory)
+        except UncomparedTexts:
+            return self._comparing(trajectory, common)
         common["groups"] = {**row.groups, **evaluation.groups}
         judgement = _judged(evaluation, trajectory, common)
         if isinstance(judgement, Unscored):
@@ -85,13 +99,44 @@ class TrajectoryJudge:
         async def work() -> Judgement:
             return _with_answer(judgement, await job.work(), question)
 
-        return Job(_fields(judgement), work, job.prefix)
+        return Job(_fields(dict(judgement)), work, job.prefix)
+
+    def _comparing(self, trajectory: Trajectory, common: dict[str, Any]) -> Job[Judgement]:
+        """The job of a trajectory that depends on texts which a model has to compare."""
+        compare, started, replies = self._compare, time.monotonic(), list[Completion]()
+        if compare is None:
+            raise OptionError("--same-text: expected a model")
+
+        def account() -> dict[str, Any]:
+            costs = [reply.cost_usd for reply in replies]
+            return {
+                "usage": sum((reply.usage for reply in replies), Usage()),
+                "cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
+                "latency_s": round(time.monotonic() - started, 3),
+            }
+
+        async def work() -> Judgement:
+            try:
+                evaluation = await compare.until_known(
+                    lambda: self._evaluate(trajectory), replies.append
+                )
+            except AccessError as error:
+                raise AccessError(f"--same-text {compare.name}: {error}") from None
+            except PendingError:
+                raise
+            except JudgeError as error:
+                return Unscored(reason=error.reason, detail=str(error), **common | account())
+            groups = {**common["groups"], **evaluation.groups}
+            judgement = _judged(evaluation, trajectory, {**common, "groups": groups})
+            return judgement.model_copy(update=account())
+
+        return Job(_fields(common), work)
 
     def _done(self, judgement: Judgement) -> Job[Judgement]:
         async def work() -> Judgement:
             return judgement
 
-        return Job(_fields(judgement), work)
+        return Job(_fields(dict(judgement)), work)
 
     def _common(self, row: TrajectoryTask, fingerprint: str) -> dict[str, Any]:
         protocol = self._source.trajectory_protocol
@@ -131,9 +176,10 @@ def _item(row: TrajectoryTask, trajectory: Trajectory, question: Question) -> It
     )
 
 
-def _fields(judgement: Judgement) -> dict[str, Any]:
+def _fields(of: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a judgement that are known before it is made."""
     names = "fingerprint item_id tested_model line case_id content_id groups".split()
-    return {name: getattr(judgement, name) for name in names}
+    return {name: of.get(name) for name in names}
 
 
 def _unscored(log: str, row: TrajectoryTask, common: dict[str, Any]) -> Unscored:
@@ -159,7 +205,12 @@ def _judged(evaluation: Evaluation, trajectory: Trajectory, common: dict[str, An
     }
     if evaluation.is_correct is None:
         return Unscored(reason=NO_OUTCOME, detail=evaluation.reasoning, **common)
-    return Verdict(is_correct=evaluation.is_correct, reasoning=evaluation.reasoning, **common)
+    return Verdict(
+        is_correct=evaluation.is_correct,
+        reasoning=evaluation.reasoning,
+        reply_fields=dict(evaluation.details) or None,
+        **common,
+    )
 
 
 def _with_answer(verdict: Verdict, answer: Judgement, question: Question) -> Judgement:
@@ -199,7 +250,14 @@ def grade_log(config: RunConfig, source: TrajectorySource) -> Run:
     async def work(logs: Sequence[Log]) -> Progress:
         is_code = config.spec.is_static
         model = None if is_code else make_judge(config.spec, (), config.resources)
-        return await run_judges([TrajectoryJudge(source, model)], [named], logs)
+        if source.comparing is None:
+            return await run_judges([TrajectoryJudge(source, model)], [named], logs)
+        engine = make_engine(source.comparing, config.resources)
+        compare = ModelComparison(engine.complete, source.comparing, source.texts)
+        try:
+            return await run_judges([TrajectoryJudge(source, model, compare)], [named], logs)
+        finally:
+            await engine.close()
 
     run = run_in(named, work)
     if source.log_format:

@@ -31,6 +31,7 @@ from ..trajectories import (
     TrajectoryProtocol,
     trajectory_protocol,
 )
+from ..trajectories.comparison import ComparedTexts
 from ..trajectories.conservation import ACCEPTED, MENTIONED, Conservation
 from ..trajectories.detection import detect
 from ..trajectories.formats.messages import MESSAGES
@@ -38,7 +39,7 @@ from ..trajectories.outcome import OUTCOME
 from ..trajectories.outcomes import Outcomes
 from ..trajectories.reading import read_log
 from ..trajectories.steps import NOT_STATED, step_rows
-from .config import GradeConfig
+from .config import GradeConfig, JudgeSpec
 from .published import is_published
 from .source import ItemSource, JudgedSource, Rows, source_of
 
@@ -86,6 +87,8 @@ class TrajectorySource(JudgedSource):
         success: Score that says which trajectories succeeded, see ``SuccessRule``; empty for none.
         joined: The outcomes that trajectories of the log have, as far as it was read.
         grounding: See ``EvaluatorSettings``.
+        comparing: The model that compares free texts; None for none.
+        texts: The answers so far.
         tested_model: Name of the tested model of trajectories whose log names none.
         accept_loss: Share of the log's content that may stay unread; None for the usual.
         asks: Whether a model is asked about trajectories: then less may stay unread, and the whole
@@ -102,6 +105,8 @@ class TrajectorySource(JudgedSource):
     success: str = ""
     joined: Outcomes = field(default_factory=Outcomes)
     grounding: Grounding = "paper"
+    comparing: JudgeSpec | None = None
+    texts: ComparedTexts = field(default_factory=ComparedTexts)
     tested_model: str = NOT_STATED
     accept_loss: float | None = None
     asks: bool = False
@@ -131,6 +136,7 @@ class TrajectorySource(JudgedSource):
             "data": self.evaluator.digest or None,
             "success": self.success or None,
             "grounding": self.grounding,
+            **({} if self.comparing is None else {"same_text": self.comparing.scoring}),
         }
 
     @property
@@ -283,13 +289,21 @@ def trajectories_of(
     else:
         protocol = trajectory_protocol(config.protocol)
     if protocol is None:
+        if config.same_text is not None:
+            raise OptionError("--same-text: expected --protocol slate with it")
         return None
     _check(config, protocol)
     shard = part_of(config)
     if shard is not None and shard.pieces is not None:
         raise OptionError("--shard: expected I/N, since a log is not cut by lines; got an index")
     is_auto = config.from_ == "auto"
-    settings = EvaluatorSettings(log=log, cases=config.cases, grounding=config.grounding)
+    texts = ComparedTexts()
+    settings = EvaluatorSettings(
+        log=log,
+        cases=config.cases,
+        grounding=config.grounding,
+        same_text=None if config.same_text is None else texts,
+    )
     return TrajectorySource(
         rows=cast("Any", rows) if log is None else log,
         trajectory_protocol=protocol,
@@ -298,6 +312,8 @@ def trajectories_of(
         outcomes=config.outcomes,
         success=config.success,
         grounding=config.grounding,
+        comparing=config.same_text,
+        texts=texts,
         tested_model=config.tested_model or NOT_STATED,
         accept_loss=config.accept_loss,
         asks=config.asks_models and log is not None,
@@ -315,6 +331,8 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
             f"--judge: expected none, since code measures trajectories under {protocol.name}, got "
             f"{models[0]}"
         )
+    if config.same_text is not None and not protocol.compares_texts:
+        raise OptionError(f"--same-text: expected nothing, since {protocol.name} compares no texts")
     if len(config.judge) > 1 or config.escalate is not None:
         raise OptionError(f"--judge: expected one at most under {protocol.name}, got several")
     for name in ("rubric", "data_root", "batch"):

@@ -86,7 +86,7 @@ class ModelSpec(Config):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Sampling": "temperature seed max_reply_tokens params",
-        "Files": "vision max_image_bytes max_text_bytes",
+        "Files": "vision max_image_bytes max_text_bytes frames",
         "Endpoint": "api_base transport timeout_s deadline_s outage_s retries max_concurrency rpm "
         "tpm price_input price_output price_cached",
     }
@@ -133,6 +133,13 @@ class ModelSpec(Config):
         ge=1,
         description="Largest text file of a case, in bytes: a judge is not shown a larger one; for "
         "predict the case is a bad one.",
+    )
+    frames: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="Frames that each video of a case is cut into, evenly spaced, and that are "
+        "shown as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.",
     )
     timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds until a call counts as hung."

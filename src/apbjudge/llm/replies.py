@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -21,6 +22,7 @@ from ..records.loose_json import (
     blocks,
     decodable,
 )
+from .base import Completion
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -41,7 +43,52 @@ class ReplyReading(Generic[T]):
     is_lenient: bool
 
 
-def read_reply(text: str, reply: type[T], *, thinking: str = "") -> ReplyReading[T]:
+@dataclass(frozen=True, slots=True)
+class ReplyForm:
+    """Another form of a reply, which stands for the fields that were asked for.
+
+    Attributes:
+        keys: Other keys of fields, each of which only a reply has.
+        common_keys: Other keys of fields that data may have too, such as ``score``.
+        within: Key of an object that may hold some of the fields; empty for none.
+        words: Field to the words that its values may be spelled by, in small letters.
+    """
+
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    common_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    within: str = ""
+    words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All keys that it has and the reply that was asked for has not."""
+        return tuple(filter(None, (*self.keys, *self.common_keys, self.within)))
+
+    def fields_of(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a reply in this form; those that it does not name stay as they are.
+
+        Raises:
+            ReplyError: If a field stands twice, with different values.
+        """
+        names = {**self.keys, **self.common_keys}
+        inner = as_object(value.get(self.within)) or {}
+        fields: dict[str, Any] = {}
+        for key, each in chain(value.items(), inner.items()):
+            name = names.get(key, key)
+            if fields.setdefault(name, each) != each:
+                raise ReplyError(f"{name}: stands twice, with different values")
+        for name, words in self.words.items():
+            if isinstance(word := fields.get(name), str):
+                fields[name] = words.get(word.strip().lower(), word)
+        return fields
+
+
+OWN_FORM = ReplyForm()
+
+
+def read_reply(
+    text: str, reply: type[T], *, thinking: str = "", form: ReplyForm = OWN_FORM
+) -> ReplyReading[T]:
     """Reads a judge's reply: JSON alone, in a fence, amid prose or after a thinking block.
 
     What can only mean one thing is read although it is not written as asked: see ``blocks`` for the
@@ -55,37 +102,39 @@ def read_reply(text: str, reply: type[T], *, thinking: str = "") -> ReplyReading
         reply: The model that it must fit.
         thinking: What the endpoint reports as the model's thinking. It is read where there is no
             other text, and only if it ends with the one verdict in it.
+        form: Another form that it may have.
 
     Raises:
         ReplyError: ``unparsable``; the message names every fault, fit to be sent to the judge.
     """
     try:
         exact = reply.model_validate_json(text, strict=True)
-        if not any(block.fault for block in blocks(text, mends=True)):
+        is_own = not form.names or not _any_key(form.names).search(text)
+        if is_own and not any(block.fault for block in blocks(text, mends=True)):
             return ReplyReading(exact, is_lenient=False)
     except ValidationError:
         pass
     body = after_thinking(decodable(text))
     try:
         if body.strip():
-            return _read(body, reply)
-        return _of_thoughts(decodable(text.strip() or thinking), reply)
+            return _read(body, reply, form)
+        return _of_thoughts(decodable(text.strip() or thinking), reply, form)
     except ReplyError as error:
         raise ReplyError(str(error)[:500], raw=text) from None
 
 
-def _of_thoughts(text: str, reply: type[T]) -> ReplyReading[T]:
+def _of_thoughts(text: str, reply: type[T], form: ReplyForm) -> ReplyReading[T]:
     """The only verdict in a model's thinking, with which it ends."""
     thoughts = THINKING_TAG.sub("", text)
     if not thoughts.strip():
         raise ReplyError("the reply is empty")
     try:
-        return replace(_read(thoughts, reply, is_alone=True), is_lenient=True)
+        return replace(_read(thoughts, reply, form, is_alone=True), is_lenient=True)
     except ReplyError as error:
         raise ReplyError(f"the reply is empty but for the model's thinking: {error}") from None
 
 
-def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[T]:
+def _read(body: str, reply: type[T], form: ReplyForm, *, is_alone: bool = False) -> ReplyReading[T]:
     """The verdict of a text in which all decide alike, or which ends with its only one."""
     if THINKING_TAG.match(body.lstrip()):
         raise ReplyError("the reply ends within its thinking")
@@ -96,7 +145,7 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[
     last, complaint = 0, ""
     for block in blocks(body, mends=True):
         try:
-            read = _verdicts(block, reply)
+            read = _verdicts(block, reply, form)
         except ReplyError as error:
             complaint, read = str(error), []
         if read:
@@ -104,7 +153,8 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[
             rest.append(body[last : block.start])
             last = block.end
     rest.append(body[last:])
-    if any(_keys_of(reply).search(part) for part in rest):
+    keys = _any_key((*reply.model_fields, *form.keys))
+    if any(keys.search(part) for part in rest):
         beside = "beside a verdict there is another one that can't be read"
         raise ReplyError(beside if verdicts else complaint or "the JSON object can't be read")
     if not verdicts:
@@ -116,7 +166,7 @@ def _read(body: str, reply: type[T], *, is_alone: bool = False) -> ReplyReading[
     return ReplyReading(verdicts[-1].reply, any(each.is_lenient for each in verdicts))
 
 
-def _verdicts(block: Block, reply: type[T]) -> list[ReplyReading[T]]:
+def _verdicts(block: Block, reply: type[T], form: ReplyForm) -> list[ReplyReading[T]]:
     """The verdicts that a JSON value consists of; none where it is no object at all."""
     value, is_lenient = block.value, block.is_mended
     for _ in range(_MOST_WRAPPINGS):
@@ -132,16 +182,20 @@ def _verdicts(block: Block, reply: type[T]) -> list[ReplyReading[T]]:
     more = "" if len(objects) == len(values) else "a list holds more than verdicts"
     if objects and (fault := block.fault or more):
         raise ReplyError(fault)
-    return [_validated(each, reply, is_lenient=is_lenient) for each in objects]
+    return [_validated(each, reply, form, is_lenient=is_lenient) for each in objects]
 
 
-def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) -> ReplyReading[T]:
+def _validated(
+    value: Mapping[str, Any], reply: type[T], form: ReplyForm, *, is_lenient: bool
+) -> ReplyReading[T]:
+    fields = form.fields_of(value)
+    is_lenient = is_lenient or fields != value
     try:
-        return ReplyReading(reply.model_validate(value, strict=True), is_lenient)
+        return ReplyReading(reply.model_validate(fields, strict=True), is_lenient)
     except ValidationError:
         spelled = {
             name: _as(reply.model_fields[name].annotation, each)
-            for name, each in value.items()
+            for name, each in fields.items()
             if name in reply.model_fields
         }
     try:
@@ -152,6 +206,11 @@ def _validated(value: Mapping[str, Any], reply: type[T], *, is_lenient: bool) ->
             for e in error.errors(include_url=False, include_input=False)
         )
         raise ReplyError("; ".join(faults)) from None
+
+
+def is_broken(reply: Completion) -> bool:
+    """True if a reply is refused or cut off, so that nothing in it counts."""
+    return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
 
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -169,7 +228,7 @@ def _as(kind: Any, value: object) -> object:
 
 
 @lru_cache(maxsize=64)
-def _keys_of(reply: type[BaseModel]) -> re.Pattern[str]:
-    """A field of the reply where the key of an object stands."""
-    names = "|".join(map(re.escape, reply.model_fields))
+def _any_key(keys: tuple[str, ...]) -> re.Pattern[str]:
+    """One of the keys where the key of an object stands."""
+    names = "|".join(map(re.escape, keys))
     return re.compile(rf"(?:[\"']|\{{\s*)(?:{names})\\*[\"']?\s*:")

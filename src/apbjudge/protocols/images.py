@@ -11,11 +11,12 @@ import stat
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import RowError, path_text, visible
 from ..records import FileRef, Item, Record
 from .fence import fence
+from .video import Frame, frames_of
 
 _T = TypeVar("_T")
 
@@ -40,11 +41,13 @@ class ImagePart(Record):
 
     Attributes:
         label: The text above it for a judge; empty for none.
+        seconds: Of a frame that was cut from a video, the time that it shows; else None.
     """
 
     path: str
     url: str
     label: str = ""
+    seconds: float | None = None
 
 
 class ShownFiles(Record):
@@ -76,10 +79,19 @@ class ShownFiles(Record):
         return Counter(self.not_shown.values())
 
     @property
-    def account(self) -> dict[str, Any]:
-        """The fields of a judgement that say what its judge was shown."""
+    def unseen(self) -> dict[str, Any]:
+        """The fields of a judgement that say what its judge was not shown."""
         shown = {"images_shown": len(self.images), "images_of": self.images_of}
         return {**shown, "not_shown": tuple(self.kinds)}
+
+    @property
+    def account(self) -> dict[str, Any]:
+        """The fields of a judgement that say what its judge was shown, and what it was not."""
+        times: dict[str, list[float]] = {}
+        for image in self.images:
+            if image.seconds is not None:
+                times.setdefault(image.path, []).append(image.seconds)
+        return {**self.unseen, "frame_times": times or None}
 
 
 NO_FILES = ShownFiles()
@@ -107,6 +119,7 @@ def show_files(
     max_images: int,
     max_image_bytes: int,
     max_text_bytes: int,
+    frames: int = 0,
     requires_all: bool = False,
 ) -> ShownFiles:
     """Reads of the files of an item what a judge is shown.
@@ -117,6 +130,7 @@ def show_files(
         max_images: As for ``load_images``; 0 shows no pictures.
         max_image_bytes: Largest size of one picture on disk.
         max_text_bytes: Largest size of one text file; a larger one is not shown.
+        frames: Frames that a video is cut into, which are pictures of the case then; 0 for none.
         requires_all: Whether a row with a file that is not shown is unusable.
 
     Raises:
@@ -124,31 +138,76 @@ def show_files(
     """
     if not item.files:
         return NO_FILES
-    pictures = [i for i, file in enumerate(item.files) if is_image(file)]
-    taken = {*sample(pictures, max_images)}
-    listed, texts, not_shown = list[str](), list[str](), dict[str, str]()
+    pictures = list[_Picture]()
+    texts, not_shown, listed = list[str](), dict[str, str](), dict[int, str]()
     for i, file in enumerate(item.files):
         field, kind, name = f"files[{i}].path", kind_of(file), visible(f"{file.type}: {file.path}")
-        if kind == "picture" and taken:
-            if i in taken:
-                listed.append(name)
-            continue
         try:
+            if max_images and (cut := _pictures_of(roots, file, i, frames)):
+                pictures += cut
+                continue
             text = read_text(roots, file, field, max_bytes=max_text_bytes)
         except RowError:
             if requires_all:
                 raise
             not_shown[name] = kind
             continue
-        listed.append(name)
+        listed[i] = name
         texts.append(f"{visible(file.path)}:\n{text}")
+    taken = sample([*enumerate(pictures, 1)], max_images)
+    for _, picture in taken:
+        file = item.files[picture.at]
+        listed[picture.at] = visible(f"{file.type}: {file.path}")
     return ShownFiles(
-        listed=tuple(listed),
-        images=load_images(item, roots, max_images=max_images, max_bytes=max_image_bytes),
-        images_of=len(pictures),
+        listed=tuple(listed[i] for i in sorted(listed)),
+        images=_shown(taken, len(pictures), roots, max_bytes=max_image_bytes),
+        images_of=len(pictures) or sum(map(is_image, item.files)),
         texts=tuple(texts),
         not_shown=not_shown,
     )
+
+
+class _Picture(NamedTuple):
+    """A picture of a case that may be shown.
+
+    Attributes:
+        at: Place of its file.
+        path: As the row has it.
+        frame: Of a video; None for a file that is a picture, which is read where it is shown.
+    """
+
+    at: int
+    path: str
+    frame: Frame | None = None
+
+
+def _pictures_of(roots: Sequence[Path], file: FileRef, at: int, frames: int) -> list[_Picture]:
+    """The pictures that a file is or is cut into; none for another file.
+
+    Raises:
+        RowError: If it is a video to be cut that can't be read.
+    """
+    if is_image(file):
+        return [_Picture(at, file.path)]
+    if not frames or kind_of(file) != "video":
+        return []
+    path, _ = find_file(roots, file.path, f"files[{at}].path")
+    return [_Picture(at, file.path, of) for of in frames_of(path, f"files[{at}].path", frames)]
+
+
+def cut_video(roots: Sequence[Path], file: FileRef, field: str, frames: int) -> list[ImagePart]:
+    """The frames of a video as pictures, named by its path and their time.
+
+    Raises:
+        RowError: If it can't be read.
+    """
+    path, _ = find_file(roots, file.path, field)
+    return [_frame_part(file.path, frame) for frame in frames_of(path, field, frames)]
+
+
+def _frame_part(path: str, frame: Frame, label: str = "") -> ImagePart:
+    url = f"data:image/jpeg;base64,{base64.b64encode(frame.jpeg).decode()}"
+    return ImagePart(path=path, url=url, label=label, seconds=frame.seconds)
 
 
 def load_images(
@@ -166,14 +225,26 @@ def load_images(
     Raises:
         RowError: If a picture is missing, outside the folders or too large.
     """
-    pictures = [(i, file.path) for i, file in enumerate(item.files) if is_image(file)]
+    pictures = [_Picture(i, file.path) for i, file in enumerate(item.files) if is_image(file)]
     taken = sample([*enumerate(pictures, 1)], max_images)
+    return _shown(taken, len(pictures), roots, max_bytes=max_bytes)
+
+
+def _shown(
+    taken: Sequence[tuple[int, _Picture]], n_pictures: int, roots: Sequence[Path], *, max_bytes: int
+) -> tuple[ImagePart, ...]:
+    """Pictures with a label each, where a case has several; see ``load_images``."""
     parts: list[ImagePart] = []
-    for number, (place, (i, path)) in enumerate(taken, 1):
-        data = read_file(roots, path, f"files[{i}].path", max_bytes=max_bytes, hint=_WITHOUT)
-        at = f" (place {place} of {len(pictures)})" if len(taken) < len(pictures) else ""
-        label = fence("picture", f"picture {number} of {len(taken)}: {visible(path)}{at}")
-        parts.append(image_part(path, data, label if len(pictures) > 1 else ""))
+    for number, (place, (i, path, frame)) in enumerate(taken, 1):
+        time = "" if frame is None else f" at {frame.seconds:.2f} s"
+        at = f" (place {place} of {n_pictures})" if len(taken) < n_pictures else ""
+        label = fence("picture", f"picture {number} of {len(taken)}: {visible(path)}{time}{at}")
+        label = label if n_pictures > 1 else ""
+        if frame is None:
+            data = read_file(roots, path, f"files[{i}].path", max_bytes=max_bytes, hint=_WITHOUT)
+            parts.append(image_part(path, data, label))
+        else:
+            parts.append(_frame_part(path, frame, label))
     return tuple(parts)
 
 

@@ -94,6 +94,7 @@ _OF_JSON: Mapping[str, Any] = {
     "reason": str,
     "usage": dict[str, Count],
     "not_shown": list[str],
+    "frame_times": dict[str, list[float]] | None,
     **dict.fromkeys(("findings", "overrides"), list[dict[str, Any]]),
 }
 """Types of columns in a file where they are not those of ``COLUMNS``, or need not be."""

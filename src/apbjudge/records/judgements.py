@@ -198,6 +198,7 @@ class _Judgement(Record):
     images_shown: int | None = None
     images_of: int | None = None
     not_shown: tuple[str, ...] = ()
+    frame_times: Annotated[dict[str, tuple[float, ...]] | None, Column(is_new=True)] = None
     findings: tuple[Finding, ...] = ()
     overrides: tuple[Override, ...] = ()
     inconsistent: Annotated[bool, _fact()] = False
@@ -239,6 +240,8 @@ class Verdict(_Judgement):
         images_shown: Pictures of the case that the judge was shown; None where no model was asked.
         images_of: Pictures of the case; likewise.
         not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
+        frame_times: Seconds of the frames that it was shown of each video, by its path; None where
+            none was cut.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         uncertainty: How sure the judge was; None when it was asked once and for no probabilities.

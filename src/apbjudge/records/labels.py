@@ -19,6 +19,7 @@ from .judgements import ERROR_CODES, ErrorCode
 from .loose_json import truth_of
 from .own_rows import stated_rows
 from .scales import Place, ScaleCheck
+from .text_pairs import is_pair, label_row
 
 Flags = dict[ErrorCode, bool]
 
@@ -153,7 +154,10 @@ def label_rows(
         if not isinstance(values, RowError) and values.keys() >= _OF_JUDGEMENTS:
             got = "got a judge's judgement"
             raise InputError(f"{path}:{number}: expected labels of humans, {got}")
-        yield number, values
+        if isinstance(values, RowError) or not is_pair(values):
+            yield number, values
+        else:
+            yield number, label_row(values)
 
 
 _OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}

@@ -1,6 +1,6 @@
 """Rubrics: scales, taxonomy and versioned texts."""
 
-from .reply import Reply, reply_model
+from .reply import Reply, published_form, reply_model
 from .rubric import (
     Category,
     Criterion,
@@ -23,6 +23,7 @@ __all__ = [
     "Rubric",
     "Scale",
     "load_rubric",
+    "published_form",
     "read_rubric",
     "reply_model",
     "rubric_names",

@@ -17,6 +17,7 @@ from pydantic import (
     create_model,
 )
 
+from ..llm.replies import ReplyForm
 from .rubric import Category, Example, ReplyField, Rubric
 from .scale import Scale, snap
 
@@ -61,6 +62,22 @@ def example_reply(rubric: Rubric, example: Example) -> Reply:
     if rubric.shape != "pass" and not (fits and fields["is_correct"] == right):
         raise ValueError("expected a grade and is_correct that go with the codes or the category")
     return reply
+
+
+def published_form(rubric: Rubric) -> ReplyForm:
+    """The form of replies that the paper's prompts ask for (arXiv:2606.04874, appendix C).
+
+    Flags under names such as ``E1_GOAL_UNDERSTANDING``, or as 0 and 1 in ``error_list``; ``score``
+    for the grade; ``"YES"`` and ``"NO"`` for correctness, but for nothing else: of a flag they may
+    mean that the code holds, or that what it is about is in order.
+    """
+    words = {"is_correct": {"yes": True, "no": False}}
+    if rubric.shape != "flags":
+        return ReplyForm(words=words)
+    keys = {of.key: of.code for of in rubric.criteria if of.key.startswith(f"{of.code}_")}
+    own = {"grade"} | {of.name for of in rubric.reply_fields}
+    common_keys = {} if rubric.codes_only or "score" in own else {"score": "grade"}
+    return ReplyForm(keys, common_keys, "error_list" if keys else "", words)
 
 
 _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourVerdict"}

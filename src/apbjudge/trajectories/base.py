@@ -12,6 +12,7 @@ from ..errors import RowError
 from ..records import Finding
 from ..records.trajectories import Trajectory
 from ..statistics.metric import RATE, Bounds, Direction, MetricKind
+from .comparison import TextPair
 
 
 class LogEntry(NamedTuple):
@@ -72,6 +73,7 @@ class Evaluation:
         findings: Facts with their place, such as a phrase that suggests a surrender.
         groups: Values of fields by which results can be broken down, such as ``steps``.
         question: What a judge would be asked; None where code knows all.
+        details: Further facts by name, as JSON: ``reply_fields`` of the judgement.
     """
 
     is_correct: bool | None
@@ -83,6 +85,7 @@ class Evaluation:
     findings: tuple[Finding, ...] = ()
     groups: Mapping[str, str] = field(default_factory=lambda: cast("Mapping[str, str]", {}))
     question: Question | None = None
+    details: Mapping[str, Any] = field(default_factory=lambda: cast("Mapping[str, Any]", {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +173,14 @@ class EvaluatorSettings:
         log: The log that is evaluated; None for trajectories in memory.
         cases: File or folder of the cases or of the environment's data; None where not given.
         grounding: Which answers count as grounded; see ``planbench``.
+        same_text: Says whether two free texts mean the same, or raises ``UncomparedTexts``; None
+            where nobody does.
     """
 
     log: Path | None = None
     cases: Path | None = None
     grounding: Grounding = "paper"
+    same_text: Callable[[TextPair], bool] | None = None
 
 
 class Evaluator(Protocol):
@@ -197,7 +203,12 @@ class Evaluator(Protocol):
         ...
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a trajectory; raises RowError where it lacks what the protocol needs."""
+        """Evaluates a trajectory.
+
+        Raises:
+            RowError: If it lacks what the protocol needs.
+            UncomparedTexts: If texts have to be compared first.
+        """
         ...
 
 
@@ -215,6 +226,7 @@ class TrajectoryProtocol:
         needs_cases: What ``--cases`` must be; empty where it needs none.
         tables: The tables of a report.
         paper: What defines it, by its arXiv id; empty without.
+        compares_texts: Whether its evaluator asks whether free texts mean the same.
         rubric: Rubric by which a judge answers the questions of evaluations, shipped or a TOML
             file; empty where none is asked.
     """
@@ -227,4 +239,5 @@ class TrajectoryProtocol:
     needs_cases: str = ""
     tables: tuple[TrajectoryTable, ...] = ()
     paper: str = ""
+    compares_texts: bool = False
     rubric: str = ""

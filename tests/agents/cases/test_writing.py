@@ -14,18 +14,25 @@ from typing import Any
 
 import pytest
 
+from apbjudge.agents.cases.build import build
 from apbjudge.agents.cases.cases import case_row
 from apbjudge.agents.cases.check import check
 from apbjudge.agents.cases.references import plan_of
 from apbjudge.agents.cases.transforms.plans import holistic
 from apbjudge.agents.cases.transforms.steps import step_wise
-from apbjudge.agents.cases.transforms.unsolvable import private_reference
+from apbjudge.agents.cases.transforms.unsolvable import (
+    compliance_lock,
+    dynamic_state,
+    missing_dimension,
+    private_reference,
+    tool_removal,
+)
 from apbjudge.agents.cases.writing.config import KINDS, Kind
 from apbjudge.agents.cases.writing.prompts import messages_of, repair_of, write_prompts
 from apbjudge.agents.cases.writing.rules import read_reply
 from apbjudge.agents.cases.writing.tasks import WritingTask, task_of
 from apbjudge.errors import OptionError, OtherRunError
-from apbjudge.llm.base import ScriptedClient
+from apbjudge.llm.base import Request, ScriptedClient
 from apbjudge.records import Row
 from apbjudge.records.tools import read_tool
 from apbjudge.runs.loop import Events
@@ -39,15 +46,22 @@ from tests.support.server import (
     Status,
 )
 
-from .worlds import QUERY, context_of, seed_of
+from .worlds import FERRY, QUERY, context_of, seed_of
 from .writers import (
+    ASKED,
+    DEFAULT,
     GOOD,
     INVENTED,
+    JOURNEY,
     MODEL,
     PLAN,
     PRIVATE,
+    REQUIREMENTS,
     REWRITTEN,
+    SENTENCE,
+    faulty_answer,
     ferries,
+    ferry_log,
     good,
     is_repair,
     kind_of,
@@ -75,9 +89,9 @@ def test_every_kind_is_written_and_makes_cases_without_a_proven_fault(
     server = serve(obliging)
     run = write(tmp_path, [seed_of()], address=server.address)
     assert run.failed == run.waiting == 0
-    assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(KINDS, 1)
+    assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(DEFAULT, 1)
     asked = [(kind_of(seen.text), QUERY in seen.text) for seen in server.requests]
-    assert sorted(asked) == sorted((kind, kind == "query") for kind in KINDS)  # of the new query
+    assert sorted(asked) == sorted((kind, kind == "query") for kind in DEFAULT)  # of the new query
     assert (run.progress.done, run.progress.calls) == (4, 4)
     seed = run.writings().applied(seed_of())
     assert (seed.trajectory.query, seed.trajectory.steps[0].text) == (REWRITTEN, REWRITTEN)
@@ -100,7 +114,7 @@ def test_every_kind_is_written_and_makes_cases_without_a_proven_fault(
     assert QUERY not in json.dumps(rows)
     (record,) = (row for row in written(tmp_path) if row["kind"] == "query")
     (task,) = (row for row in read_lines(tmp_path / "tasks.jsonl") if row["kind"] == "query")
-    about = {"id": task["id"], "seed": "ferry-1", "model": MODEL, "prompt_set": "writing@1"}
+    about = {"id": task["id"], "seed": "ferry-1", "model": MODEL, "prompt_set": "writing@2"}
     about |= {"value": {"query": REWRITTEN}, "rejected": None, "complaints": []}
     assert record == record | about | {"task": WritingTask(**task).digest}
     assert (record["usage"]["calls"], len(record["attempts"])) == (1, 1)
@@ -130,6 +144,102 @@ def test_cases_name_the_model_where_it_wrote_a_part(tmp_path: Path) -> None:
     assert model_in("private", query=lambda seed: seed.private[0]) == MODEL
     assert model_in("distractors") is None
     assert model_in("distractors", tools=lambda seed: [*seed.toolset.tools, *seed.invented])
+
+
+def test_a_simulated_trajectory_replaces_its_seed_and_the_other_texts_are_written_for_it(
+    tmp_path: Path,
+) -> None:
+    plan = {"plan": " ".join(f"I call {name}." for name, *_ in JOURNEY) + " Finish ends it."}
+
+    def reply(request: Request) -> str:
+        text = request.messages[-1]["content"]
+        return json.dumps(plan) if kind_of(text) == "plan" else good(text)
+
+    client = ScriptedClient(reply)
+    run = write(tmp_path, [seed_of()], client=client, kinds=("trajectory", "plan"))
+    assert {kind: each.accepted for kind, each in run.counts.items()} == {
+        "trajectory": 1,
+        "plan": 1,
+    }
+    assert [ASKED in asked.messages[-1]["content"] for asked in client.requests] == [False, True]
+    seed = run.writings().applied(seed_of())
+    assert (seed.trajectory.query, seed.plan, seed.model) == (ASKED, plan["plan"], MODEL)
+    assert (seed.ends, seed.repairs) == ({"Finish"}, ("trajectory simulated by a model",))
+    assert [call.name for call in seed.calls] == [*(name for name, *_ in JOURNEY), "Finish"]
+    needs = [{}, {"sailing_id": 0}, {"sailing_id": 0}, {"booking_id": 2}, {"pier": 0}, {}]
+    assert [dict(call.needs) for call in seed.calls] == [
+        *needs,
+        {"hall": 4, "at": 5},
+        {"answer": 6},
+    ]
+    rows = [row for of in (holistic, step_wise) for row in of(seed, context_of(seed))]
+    report = check(rows)
+    assert (report.cases, report.count("proven")) == (len(rows), 0), list(report.listed())
+    names = {tool["name"] for tool in json.loads(rows[0]["tools_json"])}
+    assert names == {*(tool["name"] for tool in FERRY), "list_halls", "reserve_lounge", "Finish"}
+    assert all(row["construction"]["model"] == MODEL for row in rows)
+    assert {row["stage"] for row in rows[1:]} == {"early", "middle", "late"}
+
+
+RULES = (
+    "no alternation",
+    "not one call",
+    "failed result",
+    "invented value",
+    "tool not documented",
+    "task quoted",
+    "too short",
+)
+
+
+def test_the_funnel_of_simulated_trajectories_is_printed_by_rule(tmp_path: Path) -> None:
+    """Of nine tasks of a log one trajectory is accepted, and one each breaks a rule."""
+    log, answers = tmp_path / "log.jsonl", {"sound": GOOD["trajectory"]}
+    for code in RULES:
+        answers[code] = faulty_answer(code)
+    log.write_text("".join(json.dumps(ferry_log(name)) + "\n" for name in answers))
+
+    def reply(request: Request) -> str:
+        text = request.messages[-1]["content"]
+        return json.dumps(next(answers[name] for name in answers if f"pier [{name}]" in text))
+
+    result = build(
+        source=log,
+        split="holistic_planning",
+        out=tmp_path / "cases",
+        model=MODEL,
+        write="trajectory",
+        repairs=0,
+        client=ScriptedClient(reply),
+    )
+    assert result.writing is not None
+    assert result.writing.counts["trajectory"].rejected == dict.fromkeys(RULES, 1)
+    reasons = ", ".join(f"1 {code}" for code in sorted(RULES))
+    line = f"texts, trajectory: 8 answered, 1 accepted, 7 rejected: {reasons}"
+    assert line in " ".join(str(result).split())
+    rows = read_lines(tmp_path / "cases" / "cases.jsonl")
+    by_model = [row for row in rows if row["construction"].get("model")]
+    assert (len(rows), [row["query"] for row in by_model]) == (8, [ASKED])
+    assert len(json.loads(by_model[0]["tool_chain_json"])) == len(JOURNEY) + 1
+
+
+def test_requirements_in_a_models_words_take_the_place_of_templates(tmp_path: Path) -> None:
+    client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
+    run = write(tmp_path, [seed_of()], client=client, kinds=("contradictory", "removal"))
+    seed = run.writings().applied(seed_of())
+    assert seed.requirements == {**REQUIREMENTS, "tool_removal": SENTENCE}
+    rows = {
+        row["construction"]["transform"]: row
+        for of in (missing_dimension, compliance_lock, dynamic_state, tool_removal, holistic)
+        for row in of(seed, context_of(seed))
+    }
+    assert "model" not in rows["holistic"]["construction"]
+    for kind, text in seed.requirements.items():
+        assert rows[kind]["query"] == f"{QUERY} {text}"
+        assert rows[kind]["construction"]["requirement"] == text
+        assert rows[kind]["construction"]["model"] == MODEL
+    report = check(list(rows.values()))
+    assert report.count("proven") == 0, list(report.listed())
 
 
 # Repairs ------------------------------------------------------------------------------------------
@@ -301,12 +411,12 @@ def text_of(messages: list[dict[str, Any]]) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_prompts_are_those_in_the_golden_files(kind: Kind) -> None:
-    prompts, task = write_prompts("writing@1"), task_of(seed_of(), kind)
+    prompts, task = write_prompts("writing@2"), task_of(seed_of(), kind)
     assert isinstance(task, WritingTask)
     messages = messages_of(task, prompts)
     bad = json.dumps({"query": QUERY, "plan": "I go.", "tools": [], "removed": "4"})
     messages += repair_of(task, prompts, bad, read_reply(task, bad).complaints)
-    golden, text = GOLDEN / f"write_writing@1_{kind}.txt", text_of(messages) + "\n"
+    golden, text = GOLDEN / f"write_writing@2_{kind}.txt", text_of(messages) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
@@ -327,7 +437,7 @@ def test_what_a_seed_says_stays_in_its_block(kind: Kind) -> None:
     seed = seed_of(query=ATTACK, tools=(attacked, *(seed_of().trajectory.tools or ())[1:]))
     object.__setattr__(seed.trajectory, "system_prompt", ATTACK)
     seed = replace(seed, calls=(replace(seed.calls[0], name="</data> now"), *seed.calls[1:]))
-    prompts, task = write_prompts("writing@1"), task_of(seed, "plan")
+    prompts, task = write_prompts("writing@2"), task_of(seed, "plan")
     assert isinstance(task, WritingTask)
     task = task.model_copy(update={"kind": kind, "removable": ("</data> x",)})
     complaints = read_reply(task, json.dumps({"query": ATTACK, "removed": ATTACK})).complaints
@@ -345,7 +455,7 @@ def test_what_a_seed_says_stays_in_its_block(kind: Kind) -> None:
 
 
 def test_a_prompt_set_of_ones_own_is_used_and_has_to_fence_what_it_shows(tmp_path: Path) -> None:
-    shipped = ROOT / "src/apbjudge/agents/cases/writing/prompt_sets/write_prompts/writing@1.toml"
+    shipped = ROOT / "src/apbjudge/agents/cases/writing/prompt_sets/write_prompts/writing@2.toml"
     source, own = shipped.read_text(encoding="utf-8"), tmp_path / "own.toml"
     own.write_text(source.replace("You put plans into words.", "MINE"), encoding="utf-8")
     client = ScriptedClient(lambda request: good(request.messages[-1]["content"]))
@@ -355,5 +465,5 @@ def test_a_prompt_set_of_ones_own_is_used_and_has_to_fence_what_it_shows(tmp_pat
     (asked,) = client.requests
     assert asked.messages[0]["content"].startswith("MINE")
     own.write_text(source.replace('fence("solution", solution)', "answer"), encoding="utf-8")
-    with pytest.raises(OptionError, match=r"--write-prompts: .*query.user: .*, got answer"):
+    with pytest.raises(OptionError, match=r"--write-prompts: .*trajectory.user: .*, got answer"):
         write(tmp_path / "out", twins, **options)

@@ -19,7 +19,17 @@ from apbjudge.errors import OptionError
 from apbjudge.records.trajectories import TrajectoryStep
 
 from .worlds import CROSSING, FERRY, QUERY, seed_of, tool
-from .writers import GOOD, INVENTED, PLAN, PRIVATE, REWRITTEN
+from .writers import (
+    ASKED,
+    FAULTY,
+    GOOD,
+    INVENTED,
+    PLAN,
+    PRIVATE,
+    REQUIREMENTS,
+    REWRITTEN,
+    journey,
+)
 
 
 def task(kind: Kind, seed: Seed | None = None) -> WritingTask:
@@ -160,6 +170,60 @@ def test_parameters_are_described_where_the_others_are() -> None:
     assert codes("distractors", {"tools": INVENTED}, seed) == ["parameter not described"]
 
 
+# Trajectories -------------------------------------------------------------------------------------
+
+
+def simulated(**parts: Any) -> list[str]:
+    """Complaints about a trajectory; see ``journey``."""
+    return codes("trajectory", journey(**parts))
+
+
+@pytest.mark.parametrize("code", FAULTY)
+def test_each_rule_of_trajectories(code: str) -> None:
+    assert simulated() == []
+    others = {"no new tool": {"tool not documented"}}
+    for faulty in FAULTY[code]:
+        assert set(simulated(**dict(faulty))) - others.get(code, set()) == {code}, faulty
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["role", "content", "tool_calls"]), VALUES)))
+def test_no_messages_break_the_rules(listed: list[Any]) -> None:
+    answer = {"query": ASKED, "tools": listed, "messages": listed}
+    assert read_reply(task("trajectory"), json.dumps(answer)).complaints
+
+
+# Requirements -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("empty", ""),
+        ("tool named", "Only a signed receipt of pay_crossing counts, as check_space shows."),
+        ("tool named", "Only a receipt of pay_crossing counts."),
+        ("no demand", "A receipt would be nice."),
+        ("other way offered", "Only a tool's receipt counts; otherwise note it by hand."),
+        ("heading", "Important: only what a tool has recorded counts."),
+        ("heading", "ONLY what a tool has recorded counts, WITHOUT doubt."),
+        ("value added", "Only what a tool has recorded by 18:30 counts."),
+        ("condition told", "Only a tool's record counts, so it is impossible to do."),
+        ("too long", "Only a tool counts. Memory is void. So are notes."),
+    ],
+)
+def test_each_rule_of_requirements(code: str, fault: str) -> None:
+    assert codes("removal", {"sentence": fault}) == [code]
+    if code in ("empty", "no demand"):
+        return
+    for kind, tool_name in task("contradictory").demanded.items():
+        text = f"{fault.replace('pay_crossing', tool_name)[:-1]}, and {tool_name} is offline."
+        wanted = [] if fault.startswith("Only a receipt of") else [code]
+        assert codes("contradictory", REQUIREMENTS | {kind: text}) == wanted
+        named = {kind: "Only a tool's receipt counts, and it is offline."}
+        assert codes("contradictory", REQUIREMENTS | named) == ["tool not named"]
+        outage = {kind: f"Only what {tool_name} returns counts."}
+        assert codes("contradictory", REQUIREMENTS | outage) == ["no outage"]
+
+
 # Tasks --------------------------------------------------------------------------------------------
 
 NO_TASK: list[tuple[Kind, Seed, str]] = [
@@ -197,5 +261,7 @@ def test_what_is_written_follows_from_the_splits() -> None:
     assert config.kinds(["step_wise_tool_extraneous"]) == ("query", "distractors")
     assert config.kinds(["holistic_unsolvable"]) == ("query", "plan", "private")
     assert WriteConfig(write="private,query").kinds(["holistic_planning"]) == ("query", "private")
-    with pytest.raises(OptionError, match=r"--write: expected some of query, plan, .*'poem'"):
+    with pytest.raises(
+        OptionError, match=r"--write: expected some of trajectory, query, plan, .*'poem'"
+    ):
         WriteConfig(write=["poem"])

@@ -18,6 +18,7 @@ from apbjudge.agents.prediction.session import PredictionRun
 from apbjudge.errors import RowError
 from apbjudge.llm.base import ScriptedClient
 from tests.support.predicting import MODEL, PNG, REPLY, case, prompt_of, step_case
+from tests.support.videos import make_video
 
 PROMPTS = ["neutral@1", "apb@1", "bound@1"]
 Made = Callable[..., PredictionRun]
@@ -71,6 +72,20 @@ def test_marks_in_earlier_messages_hold_pictures(folder: Path, prompts: str) -> 
     assert parts[at[0] - 1].endswith("First ")
     assert parts[at[1] - 1].endswith("seen: ")
     assert parts[at[1] + 1].startswith(' end"')
+
+
+def test_a_video_is_cut_into_frames_and_their_times_are_recorded(folder: Path, made: Made) -> None:
+    make_video(folder / "film.mp4")
+    film, client = {"type": "video", "path": "film.mp4"}, ScriptedClient(lambda request: REPLY)
+    rows = [case("v", query="Watch <image> and <image>.", files=[film]), case("w", files=[film])]
+    run = made(rows, client=client, model={"frames": 2})
+    assert run.counts[MODEL].predicted == 2
+    (asked, _) = client.requests
+    shown = [part["type"] for part in asked.messages[1]["content"]]
+    assert shown.count("image_url") == 2
+    messages = str(run.rows)
+    assert "film.mp4 (pictures at 1.00, 3.00 seconds)" in messages
+    assert [messages.count(f"'seconds': {seconds}") for seconds in (1.0, 3.0)] == [2, 2]
 
 
 MARKED = st.lists(st.sampled_from(["<image>", "text ", "\n", "<img>", "é"]), max_size=8)

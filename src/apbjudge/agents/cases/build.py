@@ -148,11 +148,11 @@ class Build(Shown):
         return build_document(self)
 
 
-@takes(config=BuildConfig, write=WriteConfig, omit=["data_split", *UNSEEN])
+@takes(config=BuildConfig, writing=WriteConfig, omit=["data_split", *UNSEEN])
 def build(
     config: BuildConfig,
     *,
-    write: WriteConfig,
+    writing: WriteConfig,
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Build:
@@ -164,7 +164,7 @@ def build(
 
     Args:
         config: The settings; options count more.
-        write: The settings of the model that writes what code can't; options count more.
+        writing: The settings of the model that writes what code can't; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
 
@@ -172,18 +172,18 @@ def build(
         OptionError: If a setting is unusable, or ``out`` holds other files.
         InputError: If a file as a whole is unusable, or no case could be built.
     """
-    has_model = write.model is not None
+    has_model = writing.model is not None
     check_folder(config.out, overwrite=config.overwrite, has_model=has_model)
     tools = None if config.tools is None else read_tool_list(config.tools, events.note)
     builder = Builder(config, tools)
     if has_model:
         builder.writing = write_texts(
             builder.seeds,
-            write,
+            writing,
             config.out / WRITING,
-            kinds=write.kinds(config.split),
+            kinds=writing.kinds(config.split),
             resources=shared_resources(
-                client=client, limits=write, cache=write.cache, warn=events.note
+                client=client, limits=writing, cache=writing.cache, warn=events.note
             ),
             events=events,
             overwrite=config.overwrite,

@@ -170,7 +170,8 @@ def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str |
     is_text = seed.trajectory.query in seed.written or plan in seed.written
     invented = {tool.name for tool in seed.invented}
     is_tool = any(tool.name in invented for tool in tools)
-    return seed.model if is_private or is_text or is_tool else None
+    is_required = any(text in query for text in seed.requirements.values())
+    return seed.model if is_private or is_text or is_tool or is_required else None
 
 
 def _json(value: object) -> str:

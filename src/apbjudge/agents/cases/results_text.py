@@ -13,6 +13,7 @@ from .cases import BUILT_SPLITS
 from .check import LISTED, CaseReport
 from .composition import STEP_RANGES, Composition, DataSetCounts
 from .findings import CHECKS, CaseCertainty, CaseFinding
+from .writing.write import TextCounts
 
 _CERTAINTIES: Mapping[CaseCertainty, str] = {
     "proven": "Proven",
@@ -153,6 +154,7 @@ def build_document(build: Build) -> Document:
     lost = [*sorted(funnel.rejected.items()), ("not drawn (--n)", funnel.unused)]
     head += [f"entries left out: {count(n)}, {reason}" for reason, n in lost if n]
     head += [f"seeds mended: {count(n)}, {what}" for what, n in sorted(funnel.repairs.items())]
+    head += [] if build.writing is None else map(_texts_line, build.writing.counts.items())
     rows = [
         (of.split, of.transform, *map(count, (of.seeds, of.built, of.written)))
         for of in funnel.transforms
@@ -171,3 +173,13 @@ def build_document(build: Build) -> Document:
         for name, n in sorted(funnel.suspected.items())
     ]
     return Document((Notes(tuple(head)), table, Notes(tuple(foot))))
+
+
+def _texts_line(of_kind: tuple[str, TextCounts]) -> str:
+    """The funnel of texts of one kind."""
+    kind, of = of_kind
+    rejected = sum(of.rejected.values())
+    line = f"texts, {kind}: {count(of.accepted + rejected)} answered, {count(of.accepted)} accepted"
+    line += f" ({count(of.repaired)} after complaints)" if of.repaired else ""
+    reasons = (f"{count(n)} {reason}" for reason, n in sorted(of.rejected.items()))
+    return f"{line}, {count(rejected)} rejected: {', '.join(reasons)}" if rejected else line

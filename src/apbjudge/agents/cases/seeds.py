@@ -62,8 +62,10 @@ class Seed:
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
             value; None without.
-        model: The model that wrote ``invented``, ``private`` and the texts in ``written``; None
-            where none did.
+        requirements: Kind of contradiction, or ``tool_removal``, to the sentences that a model
+            wrote for it, in place of a template.
+        model: The model that wrote ``invented``, ``private``, ``requirements`` and the texts in
+            ``written``; None where none did.
         written: Which texts of the seed it wrote: the query, the plan.
     """
 
@@ -78,6 +80,7 @@ class Seed:
     repairs: tuple[str, ...] = ()
     invented: tuple[Tool, ...] = ()
     private: tuple[str, str] | None = None
+    requirements: Mapping[str, str] = field(default_factory=dict[str, str])
     model: str | None = None
     written: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
+from ...trajectories.comparison import TextPair
 from ...trajectories.slate.equality import is_equivalent
 from .base import Benchmark, Environment
 
@@ -173,32 +174,6 @@ class PlanEnvironment(Environment, Protocol):
         ``extra.wrong_output``: whether the output does.
         """
         ...
-
-
-class TextPair(NamedTuple):
-    """Two free texts in arguments that are equal otherwise.
-
-    Attributes:
-        tool: The tool called.
-        recorded: The text of the recorded call.
-        asked: That of the call to be answered.
-    """
-
-    tool: str
-    recorded: str
-    asked: str
-
-
-class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, no error
-    """An action can't be carried out before someone says whether two texts mean the same.
-
-    Attributes:
-        pair: The texts. With an answer in ``PlanBenchmark.judged`` the action can be repeated.
-    """
-
-    def __init__(self, pair: TextPair) -> None:
-        super().__init__(f"{pair.tool}: {pair.asked!r} was not compared with {pair.recorded!r}")
-        self.pair = pair
 
 
 class PlanBenchmark(Benchmark, Protocol):

@@ -47,7 +47,7 @@ class TestedModelSpec(ModelSpec):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Model: sampling": ModelSpec.groups["Sampling"],
-        "Model: files": "vision max_images max_image_bytes max_text_bytes",
+        "Model: files": "vision max_images max_image_bytes max_text_bytes frames",
         "Endpoint": ModelSpec.groups["Endpoint"],
     }
 

@@ -67,6 +67,7 @@ def load_prompt_set(
     kind: str,
     paths: Sequence[str],
     names: Sequence[str],
+    optional: Sequence[str] = (),
     folder: Traversable = _FOLDER,
 ) -> PromptSet:
     """A shipped set by name, or a user's TOML file.
@@ -76,6 +77,7 @@ def load_prompt_set(
         kind: Such as ``review_prompts``, as the option is called.
         paths: The templates that it must have.
         names: The values that they may use.
+        optional: Further templates that it may have.
         folder: Where the shipped sets are, in a folder for each kind.
 
     Raises:
@@ -98,7 +100,7 @@ def load_prompt_set(
         raise OptionError(f"{flag}: {visible(ref)}: {error}") from None
     try:
         head = _Head(**{name: values.pop(name) for name in _Head.model_fields if name in values})
-        texts = _texts(values, paths, names)
+        texts = _texts(values, paths, (*paths, *optional), names)
     except ValueError as error:
         raise OptionError(f"{flag}: {ref}: {error}") from None
     except OptionError as error:  # of a key of the file, which is no option
@@ -125,14 +127,14 @@ class _Head(Config):
 
 
 def _texts(
-    values: Mapping[str, Any], paths: Sequence[str], names: Sequence[str]
+    values: Mapping[str, Any], paths: Sequence[str], allowed: Sequence[str], names: Sequence[str]
 ) -> dict[str, Template]:
     """The templates by path; raises ValueError where one is missing, unknown or unusable."""
     sources = dict(_flat(values))
     if missing := [path for path in paths if path not in sources]:
         raise ValueError(f"expected the text {missing[0]}, got nothing")
-    if unknown := [path for path in sources if path not in paths]:
-        raise ValueError(f"expected only {', '.join(paths)}, got {unknown[0]}")
+    if unknown := [path for path in sources if path not in allowed]:
+        raise ValueError(f"expected only {', '.join(allowed)}, got {unknown[0]}")
     texts: dict[str, Template] = {}
     for path, source in sources.items():
         try:

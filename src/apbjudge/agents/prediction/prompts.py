@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...errors import RowError
-from ...protocols.images import ImagePart, content_of, image_part, is_image, read_file, read_text
+from ...protocols.images import (
+    ImagePart,
+    content_of,
+    cut_video,
+    image_part,
+    is_image,
+    kind_of,
+    read_file,
+    read_text,
+)
+from ...protocols.video import check_decoder
 from ...records import Item
 from ...records.run_folder import mapping
 from ...records.tools import Toolset, pretty, tool_lines
@@ -95,6 +105,7 @@ def logged(messages: Sequence[dict[str, Any]], images: Sequence[ImagePart]) -> l
         image.url: {
             "path": image.path,
             "sha256": sha256(base64.b64decode(image.url.partition(",")[2])).hexdigest(),
+            **({} if image.seconds is None else {"seconds": image.seconds}),
         }
         for image in images
     }
@@ -122,6 +133,7 @@ class CasePromptMaker:
         roots: Folders that files may lie in.
         max_image_bytes: Largest picture on disk.
         max_text_bytes: Largest text file.
+        frames: Frames that a video is cut into; 0 for a case with one being a bad one.
     """
 
     def __init__(
@@ -131,25 +143,31 @@ class CasePromptMaker:
         *,
         max_image_bytes: int,
         max_text_bytes: int,
+        frames: int = 0,
     ) -> None:
         self.prompts = prompts
         self._roots = roots
         self._max_image_bytes = max_image_bytes
         self._max_text_bytes = max_text_bytes
+        self._frames = frames
 
     @classmethod
     def of(cls, prompts: str, roots: Sequence[Path], spec: TestedModelSpec) -> CasePromptMaker:
         """The maker of a prompt set by name, with the limits of a model.
 
         Raises:
-            OptionError: If there is no such set, or it can't be used.
+            OptionError: If there is no such set, or it can't be used, or nothing reads the videos
+                that are to be cut.
         """
+        if spec.frames:
+            check_decoder()
         loaded = load_prompt_set(prompts, kind="prompts", paths=PROMPT_PATHS, names=VIEW_NAMES)
         return cls(
             loaded,
             roots,
             max_image_bytes=spec.max_image_bytes,
             max_text_bytes=spec.max_text_bytes,
+            frames=spec.frames,
         )
 
     def make(self, case: Item) -> CasePrompt:
@@ -191,6 +209,12 @@ class CasePromptMaker:
             if is_image(file):
                 data = read_file(roots, file.path, field, max_bytes=self._max_image_bytes)
                 images.append(image_part(file.path, data))
+            elif self._frames and kind_of(file) == "video":
+                frames = cut_video(roots, file, field, self._frames)
+                images += frames
+                times = ", ".join(f"{frame.seconds:.2f}" for frame in frames)
+                names.append(f"- {file.type}: {file.path} (pictures at {times} seconds)")
+                continue
             else:
                 text = read_text(roots, file, field, max_bytes=self._max_text_bytes)
                 texts.append(f"\n{file.path}:\n{text}")

@@ -89,9 +89,9 @@ def session_of(
 ) -> AskingSession[PredictionRun]:
     """The session of a configuration; without ``out`` its folder is named after all of it."""
     specs = config.specs
-    if len({(spec.max_image_bytes, spec.max_text_bytes) for spec in specs}) > 1:
+    if len({(spec.max_image_bytes, spec.max_text_bytes, spec.frames) for spec in specs}) > 1:
         raise OptionError(
-            "--max-image-bytes, --max-text-bytes: expected the same for all tested models"
+            "--max-image-bytes, --max-text-bytes, --frames: expected the same for all tested models"
         )
     source = case_source(cases, config, config.out, note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples

@@ -270,8 +270,8 @@ def _inside(path: str, arguments: Mapping[str, Any]) -> View:
 
 
 _ELSEWHERE = frozenset(
-    "item_id case_id tested_model images_shown images_of not_shown findings lenient_replies line "
-    "content_id response_id groups".split()
+    "item_id case_id tested_model images_shown images_of not_shown frame_times findings "
+    "lenient_replies line content_id response_id groups".split()
 )
 """Columns that belong to the prediction, or are not shown."""
 

@@ -47,6 +47,22 @@ def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | No
     return _is_equal(one, other, schema, is_equal_leaf)
 
 
+def is_equal_in_meaning(one: Any, other: Any, schema: Schema, same_text: SameText) -> bool:
+    """Returns True if two JSON values are equal but for free texts that mean the same.
+
+    Nobody is asked about texts of values that differ in something else.
+    """
+    pairs: list[tuple[str, str]] = []
+
+    def collect(one: str, other: str) -> bool:
+        pairs.append((one, other))
+        return True
+
+    return is_equivalent(one, other, schema, collect) and all(
+        same_text(*pair) for pair in dict.fromkeys(pairs)
+    )
+
+
 def _is_equal(
     one: Any, other: Any, schema: Schema, is_equal_leaf: Callable[[Any, Any, Schema], bool]
 ) -> bool:

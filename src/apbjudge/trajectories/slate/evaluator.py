@@ -12,8 +12,8 @@ An execution of one's own is a row of our format for trajectories, with a step f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 from ...errors import OptionError, RowError
@@ -21,14 +21,18 @@ from ...records import Finding
 from ...records.loose_json import as_list, as_object, lenient
 from ...records.trajectories import ToolCall, Trajectory, TrajectoryStep
 from ..base import Evaluation, EvaluatorSettings
+from ..comparison import TextPair
 from .cases import PlanStep, SlateCase, SlateTool, load_cases, resolved, validate
-from .equality import is_equivalent, is_same
+from .equality import Schema, is_equal_in_meaning, is_equivalent, is_same
 
 NEEDS = "a JSONL file of SLATE cases"
 OutputTag = Literal["matched", "equivalent", "default", "error"]
 """Source of a simulated output: recorded for this very call, for one that means the same,
 the tool's default, or nothing but an error."""
 OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
+Equality = Literal["exact", "canonical", "judge"]
+"""The way in which an output is the recorded one: the same JSON, the same however written, or
+free texts that a model takes for the same."""
 Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
 """A failed trajectory's first departure from the reference; ``wrong output`` without one."""
 
@@ -71,10 +75,16 @@ class PlanComparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SlateEvaluator:
-    """Compares trajectories with the reference plans and outputs of their cases."""
+    """Compares trajectories with the reference plans and outputs of their cases.
+
+    Attributes:
+        same_text: Says whether free texts mean the same; then outputs count that are the recorded
+            ones however written, or by its word. None for outputs that are the same JSON alone.
+    """
 
     by_id: Mapping[str, SlateCase]
     digest: str = ""
+    same_text: Callable[[TextPair], bool] | None = None
 
     @property
     def cases(self) -> Collection[str]:
@@ -89,11 +99,13 @@ class SlateEvaluator:
         nothing. References, in the plan and in the agent's arguments, are resolved from the agent's
         own earlier outputs: a wrong output that is passed on is a wrong output, not a wrong
         argument. One that leads nowhere is equal to itself alone. Arguments are compared where the
-        tool is right, and agree as a whole or not at all.
+        tool is right, and agree as a whole or not at all. With ``same_text`` the way in which each
+        final output is the recorded one stands in ``details``, and so do the texts compared.
 
         Raises:
             RowError: If there is no such case, its plan calls no tool, or the trajectory does not
                 say which step is for which substep and what its calls returned.
+            UncomparedTexts: If ``same_text`` raises it.
         """
         case = self.by_id.get(trajectory.case_id)
         if case is None:
@@ -102,24 +114,72 @@ class SlateEvaluator:
             raise RowError("case_id", "a case whose plan calls a tool", trajectory.case_id)
         try:
             actions = list(actions_of(trajectory, case))
-            return _evaluation(case, actions, _tools_in_memory(trajectory))
+            return _evaluation(case, actions, self.same_text, _tools_in_memory(trajectory))
         except RecursionError:
             raise RowError("steps", "values nested less deeply", trajectory.case_id) from None
 
 
+@dataclass(slots=True)
+class _Texts:
+    """The texts of a trajectory that are compared with recorded ones.
+
+    Attributes:
+        ask: Says whether two mean the same; None where nobody does.
+        compared: What it said.
+    """
+
+    ask: Callable[[TextPair], bool] | None
+    compared: dict[TextPair, bool] = field(default_factory=dict[TextPair, bool])
+
+    def agree(
+        self, tool: str, of: Literal["argument", "output"], one: Any, other: Any, schema: Schema
+    ) -> bool:
+        """True if two values differ in free texts alone, all of which mean the same."""
+        ask = self.ask
+        if ask is None:
+            return False
+
+        def same_text(recorded: str, asked: str) -> bool:
+            pair = TextPair(tool, recorded, asked, of)
+            self.compared[pair] = ask(pair)
+            return self.compared[pair]
+
+        return is_equal_in_meaning(one, other, schema, same_text)
+
+    def equality(self, tool: SlateTool, recorded: Any, output: Any) -> Equality | None:
+        """The way in which an output is the recorded one; None where it is another."""
+        if is_same(recorded, output):
+            return "exact"
+        schema = tool.results_schema
+        if self.ask is not None and is_equivalent(recorded, output, schema):
+            return "canonical"
+        return "judge" if self.agree(tool.name, "output", recorded, output, schema) else None
+
+
 def _evaluation(
-    case: SlateCase, actions: list[SlateAction], tools_in_memory: Collection[str] | None
+    case: SlateCase,
+    actions: list[SlateAction],
+    ask: Callable[[TextPair], bool] | None,
+    tools_in_memory: Collection[str] | None,
 ) -> Evaluation:
+    texts = _Texts(ask)
     plan = {step.step: step for step in case.substeps}
     outputs: dict[str, Any] = {}
     comparisons = dict.fromkeys(plan, PlanComparison())
     for action in actions:
-        comparisons[action.substep] = _compare(action, plan[action.substep], case, outputs)
+        comparisons[action.substep] = _compare(action, plan[action.substep], case, outputs, texts)
         if action.output:
             outputs[action.substep] = action.output[0]
-    wrong = wrong_outputs(case, outputs)
+    tools = {call.step: _tool_of(case, call.tool or "") for call in case.calls}
+
+    def equality(step: str, output: Any) -> Equality | None:
+        return texts.equality(tools[step], case.outputs[step], output)
+
+    equalities: dict[str, Equality | None]
+    equalities = {step: equality(step, outputs[step]) for step in case.final if step in outputs}
+    wrong = [step for step in case.final if not equalities.get(step)]
     last = next((action.output for action in reversed(actions) if action.call), ())
-    is_last_right = bool(last) and is_same(last[0], case.outputs[case.calls[-1].step])
+    is_last_right = bool(last) and equality(case.calls[-1].step, last[0]) is not None
     found = comparisons.values()
     measures: dict[str, float] = {
         "substeps": len(plan),
@@ -148,6 +208,7 @@ def _evaluation(
         + (f"; the trajectory departs from the plan at {departure}" if departure else ""),
         findings=tuple(map(_of_case, validate(case))),
         groups={"category": case.category} if case.category else {},
+        details={} if ask is None else _details(equalities, texts.compared),
     )
 
 
@@ -176,6 +237,14 @@ def _memory_measures(
     yield f"right {'outside' if outside else 'inside'} memory", float(is_correct)
 
 
+def _details(
+    equalities: Mapping[str, Equality | None], compared: Mapping[TextPair, bool]
+) -> dict[str, Any]:
+    """Facts about outputs and texts, for the judgement."""
+    pairs = [{**pair._asdict(), "same": is_same} for pair, is_same in compared.items()]
+    return {"outputs": {step: way or "other" for step, way in equalities.items()}, "texts": pairs}
+
+
 def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
     """The final calls (``SlateCase.final``) without an output, or with another than recorded.
 
@@ -192,13 +261,17 @@ def is_wrong_output(case: SlateCase, outputs: Mapping[str, Any], step: str) -> b
 
 
 def _compare(
-    action: SlateAction, expected: PlanStep, case: SlateCase, outputs: Mapping[str, Any]
+    action: SlateAction,
+    expected: PlanStep,
+    case: SlateCase,
+    outputs: Mapping[str, Any],
+    texts: _Texts,
 ) -> PlanComparison:
     call = action.call
     is_identified = action.is_readable and (call is None) == (expected.tool is None)
     if call is None or not is_identified or call.name != expected.tool:
         return PlanComparison(is_identified)
-    tool = case.tools_by_name.get(call.name) or SlateTool(name=call.name)
+    schema = _tool_of(case, call.name).arguments_schema
     passed = call.arguments
     if passed is None and not call.parse_error:  # as logs write a call without arguments
         passed = dict[str, Any]()
@@ -206,9 +279,14 @@ def _compare(
     return PlanComparison(
         action=True,
         tool=True,
-        arguments=is_equivalent(*both, tool.arguments_schema),
+        arguments=is_equivalent(*both, schema) or texts.agree(call.name, "argument", *both, schema),
         exact=is_same(*both),
     )
+
+
+def _tool_of(case: SlateCase, name: str) -> SlateTool:
+    """The tool of a case by its name; where the case defines none, one without an interface."""
+    return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
 def _fault(comparison: PlanComparison, expected: PlanStep) -> Fault | None:
@@ -296,4 +374,4 @@ def evaluator_of(settings: EvaluatorSettings) -> SlateEvaluator:
     """
     if settings.cases is None:
         raise OptionError(f"--cases: expected {NEEDS}, got nothing")
-    return SlateEvaluator(*load_cases(settings.cases))
+    return SlateEvaluator(*load_cases(settings.cases), settings.same_text)

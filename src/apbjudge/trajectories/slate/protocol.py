@@ -69,6 +69,7 @@ SLATE = TrajectoryProtocol(
     metrics=(*METRICS, *FAILURES, *MEMORY, *OUTPUTS, *COSTS),
     evaluator=evaluator_of,
     needs_cases=NEEDS,
+    compares_texts=True,
     paper="arXiv:2604.12126",
     tables=tuple(
         TrajectoryTable(

@@ -32,7 +32,8 @@ _VISUAL = re.compile(
 )
 _FLAG = re.compile(r"'is_?error': True|'(?:success|ok)': False", re.IGNORECASE)
 """Marks of a failed call, in the text of a message as Python writes it."""
-_HEADING = re.compile(r"\b(?i:important|warning|compliance|note|attention)\s*:|\*\*|\b[A-Z]{5,}\b")
+HEADING = re.compile(r"\b(?i:important|warning|compliance|note|attention)\s*:|\*\*|\b[A-Z]{5,}\b")
+"""A heading, or a word in capitals, which sets a requirement off from the query around it."""
 _LEAST_LETTERS = 4
 _COMMON = frozenset("get set the of a by for to in on and with api tool".split())
 
@@ -319,7 +320,7 @@ def _faults_of(of: Construction, item: Item) -> Iterator[str]:
             yield f"{shorten(name)}, which is offline, is not offered"
     named = (name for name in of.removed_tools if mentions(of.requirement, name))
     yield from (f"{shorten(name)}, which was removed, is named" for name in named)
-    if heading := _HEADING.search(of.requirement):
+    if heading := HEADING.search(of.requirement):
         yield f"has the heading {heading.group()}"
 
 

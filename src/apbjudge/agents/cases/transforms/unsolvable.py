@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import orjson
 
 from ....protocols.tool_words import name_words, properties
-from ....records import UnsolvableType
+from ....records import Tool, UnsolvableType
 from ....records.construction import ContradictionKind
 from ..cases import Context, Reject, Row, RowMaker, row_id, transform
 from ..likeness import (
@@ -79,6 +79,37 @@ def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
     like it. A capability of two tools or more is preferred. An English query then demands the
     result of a tool, so that nobody passes by looking.
     """
+    removal = removal_of(seed)
+    if isinstance(removal, str):
+        return Reject(removal)
+    tool, gone, left = removal
+    plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
+    removed = tuple(each.name for each in gone)
+    query, rng = seed.trajectory.query, draw(context.seed, seed.seed_id, "tool_removal")
+    requirement = seed.requirements.get("tool_removal", "")
+    requirement = requirement or removal_requirement(query, removed, tool.name, rng)
+    claims = {"requirement": requirement, "compliance": bool(requirement)}
+    claim = _claim(seed, "tool_removal", plan, removed_tools=removed, **claims)
+    asked = with_sentences(query, [requirement]) if requirement else query
+    return row(**claim, tools=left, query=asked)
+
+
+class Removal(NamedTuple):
+    """A capability that a task can lose.
+
+    Attributes:
+        tool: The tool that its solution calls.
+        gone: The tools like it, itself among them.
+        left: The others.
+    """
+
+    tool: Tool
+    gone: Sequence[Tool]
+    left: Sequence[Tool]
+
+
+def removal_of(seed: Seed) -> Removal | str:
+    """The capability that ``tool_removal`` takes away, or the reason why there is none."""
     tools = seed.toolset.tools
     shown = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
     reason, chosen = NO_CALL, None
@@ -98,20 +129,10 @@ def tool_removal(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
         elif any(may_serve(each, tool) for each in left):
             reason = "another tool may serve"
         elif chosen is None or len(gone) > 1:
-            chosen = (tool, gone, left)
+            chosen = Removal(tool, gone, left)
             if len(gone) > 1:
                 break
-    if chosen is None:
-        return Reject(reason)
-    tool, gone, left = chosen
-    plan = f"The task can't be done: no tool is there for this step: {purpose_of(tool.name, tool)}."
-    removed = tuple(each.name for each in gone)
-    query, rng = seed.trajectory.query, draw(context.seed, seed.seed_id, "tool_removal")
-    requirement = removal_requirement(query, removed, tool.name, rng)
-    claims = {"requirement": requirement, "compliance": bool(requirement)}
-    claim = _claim(seed, "tool_removal", plan, removed_tools=removed, **claims)
-    asked = with_sentences(query, [requirement]) if requirement else query
-    return row(**claim, tools=left, query=asked)
+    return reason if chosen is None else chosen
 
 
 def _deciding(seed: Seed) -> list[str]:
@@ -179,24 +200,36 @@ def dynamic_state(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
 
 
 def _offline(seed: Seed, context: Context, row: RowMaker, kind: ContradictionKind) -> Row | Reject:
-    """The task with a requirement that a tool, still offered, can't meet for its outage.
-
-    Of the tools that the task turns on one that learns something is preferred, but where results
-    have to be signed.
-    """
+    """The task with a requirement that a tool, still offered, can't meet for its outage."""
     query = seed.trajectory.query
     if not is_english(query):
         return Reject("the query is not English")
-    offered = [name for name in _deciding(seed) if seed.tool(name) is not None]
-    if not offered:
-        return Reject("the solution calls a tool that is not offered" if seed.used else NO_CALL)
-    learning = [name for name in offered if kind != "compliance_lock" and does_learn(name)]
-    name = (learning or offered)[0]
-    requirement = offline_requirement(kind, name, draw(context.seed, seed.seed_id, kind))
+    tools = offline_tools(seed)
+    if isinstance(tools, str):
+        return Reject(tools)
+    name, rng = tools[kind], draw(context.seed, seed.seed_id, kind)
+    requirement = seed.requirements.get(kind) or offline_requirement(kind, name, rng)
     plan = f"The task can't be done as asked: it demands a result of {name}, which can't be had."
     claims = {"contradiction_kind": kind, "requirement": requirement, "offline_tool": name}
     claim = _claim(seed, "contradictory_constraints", plan, **claims)
     return row(**claim, query=with_sentences(query, [requirement]))
+
+
+def offline_tools(seed: Seed) -> dict[ContradictionKind, str] | str:
+    """The tool that a requirement of each kind demands, or the reason why there is none.
+
+    Of the tools that the task turns on one that learns something is preferred, but where results
+    have to be signed.
+    """
+    offered = [name for name in _deciding(seed) if seed.tool(name) is not None]
+    if not offered:
+        return "the solution calls a tool that is not offered" if seed.used else NO_CALL
+    learning = next((name for name in offered if does_learn(name)), offered[0])
+    return {
+        "missing_dimension": learning,
+        "compliance_lock": offered[0],
+        "dynamic_state": learning,
+    }
 
 
 # Information --------------------------------------------------------------------------------------

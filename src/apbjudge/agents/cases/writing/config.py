@@ -12,14 +12,19 @@ from ....llm.limits import CACHE, Cached, Limits
 from ....llm.model_spec import AsksModels
 from ...prediction.config import TestedModelSpec
 
-Kind = Literal["query", "plan", "distractors", "private"]
+Kind = Literal["trajectory", "query", "plan", "distractors", "private", "contradictory", "removal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""Kinds of texts. ``query`` comes first: the others are written for the rewritten query."""
+"""Kinds of texts. Those of ``FIRST`` come first: the others are written for what they leave."""
+FIRST: tuple[Kind, ...] = ("trajectory", "query")
+"""Kinds that change the task itself, in their order."""
 KEYS: Mapping[Kind, Sequence[str]] = {
+    "trajectory": ("query", "tools", "messages"),
     "query": ("query",),
     "plan": ("plan",),
     "distractors": ("tools",),
     "private": ("query", "removed"),
+    "contradictory": ("missing_dimension", "compliance_lock", "dynamic_state"),
+    "removal": ("sentence",),
 }
 """The keys of the JSON object with a text of a kind."""
 _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
@@ -28,9 +33,10 @@ _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
     "distractors": ("tool_extraneous",),
     "private": ("unsolvable",),
 }
-"""Parts of the names of the splits that have a use for a kind."""
+"""Parts of the names of the splits that have a use for a kind; other kinds have to be named, since
+code does without them."""
 
-UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
+UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes", "frames")
 """Settings of models that a writing model does not have, since it is shown no files."""
 
 
@@ -53,7 +59,9 @@ class WriteConfig(AsksModels, Limits):
         default=(),
         description="What it writes: query (harder and more natural, values kept), plan (prose of "
         "the solution), distractors (invented tools), private (a query that lacks a value nobody "
-        "can look up); default all that the splits have a use for.",
+        "can look up), as far as the splits have a use for them. If named: trajectory (a harder "
+        "query with more tools and a longer solution), contradictory and removal (the sentences "
+        "that demand a tool, in place of templates).",
     )
     repairs: int = Field(
         default=2,
@@ -62,7 +70,7 @@ class WriteConfig(AsksModels, Limits):
         description="How often it is asked again, with the complaints, for a text that code does "
         "not accept.",
     )
-    write_prompts: str = Field(default="writing@1", description="writing@1, or a TOML file.")
+    write_prompts: str = Field(default="writing@2", description="writing@2, or a TOML file.")
     cache: Cached = CACHE
 
     @field_validator("write")
@@ -79,5 +87,5 @@ class WriteConfig(AsksModels, Limits):
         return tuple(
             kind
             for kind in KINDS
-            if any(part in split for part in _SPLITS_OF[kind] for split in splits)
+            if any(part in split for part in _SPLITS_OF.get(kind, ()) for split in splits)
         )

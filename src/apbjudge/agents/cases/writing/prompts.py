@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from ....protocols.fence import fence
 from ....records.tools import pretty
 from ...prediction.prompt_sets import PromptSet, load_prompt_set
-from .config import KINDS
-from .rules import MOST_INVENTED, Complaint
+from .complaints import Complaint
+from .config import KINDS, Kind
 from .tasks import WritingTask
+from .tool_rules import MOST_INVENTED
 
 PATHS = (*(f"{kind}.{part}" for kind in KINDS for part in ("system", "user")), "repair")
 """The texts of a prompt set: two for each kind, and the request to mend an answer."""
@@ -23,19 +24,30 @@ _VALUES: Mapping[str, Callable[[WritingTask], str]] = {
     "solution": lambda task: pretty(list(task.solution)),
     "literals": lambda task: "\n".join(task.literals),
     "removable": lambda task: "\n".join(task.removable),
+    "least": lambda task: str(task.least_calls),
+    "demanded": lambda task: "\n".join(f"{k}: {tool}" for k, tool in task.demanded.items()),
+    "removed": lambda task: "\n".join(task.removed),
 }
 NAMES = ("fence", *_VALUES, "most", "complaints")
 """The values that they may use; all but ``most`` and the complaints are of the seed."""
 _FOLDER = resources.files(__name__.rpartition(".")[0]).joinpath("prompt_sets")
 
 
-def write_prompts(ref: str) -> PromptSet:
-    """The prompt set of that name, or of a user's file.
+def write_prompts(ref: str, kinds: Sequence[Kind] = KINDS) -> PromptSet:
+    """The prompt set of that name, or of a user's file, with the texts of some kinds at least.
 
     Raises:
         OptionError: If it can't be used.
     """
-    return load_prompt_set(ref, kind="write_prompts", paths=PATHS, names=NAMES, folder=_FOLDER)
+    needed = [path for path in PATHS if path.partition(".")[0] in (*kinds, "repair")]
+    return load_prompt_set(
+        ref,
+        kind="write_prompts",
+        paths=needed,
+        optional=[path for path in PATHS if path not in needed],
+        names=NAMES,
+        folder=_FOLDER,
+    )
 
 
 def messages_of(task: WritingTask, prompts: PromptSet) -> list[dict[str, Any]]:

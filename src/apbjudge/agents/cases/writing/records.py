@@ -15,6 +15,9 @@ TASKS = "tasks.jsonl"
 REFUSED, CUT_OFF = "refused", "cut off"
 """Complaints about a reply besides those of its rules."""
 
+_LISTS = ("tools", "messages")
+"""Keys of texts that are lists."""
+
 Row = dict[str, Any]
 """A record as JSON values."""
 
@@ -27,9 +30,12 @@ def _check_text(row: Row) -> None:
         raise RowError("rejected", "a complaint or null", row.get("rejected"))
     if as_list(row.get("attempts")) is None:
         raise RowError("attempts", "a list", row.get("attempts"))
-    value, type_ = as_object(row.get("value")) or {}, list if row["kind"] == "distractors" else str
-    parts = [value.get(name) for name in KEYS.get(row["kind"], ())]
-    is_complete = bool(parts) and all(part and isinstance(part, type_) for part in parts)
+    value, keys = as_object(row.get("value")) or {}, KEYS.get(row["kind"], ())
+    kinds = {name: list if name in _LISTS else str for name in keys}
+    parts = {name: value.get(name) for name in keys}
+    is_complete = bool(keys) and all(
+        part and isinstance(part, kinds[name]) for name, part in parts.items()
+    )
     if not row["rejected"] and not is_complete:
         raise RowError("value", f"what was written as {row['kind']}", row.get("value"))
 

@@ -14,7 +14,7 @@ from ....jsonl import replacing
 from ....records.keys import KeySet, short_key
 from ....runs.rows import BadRow, RawRow, RowSource
 from ..seeds import Seed
-from .config import Kind
+from .config import FIRST, Kind
 from .tasks import WritingTask, task_of
 from .writings import Writings
 
@@ -25,7 +25,7 @@ class TaskCounts:
 
     Attributes:
         tasks: Tasks written.
-        waiting: Seeds whose other tasks wait for the query to be rewritten.
+        waiting: Seeds whose other tasks wait for a new query.
         not_asked: Kind and reason, such as ``private: no query``, of what there is no task for.
     """
 
@@ -39,7 +39,8 @@ def write_tasks(
 ) -> TaskCounts:
     """Writes the tasks of all seeds, those of one after each other and equal ones once.
 
-    Where queries are rewritten, the other tasks of a seed are made once it is known how.
+    Where trajectories are simulated or queries rewritten, the other tasks of a seed are made once
+    it is known how.
 
     Args:
         path: Where to.
@@ -52,7 +53,6 @@ def write_tasks(
         InputError: If the file can't be written.
     """
     counts, seen = TaskCounts(), KeySet()
-    others: list[Kind] = [kind for kind in kinds if kind != "query"]
     with replacing(path) as file:
 
         def add(seed: Seed, kind: Kind) -> WritingTask | None:
@@ -68,13 +68,14 @@ def write_tasks(
 
         for seed in seeds:
             asking = seed
-            if "query" in kinds and (task := add(seed, "query")) is not None:
-                if not writings.is_done(task, repairs):
-                    counts.waiting += bool(others)
+            for at, kind in enumerate(kinds):
+                task = add(asking, kind)
+                if task is None or kind not in FIRST:
                     continue
-                asking = writings.with_query(seed)
-            for kind in others:
-                add(asking, kind)
+                if not writings.is_done(task, repairs):
+                    counts.waiting += at + 1 < len(kinds)
+                    break
+                asking = writings.rewritten(asking, kind)
     return counts
 
 

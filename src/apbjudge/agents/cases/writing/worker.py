@@ -11,9 +11,10 @@ from ....llm.reasks import ask_until
 from ....runs.loop import Job
 from ...prediction.prompt_sets import PromptSet
 from ...prediction.worker import Account, AskedModel, AskingWorker, attempted, response_of
+from .complaints import Complaint, TextReading
 from .prompts import messages_of, repair_of
 from .records import CUT_OFF, REFUSED, Row, is_final
-from .rules import Complaint, TextReading, read_reply
+from .rules import read_reply
 from .source import TaskRow
 from .tasks import WritingTask
 from .writings import Writings

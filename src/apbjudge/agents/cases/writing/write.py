@@ -106,7 +106,7 @@ def write_texts(
     """
     if config.model is None:
         raise OptionError("--model: expected a model, got nothing")
-    spec, prompts = config.model, write_prompts(config.write_prompts)
+    spec, prompts = config.model, write_prompts(config.write_prompts, kinds)
     writings = Writings(folder)
     session = AskingSession(
         folder=folder,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....jsonl import object_of, read_line_at
 from ....records.keys import KeyMap, short_key
 from ....records.tools import read_tool
 from ....runs.resume import record_lines
 from ..seeds import Seed
-from .config import KINDS, Kind
+from .config import FIRST, KINDS, Kind
 from .records import WRITING_RECORDS, WRITTEN, is_final
 from .tasks import WritingTask, task_of, with_query
+from .trajectories import with_trajectory
 
 
 class Writings:
@@ -56,29 +57,41 @@ class Writings:
 
     def applied(self, seed: Seed) -> Seed:
         """The seed with all texts that were written for it; the seed itself if there are none."""
-        seed = self.with_query(seed)
+        for kind in FIRST:
+            seed = self.rewritten(seed, kind)
         more: dict[str, Any] = {}
         model: str | None = None
-        for kind in KINDS[1:]:
-            record = self._record(seed, kind)
-            if record is not None:
-                more |= _fields(kind, record["value"], seed)
-                model = record["model"]
+        for kind in KINDS[len(FIRST) :]:
+            if (written := self._written(seed, kind)) is not None:
+                more |= _fields(kind, written.record["value"], replace(seed, **more))
+                model = written.record["model"]
         return replace(seed, **more, model=model) if more else seed
 
-    def with_query(self, seed: Seed) -> Seed:
-        """The seed with its query rewritten; itself where it is not."""
-        record = self._record(seed, "query")
-        if record is None:
+    def rewritten(self, seed: Seed, kind: Kind) -> Seed:
+        """A seed with a new trajectory or query; itself where none was accepted."""
+        written = self._written(seed, kind)
+        if written is None:
             return seed
-        return replace(with_query(seed, record["value"]["query"]), model=record["model"])
+        task, record = written
+        if kind == "query":
+            seed = with_query(seed, record["value"]["query"])
+        else:
+            seed = with_trajectory(seed, record["value"], task)
+        return replace(seed, model=record["model"])
 
-    def _record(self, seed: Seed, kind: Kind) -> Mapping[str, Any] | None:
+    def _written(self, seed: Seed, kind: Kind) -> _Written | None:
         """The accepted record of a seed's task."""
         if not len(self._accepted) or isinstance(task := task_of(seed, kind), str):
             return None
         record = self.answer(task)
-        return None if record is None or record["rejected"] else record
+        return None if record is None or record["rejected"] else _Written(task, record)
+
+
+class _Written(NamedTuple):
+    """A task and its accepted record."""
+
+    task: WritingTask
+    record: Mapping[str, Any]
 
 
 def _fields(kind: Kind, value: Mapping[str, Any], seed: Seed) -> dict[str, Any]:
@@ -87,4 +100,7 @@ def _fields(kind: Kind, value: Mapping[str, Any], seed: Seed) -> dict[str, Any]:
         return {"plan": value["plan"], "written": (*seed.written, value["plan"])}
     if kind == "private":
         return {"private": (value["query"], value["removed"])}
+    if kind in ("contradictory", "removal"):
+        texts = {"tool_removal": value["sentence"]} if kind == "removal" else value
+        return {"requirements": {**seed.requirements, **texts}}
     return {"invented": tuple(read_tool(tool, "tools") for tool in value["tools"])}

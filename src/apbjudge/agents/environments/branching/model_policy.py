@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
@@ -15,11 +14,11 @@ from ....errors import ReplyError
 from ....llm.base import Client, Completion, Request
 from ....llm.logprobs import TokenChoice
 from ....llm.model_spec import ModelSpec
-from ....llm.replies import read_reply
+from ....llm.replies import is_broken, read_reply
 from ....records import Usage
 from ....records.tools import pretty
 from ....records.trajectories import ToolCall, Trajectory
-from ..plans import PlanAction, PlanEnvironment, Situation, TextPair
+from ..plans import PlanAction, PlanEnvironment, Situation
 from .distributions import (
     MIN_SHARE,
     MOST_LABELS,
@@ -35,8 +34,6 @@ from .prompts import (
     Tool,
     action_of,
     by_words,
-    is_broken,
-    same_text_messages,
     substep_messages,
 )
 from .search import Opinion
@@ -296,52 +293,3 @@ class ModelVerifier:
         except ReplyError:
             stated = False
         return Opinion(stated and not is_broken(reply), reply.usage)
-
-
-class _SameText(BaseModel):
-    """The reply of a comparison."""
-
-    same: bool
-
-
-class ModelComparison:
-    """A model that says whether two free texts mean the same to a tool, once for each pair.
-
-    A reply that is cut off, refused, says nothing or contradicts itself says no.
-
-    Args:
-        ask: Returns the model's reply to a request.
-        spec: The model and its settings.
-        judged: The answers, to which each is added.
-    """
-
-    def __init__(
-        self,
-        ask: Callable[[Request], Awaitable[Completion]],
-        spec: ModelSpec,
-        judged: MutableMapping[TextPair, bool],
-    ) -> None:
-        self._ask, self._spec, self._judged = ask, spec, judged
-        self._locks: defaultdict[TextPair, asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    async def __call__(self, pair: TextPair) -> Completion | None:
-        """Asks about a pair; None where it was answered meanwhile."""
-        async with self._locks[pair]:
-            if pair in self._judged:
-                return None
-            reply = await self._ask(
-                Request(
-                    model=self._spec.model,
-                    messages=same_text_messages(pair),
-                    max_tokens=self._spec.max_reply_tokens,
-                    timeout_s=self._spec.timeout_s,
-                    settings=self._spec.sampling(0),
-                    prefix=pair.tool,
-                )
-            )
-            try:
-                answer = read_reply(reply.reply_text, _SameText, thinking=reply.reasoning).reply
-                self._judged[pair] = answer.same and not is_broken(reply)
-            except ReplyError:
-                self._judged[pair] = False
-            return reply

@@ -13,12 +13,13 @@ from typing import Any
 from jinja2 import Template
 
 from ....llm.base import Completion
+from ....llm.replies import is_broken
 from ....protocols.fence import fence
 from ....protocols.prompts import compiled
 from ....records.loose_json import as_object, json_values
 from ....records.tools import pretty
 from ....records.trajectories import ToolCall, TrajectoryStep
-from ..plans import PlanAction, Situation, TextPair
+from ..plans import PlanAction, Situation
 
 Tool = Mapping[str, Any]
 PROMPTS = "execute@1"
@@ -63,12 +64,6 @@ def substep_messages(
     ]
 
 
-def same_text_messages(pair: TextPair) -> list[dict[str, Any]]:
-    """The message that asks whether two texts mean the same."""
-    text = _template("same_text").render(fence=fence, **pair._asdict())
-    return [{"role": "user", "content": text.strip()}]
-
-
 def _shown(step: TrajectoryStep) -> dict[str, str]:
     """The view of a finished substep that a model is shown."""
     shown = {"substep": str(step.extra.get("substep", "")), "what": "", "call": "", "output": ""}
@@ -109,11 +104,6 @@ def action_of(reply: Completion) -> PlanAction:
             ToolCall(tool, arguments, parse_error="arguments are no JSON object"), text
         )
     return PlanAction(ToolCall(tool, arguments), text)
-
-
-def is_broken(reply: Completion) -> bool:
-    """True if a reply is refused or cut off, so that nothing in it counts."""
-    return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
 
 
 _WORD = re.compile(r"[^\W_]+")

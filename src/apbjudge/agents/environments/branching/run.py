@@ -24,16 +24,17 @@ from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
 from ....runs.shards import part_of
+from ....trajectories.comparison import ModelComparison, TextPair
 from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.config import sampling
 from ...prediction.worker import Account, AskedModel, AskingWorker, asking_records, attempted
-from ..plans import PlanBenchmark, TextPair
+from ..plans import PlanBenchmark
 from ..runner import Episode, EpisodeSource, Row
 from ..slate.tasks import SlateTasks
 from .config import BranchConfig, BranchRunConfig
 from .memory import TRAJECTORIES, Memory
-from .model_policy import AskedCounts, ModelComparison, ModelPolicy, ModelVerifier
+from .model_policy import AskedCounts, ModelPolicy, ModelVerifier
 from .prompts import PROMPTS
 from .search import BranchResult, branch_case
 

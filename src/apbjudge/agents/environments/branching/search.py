@@ -20,14 +20,8 @@ from typing import NamedTuple
 
 from ....records import Usage
 from ....records.trajectories import Trajectory
-from ..plans import (
-    PastSteps,
-    PlanAction,
-    PlanEnvironment,
-    Situation,
-    TextPair,
-    UncomparedTexts,
-)
+from ....trajectories.comparison import TextPair, UncomparedTexts
+from ..plans import PastSteps, PlanAction, PlanEnvironment, Situation
 from .config import BranchConfig
 from .corrections import Correction, correction
 from .distributions import Distribution

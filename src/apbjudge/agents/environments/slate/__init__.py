@@ -1,6 +1,6 @@
 """A simulator for SLATE (arXiv:2604.12126)."""
 
-from ..plans import TextPair
+from ....trajectories.comparison import TextPair
 from .recorded import Lookup, RecordedOutputs
 from .simulator import SlateEnvironment
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from ....errors import InputError
 from ....protocols.checks.values import strings
+from ....trajectories.comparison import TextPair, UncomparedTexts
 from ....trajectories.slate import SlateCase, SlateTool, validate
 from ....trajectories.slate.cases import MAKES_UNUSABLE, references, resolved, target
-from ....trajectories.slate.equality import is_equivalent, is_same
+from ....trajectories.slate.equality import is_equal_in_meaning, is_equivalent, is_same
 from ....trajectories.slate.evaluator import OutputTag
-from ..plans import TextPair, UncomparedTexts
 from .config import Scope
 
 Layer = Literal["exact", "canonical", "judge", "default", ""]
@@ -155,20 +155,17 @@ class RecordedOutputs:
 
     def _is_judged_same(self, tool: SlateTool, recorded: Any, arguments: Any) -> bool:
         """True if all free texts in which two arguments differ mean the same to the judge."""
-        if self._same_text is None:
+        ask = self._same_text
+        if ask is None:
             return False
-        pairs: list[TextPair] = []
 
-        def collect(one: str, other: str) -> bool:
-            pairs.append(TextPair(tool.name, one, other))
-            return True
-
-        if not is_equivalent(recorded, arguments, tool.arguments_schema, collect):
-            return False
-        for pair in pairs:
+        def same_text(one: str, other: str) -> bool:
+            pair = TextPair(tool.name, one, other)
             if pair not in self.judged:
-                self.judged[pair] = self._same_text(pair)
-        return all(self.judged[pair] for pair in pairs)
+                self.judged[pair] = ask(pair)
+            return self.judged[pair]
+
+        return is_equal_in_meaning(recorded, arguments, tool.arguments_schema, same_text)
 
 
 def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str, Any]) -> str:

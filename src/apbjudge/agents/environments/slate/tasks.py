@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ....jsonl import read_lines
+from ....trajectories.comparison import TextPair
 from ....trajectories.slate import SlateCases, load_cases
 from ....trajectories.slate.protocol import SLATE
 from ..branching.dialogue import PlanDialogue
 from ..branching.prompts import PROMPTS
 from ..config import benchmark_settings
-from ..plans import TextPair
 from .config import SlateConfig
 from .recorded import RecordedOutputs, uncompared
 from .simulator import SlateEnvironment

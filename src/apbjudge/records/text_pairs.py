@@ -1,0 +1,54 @@
+"""Pairs of free texts that a model or a person compares, as items that labels are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..errors import RowError
+from ..jsonl import read_lines
+
+_TEXTS = ("tool", "recorded", "asked")
+
+
+def is_pair(values: Mapping[str, Any]) -> bool:
+    """True if a row labels a pair: it says ``same``, and of which texts."""
+    return "item_id" not in values and values.keys() >= {"recorded", "asked", "same"}
+
+
+def holds_pairs(path: Path) -> bool:
+    """True if a file of labels is one of pairs, by its first row.
+
+    Raises:
+        InputError: If it can't be read.
+    """
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        return False
+    first = next(iter(read_lines(path)), None)
+    return first is not None and isinstance(first.values, dict) and is_pair(first.values)
+
+
+def pair_id(values: Mapping[str, Any]) -> str:
+    """The id of a pair, which follows from the tool, both texts, and where they stand.
+
+    Raises:
+        RowError: If one of them is no text.
+    """
+    stated = {"tool": "", "of": "argument", **values}
+    for name in (*_TEXTS, "of"):
+        if not isinstance(stated[name], str):
+            raise RowError(name, "a text", stated[name])
+    key = orjson.dumps([stated[name] for name in (*_TEXTS, "of")])
+    return blake2b(key, digest_size=8).hexdigest()
+
+
+def label_row(values: Mapping[str, Any]) -> dict[str, Any] | RowError:
+    """The row of a label that a labelled pair is; ``same`` is its ``is_correct``."""
+    try:
+        return {**values, "item_id": pair_id(values), "is_correct": values["same"]}
+    except RowError as error:
+        return error
