@@ -174,10 +174,27 @@ class EpisodeConfig(Config):
     background: str = Field(
         default="", description="What the agent is told of the domain, as text."
     )
+    prompts: Path | None = Field(
+        default=None,
+        description="Folder with the authors' prompts, used as they are in place of ours.",
+    )
+    runtime_texts: Path | None = Field(
+        default=None,
+        description="TOML file with the texts that the authors' runtime has in its code; goes with "
+        "prompts.",
+    )
     domain: str = Field(
         default="retail", description="Name of the domain, which the seeds of lists depend on."
     )
     seed: int = Field(default=42, description="Seed of the order in lists.")
+
+    @model_validator(mode="after")
+    def _prompts_are_complete(self) -> EpisodeConfig:
+        if (self.prompts is None) != (self.runtime_texts is None):
+            raise ValueError("--prompts: expected together with runtime_texts")
+        if self.prompts is not None and self.background:
+            raise ValueError("--background: expected none with prompts, which have their own")
+        return self
 
     @model_validator(mode="after")
     def _plan_is_of_the_tasks(self) -> EpisodeConfig:
