@@ -9,8 +9,9 @@ from typing import Any
 from ....protocols.fence import fence
 from ....records.tools import pretty
 from ...prediction.prompt_sets import PromptSet, load_prompt_set
+from ...prediction.writing import Complaint
 from .config import KINDS
-from .rules import MOST_INVENTED, Complaint
+from .rules import MOST_INVENTED
 from .tasks import WritingTask
 
 PATHS = (*(f"{kind}.{part}" for kind in KINDS for part in ("system", "user")), "repair")

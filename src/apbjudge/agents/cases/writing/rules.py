@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....errors import RowError
 from ....protocols.leak_patterns import TELLS_CASE, TELLS_TOOL
@@ -14,6 +14,7 @@ from ....protocols.tool_words import name_words, properties, squashed
 from ....records import Tool, json_values
 from ....records.loose_json import as_list, as_object
 from ....records.tools import read_tool
+from ...prediction.writing import Complaint, TextReading
 from ..likeness import definition_of, is_like, style_of
 from ..literals import is_worded, numbers_in, places_of
 from ..seeds import leaves
@@ -23,26 +24,6 @@ from .tasks import WritingTask
 MOST_INVENTED = 10
 """Tools that are invented for a seed: as many as the highest published level has distractors."""
 _LONGEST_DESCRIPTION = 600
-
-
-class Complaint(NamedTuple):
-    """A reason against a text: a code to be counted, and a sentence for the model."""
-
-    code: str
-    text: str
-
-
-class TextReading(NamedTuple):
-    """The content of a reply.
-
-    Attributes:
-        value: The text or texts by name; None where there are none. Of several tools only those
-            without a complaint.
-        complaints: Broken rules; none if all is accepted.
-    """
-
-    value: dict[str, Any] | None
-    complaints: tuple[Complaint, ...]
 
 
 def read_reply(task: WritingTask, reply: str) -> TextReading:
