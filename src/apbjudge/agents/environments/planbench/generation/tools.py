@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from .....errors import InputError
-from .....trajectories.planbench.data import BLOCKER_TYPES, NOISE_TYPES
+from .....trajectories.planbench.data import BLOCKER_TYPES, NOISE_TYPES, outputs_by_inputs
 from .domain import DatatypeSpec, Domain, ValueSource, snake
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -215,18 +215,11 @@ def _fault(signature: Signature, others: Iterable[Signature], records: Records) 
                 return "another tool has its signature"
             if inputs < {*other.inputs} or inputs > {*other.inputs}:
                 return "its inputs and those of a tool with its output are nested"
-    return records_fault(signature.inputs, signature.output, records.values())
-
-
-def records_fault(inputs: Sequence[str], output: str, records: Iterable[Mapping[str, Any]]) -> str:
-    """Why records do not allow a look-up: several results, or one that is known before."""
-    results: dict[tuple[str, ...], str] = {}
-    for record in records:
-        key = tuple(str(record[name]) for name in inputs)
-        if str(record[output]) in key:
-            return "in a record its output equals an input"
-        if results.setdefault(key, str(record[output])) != str(record[output]):
-            return "records with equal inputs have different outputs"
+    outputs = outputs_by_inputs(signature.inputs, signature.output, records)
+    if any(key in values for known, values in outputs.items() for key in known):
+        return "in a record its output equals an input"
+    if any(len(values) > 1 for values in outputs.values()):
+        return "records with equal inputs have different outputs"
     return ""
 
 
