@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import apbjudge
 from apbjudge.agents.environments.planbench.generation.domain import DOMAINS
 from apbjudge.errors import ApbJudgeError
 from apbjudge.llm.base import Request, ScriptedClient
+from apbjudge.runs.loop import QUIET
 
 from .test_generation import along_a_path, figures
 
@@ -129,10 +132,8 @@ def test_each_rule_refuses_its_fault(tmp_path: Path) -> None:
         (name, value), *_ = query["input_values"].items()
         record = next(record for record in records if record[name] == value)
         target = query["target_datatype"]
-        aliases = {d["name"]: d["aliases"] for d in content(plain, "datatypes")}[target]
-        other = next(
-            d for d in ("booking_id", "seal_number", "call_sign") if d not in (name, target)
-        )
+        known = (*query["input_values"], target)
+        other = next(d for d in ("booking_id", "seal_number", "call_sign") if d not in known)
         text = {
             "empty": "",
             "too long": draft + "!" * 600,
@@ -142,7 +143,6 @@ def test_each_rule_refuses_its_fault(tmp_path: Path) -> None:
             "value told": f"{draft} {record[other]}",
             "tool named": f"{draft} Use {tool}.",
         }[fault]
-        assert aliases
         return {"query": text}
 
     faults = {
@@ -233,8 +233,6 @@ def test_answers_that_did_not_come_are_asked_for_again(tmp_path: Path, kind: str
 
 
 def clinic() -> dict[str, Any]:
-    import tomllib
-
     return json.loads(json.dumps(tomllib.loads(DOMAIN.read_text("utf-8")), default=str))
 
 
@@ -260,6 +258,11 @@ def test_a_domain_of_a_model_is_a_file_to_start_from(tmp_path: Path) -> None:
         out=tmp_path / "b", domain=str(made.out / "domain.json"), written=[answers], **SIZE
     )
     assert again.files == {n: h for n, h in made.files.items() if n != "domain.json"}
+    domain = made.out / "writing" / "domain" / "written.jsonl"
+    again = apbjudge.planbench_generate(
+        out=tmp_path / "c", theme="a clinic", written=[domain, answers], **SIZE
+    )
+    assert again.files == made.files
 
 
 @pytest.mark.parametrize(
@@ -320,7 +323,7 @@ def test_bad_settings_are_one_message(
     ("row", "message"),
     [
         ({"id": "x"}, "mine.jsonl:1: expected an id and a value"),
-        ({"value": {"query": "?"}}, "empty.jsonl:1"),
+        ({"value": {"query": "?"}}, "value missing"),
     ],
 )
 def test_answers_of_a_file_keep_the_rules_too(
@@ -330,8 +333,17 @@ def test_answers_of_a_file_keep_the_rules_too(
     query = content(tmp_path / "a", "queries")[0]
     task = f"query: {', '.join(query['input_datatypes'])} → {query['target_datatype']}"
     if "value" in row:
-        row, message = {**row, "id": task}, f"mine.jsonl:1: {task}: value missing"
+        row, message = {**row, "id": task}, f"mine.jsonl:1: {task}: {message}"
     (tmp_path / "mine.jsonl").write_text(json.dumps(row), "utf-8")
     with pytest.raises(ApbJudgeError) as caught:
         apbjudge.planbench_generate(out=tmp_path / "b", written=[tmp_path / "mine.jsonl"], **SIZE)
     assert message in str(caught.value)
+
+
+def test_answers_that_fit_nothing_are_counted(tmp_path: Path) -> None:
+    file, notes = tmp_path / "mine.jsonl", list[str]()
+    file.write_text('{"id": "query: x", "value": {}}\n{"id": "y", "rejected": "empty"}', "utf-8")
+    apbjudge.planbench_generate(
+        out=tmp_path / "a", written=[file], events=replace(QUIET, note=notes.append), **SIZE
+    )
+    assert notes == ["--written: 1 of 1 answers are for nothing here: query: x"]

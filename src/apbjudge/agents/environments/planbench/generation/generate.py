@@ -129,6 +129,7 @@ def planbench_generate(
     answers = Texts(texts, config.out, client=client, events=events, overwrite=config.overwrite)
     domain = _written_domain(texts.theme, config, answers) or read_domain(config.domain)
     contents, funnels = _contents(config, domain, wordings(), answers)
+    answers.note_unused()
     config.out.mkdir(parents=True, exist_ok=True)
     if texts.theme:
         contents[DOMAIN] = domain.model_dump(mode="json", exclude_defaults=True)

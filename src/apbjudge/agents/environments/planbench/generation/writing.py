@@ -208,7 +208,8 @@ class Texts:
             digest = sha256()
             for line in read_lines(path, digest=digest):
                 self._add(f"{path}:{line.number}", line.values)
-            self.about.setdefault("written", {})[path.name] = digest.hexdigest()
+            self.about.setdefault("written", []).append(digest.hexdigest())
+        self._unused = {*self._own}
 
     def _add(self, place: str, row: Mapping[str, Any] | RowError) -> None:
         """Takes an answer of a file, unless it was rejected."""
@@ -238,6 +239,7 @@ class Texts:
                 depends, a domain or a filter, did not come.
         """
         own = {task.id: self._own_value(task) for task in tasks if task.id in self._own}
+        self._unused -= own.keys()
         open_tasks = [task for task in tasks if task.id not in own]
         values: dict[str, Mapping[str, Any] | None] = {**own}
         rejected: dict[str, str] = {}
@@ -249,11 +251,7 @@ class Texts:
                 raise InputError(f"{self._folder}: {cause}; the same command tries again")
             rows = {row["id"]: row for row in run}
             for task in open_tasks:
-                row = rows.get(task.id, {"rejected": "no answer", "value": None})
-                rejected[task.id] = row["rejected"] or ""
-                # an answer of an earlier session was held against the rules of that session
-                is_sound = row["value"] is not None and not task.checked(row["value"]).complaints
-                values[task.id] = row["value"] if is_sound else None
+                values[task.id], rejected[task.id] = _outcome(task, rows.get(task.id))
         if not values:
             return values
         funnel = self.funnels.setdefault(kind, Funnel())
@@ -261,6 +259,12 @@ class Texts:
             refusal = refusal_of(value) if kind == "filters" and value is not None else ""
             funnel.take(name, rejected.get(name) or refusal)
         return values
+
+    def note_unused(self) -> None:
+        """Says how many answers of files are for no text of the benchmark."""
+        if n := len(self._unused):
+            of, example = len(self._own), min(self._unused)
+            self._events.note(f"--written: {n} of {of} answers are for nothing here: {example}")
 
     def _own_value(self, task: TextTask) -> Row:
         place, value = self._own[task.id]
@@ -294,3 +298,16 @@ class Texts:
             events=self._events,
             overwrite=self._overwrite,
         )
+
+
+def _outcome(task: TextTask, row: Row | None) -> tuple[Mapping[str, Any] | None, str]:
+    """The accepted answer of a record, or None and why there is none.
+
+    Rules may be others than those of the session that asked, such as with other records.
+    """
+    if row is None:
+        return None, "no answer"
+    if row["rejected"]:
+        return None, row["rejected"]
+    reading = task.checked(row["value"])
+    return reading.value, reading.complaints[0].code if reading.complaints else ""
