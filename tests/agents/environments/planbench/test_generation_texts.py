@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,8 @@ from apbjudge.agents.environments.planbench.generation.domain import DOMAINS
 from apbjudge.errors import ApbJudgeError
 from apbjudge.llm.base import Request, ScriptedClient
 from apbjudge.runs.loop import QUIET
+from tests.support.commands import in_process
+from tests.support.server import Answer, Seen
 
 from .test_generation import along_a_path, figures
 
@@ -227,6 +230,29 @@ def test_answers_that_did_not_come_are_asked_for_again(tmp_path: Path, kind: str
     made = apbjudge.planbench_generate(**settings, client=client())
     assert made.writing[kind].failed == 0
     assert made.funnels[f"model: {kind}"].rejected == {}
+
+
+def test_the_command_says_what_never_came(
+    serve: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def answer(seen: Seen) -> Answer:
+        request = SimpleNamespace(messages=seen.body["messages"])
+        return Answer(json.dumps(good(cast("Request", request))))
+
+    run, out = in_process(monkeypatch, capsys), str(tmp_path / "out")
+    size = [f"--{name}={value}" for name, value in SIZE.items()]
+    model = ["--model", "hosted_vllm/m", "--api-base", serve(answer).address, "--write=queries"]
+    line = ["planbench", "generate", "--out", out, *size, *model, "--no-cache"]
+    short = run(*line, "--max-calls=5")
+    assert short.code == 1
+    assert "queries: budget 7" in short.err
+    assert "apbjudge: 7 without the text asked for" in short.err
+    done = run(*line)
+    assert (done.code, "without the text" in done.err) == (0, False)
+    assert "model: queries" in done.out
 
 
 # Domains ------------------------------------------------------------------------------------------
