@@ -22,7 +22,7 @@ Setting = Literal[
 TextKind = Literal["domain", "filters", "descriptions", "queries"]
 TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
 """What a model may write for a generated benchmark."""
-UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes")
+UNSEEN = tuple(TestedModelSpec.groups["Model: files"].split())
 """Settings of models that one that writes does not have, since it is shown no files."""
 
 
