@@ -90,5 +90,5 @@ def _best(readings: list[TextReading]) -> TextReading:
     last = readings[-1]
     if not last.complaints:
         return last
-    partial = [reading for reading in readings if reading.value is not None]
-    return max(partial, key=lambda each: len((each.value or {})["tools"]), default=last)
+    accepted = [reading for reading in readings if reading.value is not None]
+    return max(accepted, key=lambda each: len((each.value or {})["tools"]), default=last)
