@@ -12,7 +12,9 @@ stop() {
 trap stop TERM
 # The number of parts comes with the command: SLURM_ARRAY_TASK_COUNT is another one where only
 # failed tasks are submitted again.
-apbjudge grade "$@" --shard "$SLURM_ARRAY_TASK_ID/$parts" --out "$out/part-$SLURM_ARRAY_TASK_ID" &
+shard=$SLURM_ARRAY_TASK_ID/$parts
+[ -f "$out/index.json" ] && shard=$out/index.json#$SLURM_ARRAY_TASK_ID
+apbjudge grade "$@" --shard "$shard" --out "$out/part-$SLURM_ARRAY_TASK_ID" &
 child=$!
 ((stopped)) && stop
 while :; do

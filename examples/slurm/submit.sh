@@ -12,6 +12,9 @@ parts=$1 out=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out/logs"
+# Cuts the rows into pieces, of which a part reads its own, where they are JSON lines.
+[ -f "$out/index.json" ] || apbjudge shards split "$1" --parts "$parts" --out "$out" -- "${@:2}" |
+  grep '^#' >&2 || true
 # The largest index of an array is the site's MaxArraySize - 1 (scontrol show config).
 job=$(sbatch --parsable --job-name=apbjudge --array="1-$parts%${AT_ONCE:-16}" --cpus-per-task=1 \
   --requeue --open-mode=append --signal=B:TERM@120 --output="$out/logs/%a.log" \

@@ -167,6 +167,16 @@ def _pairs(value: Any) -> Any:
     return _split(value) if table is None else tuple(f"{k}={v}" for k, v in table.items())
 
 
+class PartConfig(Config):
+    """The part of the rows that a run is of."""
+
+    shard: Annotated[str | None, Option(metavar="I/N|INDEX#I")] = Field(
+        default=None,
+        description="Part I of N of the rows only, by the case of each; or part I of the pieces of "
+        "their file that an index of shards split lists. shards merge puts the parts together.",
+    )
+
+
 class RowsConfig(Config):
     """Settings for reading rows of people's own."""
 

@@ -58,6 +58,7 @@ from .reports.reproduce import Reproduction
 from .rubrics.rubric import Rubric
 from .runs.batching import Export, Import
 from .runs.loop import Events
+from .runs.results import ModelRun
 from .trajectories.base import TrajectoryProtocol
 from .trajectories.convert import Conversion
 
@@ -75,6 +76,7 @@ async def agrade(
     tested_model: str = "",
     rubric: str | None = None,
     data_root: _Path | None = None,
+    shard: str | None = None,
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
     n_resamples: int = 10000,
     bootstrap_seed: int = 20260101,
@@ -97,7 +99,6 @@ async def agrade(
     when: str = "entropy>0.5",
     regrade: bool = False,
     batch: bool = False,
-    shard: str | None = None,
     from_: str = "auto",
     outcomes: _Rows | None = None,
     success: str = "",
@@ -291,6 +292,7 @@ def batch_export(
     tested_model: str = "",
     rubric: str | None = None,
     data_root: _Path | None = None,
+    shard: str | None = None,
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
     n_resamples: int = 10000,
     bootstrap_seed: int = 20260101,
@@ -309,7 +311,6 @@ def batch_export(
     when: str = "entropy>0.5",
     regrade: bool = False,
     batch: bool = False,
-    shard: str | None = None,
     from_: str = "auto",
     outcomes: _Rows | None = None,
     success: str = "",
@@ -370,6 +371,9 @@ def batch_export(
         rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
             Without it each protocol has its own.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
             jackknife: of coefficients, while rates and means have Wilson's, which hold more
             often.
@@ -399,8 +403,6 @@ def batch_export(
         regrade: Judge predictions anew that published judgements are of (judge_model,
             judgement), which apbjudge report takes as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
-        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
-            merge puts the folders of all parts together.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
         success: Score of the log that says which trajectories succeeded, such as
@@ -492,6 +494,7 @@ def branch(
     max_trajectories: int | None = None,
     branch_seed: int = 0,
     first: int | None = None,
+    shard: str | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
     max_tokens: int | None = None,
@@ -555,6 +558,9 @@ def branch(
         branch_seed: Seed of the random order.
         first: Tasks to take at most, in their order; the same command with more, or without it,
             goes on with the others.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         max_cost: US dollars a session may cost.
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
@@ -1046,6 +1052,7 @@ def doctor(
     tested_model: str = "",
     rubric: str | None = None,
     data_root: _Path | None = None,
+    shard: str | None = None,
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
     n_resamples: int = 10000,
     bootstrap_seed: int = 20260101,
@@ -1064,7 +1071,6 @@ def doctor(
     when: str = "entropy>0.5",
     regrade: bool = False,
     batch: bool = False,
-    shard: str | None = None,
     from_: str = "auto",
     outcomes: _Rows | None = None,
     success: str = "",
@@ -1127,6 +1133,9 @@ def doctor(
         rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
             Without it each protocol has its own.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
             jackknife: of coefficients, while rates and means have Wilson's, which hold more
             often.
@@ -1156,8 +1165,6 @@ def doctor(
         regrade: Judge predictions anew that published judgements are of (judge_model,
             judgement), which apbjudge report takes as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
-        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
-            merge puts the folders of all parts together.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
         success: Score of the log that says which trajectories succeeded, such as
@@ -1400,6 +1407,7 @@ def grade(
     tested_model: str = "",
     rubric: str | None = None,
     data_root: _Path | None = None,
+    shard: str | None = None,
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = "jeffreys",
     n_resamples: int = 10000,
     bootstrap_seed: int = 20260101,
@@ -1422,7 +1430,6 @@ def grade(
     when: str = "entropy>0.5",
     regrade: bool = False,
     batch: bool = False,
-    shard: str | None = None,
     from_: str = "auto",
     outcomes: _Rows | None = None,
     success: str = "",
@@ -1485,6 +1492,9 @@ def grade(
             Without it each protocol has its own.
         data_root: Folder in which paths of pictures are looked up first; then the folder of the
             cases or predictions.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
             jackknife: of coefficients, while rates and means have Wilson's, which hold more
             often.
@@ -1512,8 +1522,6 @@ def grade(
         regrade: Judge predictions anew that published judgements are of (judge_model,
             judgement), which apbjudge report takes as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
-        shard: Part I of N of the rows only; rows of one case are in one part. apbjudge shards
-            merge puts the folders of all parts together.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
         success: Score of the log that says which trajectories succeeded, such as
@@ -1907,6 +1915,7 @@ def predict(
     tools: _Rows | None = None,
     prompts: str = "neutral@1",
     data_root: _Path | None = None,
+    shard: str | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
     max_tokens: int | None = None,
@@ -1963,6 +1972,9 @@ def predict(
         prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
             can run), or a TOML file.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         max_cost: US dollars a session may cost.
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
@@ -2073,6 +2085,7 @@ def refine(
     drafts: str | PathLike[str] | Sequence[Mapping[str, Any]],
     config: RefineConfig | None = None,
     *,
+    shard: str | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
     max_tokens: int | None = None,
@@ -2123,6 +2136,9 @@ def refine(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         max_cost: US dollars a session may cost.
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
@@ -2286,45 +2302,61 @@ def reproduce(
 def rubric_names() -> list[str]:
     """The shipped rubrics, as ``name@version``."""
 
-def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
-    """Merges runs of shards; the result is the run that grading without shards would have made.
+def shards_merge(
+    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+) -> Run | ModelRun[Any]:
+    """Merges runs of parts; the result is the run that all rows in one would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
-    codes; the result has all of them, see ``panel.judgement_of_codes``.
+    codes; the result has all of them.
 
     Args:
-        parts: One folder for each shard or rubric, in any order; they stay as they are.
+        parts: One folder for each part or rubric, of grade, predict, refine, simulate or branch, in
+            any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
-        rubric: The rubric whose codes were judged apart; None for shards.
+        rubric: The rubric whose codes were judged apart; None for parts.
 
     Returns:
-        The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
+        The run. The same command without ``--shard`` continues in its folder.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
-            inputs, shards or codes are missing or there twice, or ``out`` holds a run.
+            inputs, parts or codes are missing or there twice, or ``out`` holds a run.
         InputError: If a file can't be read or written.
     """
 
 def shards_split(
-    predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int
+    rows: str | Path,
+    options: Sequence[str] = (),
+    *,
+    out: str | Path,
+    parts: int,
+    command: str = "grade",
 ) -> list[str]:
-    """Writes the commands that grade rows in parts, and last the one that merges them.
+    """Writes the commands that work on rows in parts, and last the one that merges them.
+
+    Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
+    another's rows. Parts of anything else are by the case of each row, and read all of it.
 
     Args:
-        predictions: What is graded, as ``grade`` takes it.
-        options: Options of ``apbjudge grade``.
-        out: Folder for the runs of the parts, and for the whole.
+        rows: What the command takes.
+        options: Options of the command.
+        out: Folder for the index, the runs of the parts, and the whole.
         parts: Number of parts.
+        command: A command that has ``--shard``.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time.
+        Lines for a shell; all but the last one may run at the same time. Remarks begin with ``#``.
+
+    Raises:
+        InputError: If the rows can't be read, or the index can't be written.
     """
 
 def simulate(
     benchmark: str | Path | Benchmark,
     config: SimulateConfig | None = None,
     *,
+    shard: str | None = None,
     call_seconds: int = 20,
     first: int | None = None,
     max_cost: float | None = None,
@@ -2375,6 +2407,9 @@ def simulate(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         call_seconds: Seconds that a tool's call may take.
         first: Tasks to take at most, in their order; the same command with more, or without it,
             goes on with the others.

@@ -13,9 +13,9 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -66,8 +66,38 @@ class Line:
         return self.values
 
 
+class Span(NamedTuple):
+    """Lines of a file that follow each other.
+
+    Attributes:
+        start: Offset of the first byte, where a line begins.
+        end: Offset behind the last byte.
+        first_line: Number of the first line in the file, from 1.
+    """
+
+    start: int
+    end: int
+    first_line: int
+
+
+def file_size(path: Path) -> int:
+    """Bytes of a file.
+
+    Raises:
+        InputError: If it can't be read.
+    """
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+
+
 def read_lines(
-    path: Path, *, digest: Digest | None = None, any_format: bool = False
+    path: Path,
+    *,
+    digest: Digest | None = None,
+    any_format: bool = False,
+    span: Span | None = None,
 ) -> Iterator[Line]:
     """Yields the lines of a JSONL file, blank ones skipped; memory stays at one line.
 
@@ -75,6 +105,7 @@ def read_lines(
         path: The file; a UTF-8 byte order mark and CRLF line ends are accepted.
         digest: Updated with every byte read, when given.
         any_format: Whether a file that is evidently no JSONL is read line by line all the same.
+        span: The lines that are read; None for all.
 
     Raises:
         InputError: If the file can't be opened or read, or is evidently in another format.
@@ -83,8 +114,11 @@ def read_lines(
         with open_buffered(path) as file:
             if not any_format and (format_ := other_format(file.peek())):
                 raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
-            number = offset = 0
-            while raw := file.readline(MAX_LINE_BYTES + 1):
+            number, offset, end = 0, 0, inf
+            if span is not None:
+                number, offset, end = span.first_line - 1, span.start, span.end
+                file.seek(offset)
+            while offset < end and (raw := file.readline(MAX_LINE_BYTES + 1)):
                 number += 1
                 start, size = offset, len(raw)
                 if digest is not None:
@@ -126,10 +160,7 @@ _MARKUP = re.compile(rb"<(!doctype|html|\?xml)", re.IGNORECASE)
 _BINARY = re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]")
 ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
 SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
-TABLE = (
-    "a table such as CSV: convert it to JSON lines (commands that grade, label or check take rows "
-    "as tables, calibrate labels and another tool's judgements as .csv or .tsv)"
-)
+TABLE = "a table such as CSV: convert it to JSON lines"
 _OPEN = (b",", b"[", b"{")
 _MEMBER = re.compile(rb'"[^"]*"\s*:')
 _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")

@@ -164,6 +164,21 @@ def test_the_kind_of_file_changes_no_judgement(kind: str, tmp_path: Path) -> Non
     assert [j.line for j in run.judgements] == lines
 
 
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_labels_and_judgements_of_other_tools_are_read_in_each_kind_of_file(
+    kind: str, tmp_path: Path
+) -> None:
+    rows = [{"item_id": f"u{n}", "rater": "ann", "is_correct": n % 3 > 0} for n in range(40)]
+    judged = [{"id": f"u{n}", "verdict": "yes" if n % 4 else "no"} for n in range(40)]
+    labels, results = tmp_path / "labels", tmp_path / "judged"
+    labels.mkdir()
+    results.mkdir()
+    paths = _written(results, kind, judged), _written(labels, kind, rows)
+    [judge] = apbjudge.calibrate(*paths, n_resamples=100).judges
+    assert judge.n_scored == 40
+    assert judge.whole.measures["agreement"].value == 0.6
+
+
 def test_a_broken_row_of_a_table_costs_no_other(tmp_path: Path) -> None:
     path, faults = tmp_path / "r.csv", list[str]()
     path.write_bytes(b'question,answer\n"a\nb",c\nonly\nM\xfcnster,c\nd,e\n')

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,16 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge import JudgeSpec, OptionError, ScriptedClient
 from apbjudge.errors import InputError
+from apbjudge.jsonl import read_lines
 from apbjudge.judge import ItemSource, JudgeTask
 from apbjudge.llm.base import Completion, Request
 from apbjudge.records import Usage
 from apbjudge.records.run_folder import MissingPredictions, read_run
-from apbjudge.runs.rows import Shard, parse_shard
+from apbjudge.runs.shards import Shard, parse_shard, pieces_of
 from tests.support.commands import in_process
 from tests.support.judging import RIGHT, plan_row, read_rows, verdict, write_rows
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SPEC = JudgeSpec(model="scripted/judge", max_concurrency=4)
 ROWS: list[dict[str, Any]] = [
     *(plan_row(f"r{n}", case_id=f"case-{n % 9}", task_category="ab"[n % 2]) for n in range(40)),
@@ -223,14 +228,155 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
             parse_shard(text)
 
 
+def _nine_cases(folder: Path, *more: dict[str, Any]) -> Path:
+    rows = [plan_row(f"c{n}") for n in range(9)]
+    cases = [{k: v for k, v in row.items() if k != "model_response"} for row in rows]
+    return write_rows(folder / "cases.jsonl", [*cases, *more])
+
+
+def _pieces(folder: Path, rows: Path, n: int, **options: Any) -> list[Path]:
+    """The runs of the pieces of a file."""
+    apbjudge.shards_split(rows, out=folder / "pieces", parts=n)
+    parts = [folder / f"piece-{i}" for i in range(1, n + 1)]
+    for i, part in enumerate(parts, 1):
+        graded(rows, part, shard=f"{folder}/pieces/index.json#{i}", **options)
+    return parts
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "b#2", "", "broken"]), min_size=1, max_size=30), st.data()
+)
+def test_pieces_are_the_file_and_cut_where_the_case_changes(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[str], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("pieces") / "rows.jsonl"
+    texts = {"": "", "broken": "[1]"}
+    lines = [
+        texts.get(kind, json.dumps({"id": f"{kind}", "tested_model": f"m{n}"}))
+        for n, kind in enumerate(kinds)
+    ]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    count = data.draw(st.integers(1, len(kinds)))
+    whole = [(line.number, line.raw) for line in read_lines(path)]
+    try:
+        index, _ = pieces_of(path, count)
+    except OptionError:
+        assert count > 1
+        return
+    parts = [[*read_lines(path, span=part.span)] for part in index.parts]
+    assert [(line.number, line.raw) for part in parts for line in part] == whole
+    assert [part.rows for part in index.parts] == [len(part) for part in parts]
+    content = path.read_bytes()
+    assert [part.sha256 for part in index.parts] == [
+        sha256(content[part.start : part.end]).hexdigest() for part in index.parts
+    ]
+    for before, after in pairwise(parts):
+        kind, following = (kinds[line.number - 1] for line in (before[-1], after[0]))
+        assert kind[0] != following[0] or kind == "broken"
+
+
+def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
+    """A part reads its own lines alone: what the others hold is not even looked at."""
+    answer = {"model_response": "{}"}
+    rows = [{"id": f"c{n}", "tested_model": m, **answer} for n in range(7) for m in "xy"]
+    files = write_rows(tmp_path / "rows.jsonl", rows), _nine_cases(tmp_path)
+    graded(files[0], tmp_path / "whole", cases=files[1])
+    parts = _pieces(tmp_path, files[0], 3, cases=files[1])
+    index = json.loads((tmp_path / "pieces" / "index.json").read_text())
+    content = files[0].read_bytes()
+    start, end = index["parts"][1]["start"], index["parts"][1]["end"]
+    files[0].write_bytes(b"x" * start + content[start:end] + b"x" * (len(content) - end))
+    again = {"shard": f"{tmp_path}/pieces/index.json#2", "cases": files[1]}
+    assert graded(files[0], parts[1], **again) == 0
+    with pytest.raises(InputError, match=r"the lines of part 1/3@\w+ have changed"):
+        graded(files[0], tmp_path / "changed", shard=f"{tmp_path}/pieces/index.json#1")
+    files[0].write_bytes(content)
+    run = apbjudge.shards_merge(parts, tmp_path / "merged")
+    assert comparable(tmp_path / "merged") == comparable(tmp_path / "whole")
+    for name in ("summary.json", "summary.csv"):
+        merged = (tmp_path / "merged" / name).read_text()
+        assert merged == (tmp_path / "whole" / name).read_text()
+    missing = MissingPredictions.stated(run.manifest)
+    assert missing is not None
+    assert [of.missing for of in missing.by_model] == [2, 2]
+    assert graded(files[0], tmp_path / "merged", cases=files[1]) == 0
+    with pytest.raises(OptionError, match="--missing count: expected --shard I/N"):
+        graded(files[0], tmp_path / "counted", missing="count", **again)
+    with pytest.raises(InputError, match="expected the file that the index divides"):
+        graded(write_rows(tmp_path / "other.jsonl", rows[1:]), tmp_path / "other", **again)
+
+
+def _answer(request: Request) -> Completion:
+    """An answer and a price of its own for each prompt; none about one case."""
+    own = random.Random(text := str(request.messages))
+    reply = "" if "c3" in text else json.dumps({"plan": own.random()})
+    usage = Usage(calls=1, prompt_tokens=len(text))
+    return Completion(text=reply, finish_reason="stop", usage=usage, cost_usd=0.5)
+
+
+@pytest.mark.parametrize("command", ["predict", "simulate", "branch"])
+def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
+    of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
+    path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
+    path = path or _nine_cases(tmp_path, {"id": "bad"})
+    lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
+    assert all(line.startswith("apbjudge ") for line in lines)
+    shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]
+    assert [shard.startswith(str(tmp_path)) for shard in shards] == [command == "predict"] * 3
+
+    def run(folder: str, **options: Any) -> Any:
+        client = ScriptedClient(_answer)
+        of: Any = getattr(apbjudge, command)
+        done = of(path, model="scripted/m", client=client, out=tmp_path / folder, **options)
+        return done, len(client.requests)
+
+    whole, n_calls = run("whole")
+    parts = [run(f"part-{i}", shard=shard) for i, shard in enumerate(shards)]
+    assert sum(n for _, n in parts) == n_calls > 0
+    merged = apbjudge.shards_merge([part.folder for part, _ in parts], tmp_path / "merged")
+    timed = {"latency_ms": 0, "elapsed_ms": 0}
+    counts = [
+        of.model_copy(update=timed) for done in (merged, whole) for of in done.counts.values()
+    ]
+    assert counts[: len(whole.counts)] == counts[len(whole.counts) :]
+    kinds = {"predict": ["predictions", "failures"], "simulate": ["trajectories", "failures"]}
+    for name in kinds.get(command, ["branched", "trajectories", "failures"]):
+        rows = [_untimed(folder / f"{name}.jsonl") for folder in (merged.folder, whole.folder)]
+        assert rows[0] == rows[1]
+    assert run("merged")[1] == 0  # it continues as the whole run
+
+
+def _untimed(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file in the order of the input, without times and what names the part."""
+    text = path.read_text() if path.exists() else ""
+    text = re.sub(r'"(\w+_m?s)":[\d.]+', r'"\1":0', text)
+    text = re.sub(r'"(out|shard)":("[^"]*"|null),?', "", text)
+    rows = [json.loads(line) for line in text.splitlines()]
+    return sorted(rows, key=lambda row: (row.get("line", 0), json.dumps(row)))
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
 def test_the_commands(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    *,
+    is_cut: bool,
+    rows: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = in_process(monkeypatch, capsys)
     allowed = ("--config", "max_unscored=1")
     out = tmp_path / "in parts"
+    if is_cut:
+        write_rows(rows, ROWS[:40])
     lines = command("shards", "split", rows, "--parts", 2, "--out", out, "--", *allowed).out
-    for line in lines.splitlines():
+    assert (out / "index.json").exists() is is_cut
+    remark, *lines = lines.splitlines()
+    expected = (
+        "19 rows are in other parts" if is_cut else "every part reads all rows: 1 rows have the id"
+    )
+    assert remark.startswith(f"# {expected}")
+    for line in lines:
         program, *words = shlex.split(line)
         assert program == "apbjudge"
         done = command(*words)

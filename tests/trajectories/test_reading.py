@@ -168,7 +168,7 @@ NO_LOGS = {
     "references": ('{"query": "q", "tools": "[]", "answers": "[]"}', "nobody ran: apbjudge build"),
     "cases": ('{"query": "q", "tools": [], "reference": []}', "nobody ran: apbjudge predict"),
     "tasks": ('{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}', "apbjudge build"),
-    "table": ("id,score\n1,2\n", "a table such as CSV: .*calibrate labels"),
+    "table": ("id,score\n1,2\n", "a table such as CSV: convert it to JSON lines"),
     "protobuf": (b"\n\xd2\x01\n\x1c\n\x12\x00\x01svc", "a binary file: .*otlp_json, not proto"),
     "nothing": ("", "an empty file"),
     "no object": ("[1, 2]", "got 2"),

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, RowError
+from ..records.files import unpacked
 from ..records.foreign import TABLES, Row, Rows, flat, is_score, read_rows
-from ..records.json_stream import layout_of, read_array, read_whole
+from ..records.json_stream import layout_of, read_whole
 from ..records.loose_json import as_list, as_object
+from ..records.own_rows import kind_of
 from ..trajectories.conservation import Conservation
 from ..trajectories.detection import detect
 from ..trajectories.formats.fields import HUMAN, number_of
@@ -185,21 +187,20 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
     """
     content: Mapping[str, Any] = {}
     rows: Rows
-    layout = "lines" if path.suffix in TABLES else layout_of(path)
-    if layout == "lines":
+    kind, plain = kind_of(path), unpacked(path)
+    is_object = kind not in TABLES and layout_of(plain) == "object"
+    value = read_whole(plain).value if is_object else None
+    if isinstance(value, RowError) and kind != "objects":  # of which there are several
+        raise InputError(f"{path}: {value}")
+    if value is None or isinstance(value, RowError):
         rows = read_rows(path)[1]
-    elif layout == "array":
-        rows = [(of.number, _row(of.value)) for of in read_array(path)]
     else:
-        value = read_whole(path).value
-        if isinstance(value, RowError):
-            raise InputError(f"{path}: {value}")
         content = as_object(value) or {}
         rows = [(1, flat(content))]
     for form in _FORMS:
         if results := _of_form(form, path, _records(form, content) or rows, item):
             return results
-    return None if path.suffix in TABLES else _of_log(path)
+    return None if kind in TABLES else _of_log(path)
 
 
 def _row(value: Any) -> Row | RowError:

@@ -61,9 +61,9 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "planbench generate": "Generates tools, records, tasks and queries in the layout of "
         "PlanBench-XL.",
         "planbench check": "Holds data of PlanBench-XL against the rules by which it is made.",
-        "shards split": "Prints the commands that grade rows in parts, and the one that merges "
+        "shards split": "Prints the commands that work on rows in parts, and the one that merges "
         "them.",
-        "shards merge": "Puts the runs of all shards, or of all codes of a rubric, together into "
+        "shards merge": "Puts the runs of all parts, or of all codes of a rubric, together into "
         "one run.",
         "batch export": "Writes the unanswered requests, one a line, in the OpenAI batch format.",
         "batch import": "Adds answers to the reply cache, where grade or predict finds them.",

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from pydantic import Field
 
 from ..config import Config, Option
 from .options import Values, command, print_files
+from .tested import function_of
+
+_FILES = (
+    "judgements.jsonl predictions.jsonl trajectories.jsonl branched.jsonl failures.jsonl "
+    "summary.json summary.csv manifest.json"
+).split()
 
 
 class SplitOptions(Config):
     """Input of ``shard`` and ``merge``."""
 
-    predictions: Annotated[Path, Option(is_argument=True)] = Field(
-        description="What is graded, as grade takes it."
+    rows: Annotated[Path, Option(is_argument=True)] = Field(
+        description="What the command takes, such as the predictions that are graded."
     )
     options: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(
-        default=(), description="Options of grade, after --."
+        default=(), description="Options of the command, after --."
     )
     out: Path = Field(description="Folder for the runs of the parts, and for the whole.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
+    command: Literal["grade", "predict", "refine", "simulate", "branch"] = Field(
+        default="grade", description="The command."
+    )
 
 
 class MergeOptions(Config):
@@ -40,7 +49,7 @@ class MergeOptions(Config):
 
 @command(SplitOptions)
 def split(values: Values) -> int:
-    """Prints the commands that grade rows in parts, and the one that merges them.
+    """Prints the commands that work on rows in parts, and the one that merges them.
 
     Each is a line for a shell, and all but the last one may run at the same time.
     """
@@ -53,12 +62,12 @@ def split(values: Values) -> int:
 
 @command(MergeOptions)
 def merge(values: Values) -> int:
-    """Puts the runs of all shards, or of all codes of a rubric, together into one run."""
-    from ..judge.merge import shards_merge
+    """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
+    from ..judge.session import Run
     from ..judge.summary_text import summary_text
 
     options = MergeOptions.of(values)
-    run = shards_merge(options.parts, options.out, rubric=options.rubric)
-    typer.echo(summary_text(run.summary), nl=False)
-    print_files(options.out, *"judgements.jsonl summary.json summary.csv manifest.json".split())
+    run = function_of("shards merge")(options.parts, options.out, rubric=options.rubric)
+    typer.echo(summary_text(run.summary) if isinstance(run, Run) else run.text, nl=False)
+    print_files(options.out, *_FILES)
     return 0

@@ -16,6 +16,7 @@ from ..config import (
     Grounding,
     Names,
     Option,
+    PartConfig,
     RowsConfig,
     Share,
 )
@@ -172,7 +173,7 @@ class WaitConfig(Config):
     )
 
 
-class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
+class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfig):
     """The settings of ``grade``: judges, limits and output."""
 
     spec = JudgeSpec
@@ -235,11 +236,6 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, InputConfig):
     batch: bool = Field(
         default=False,
         description="Send all calls through the provider's batch interface: cheaper, within a day.",
-    )
-    shard: Annotated[str | None, Option(metavar="I/N")] = Field(
-        default=None,
-        description="Part I of N of the rows only; rows of one case are in one part. apbjudge "
-        "shards merge puts the folders of all parts together.",
     )
 
     bootstrap_seed: int = Field(

@@ -22,6 +22,7 @@ from ..records.run_folder import cases_of, predictions_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..runs.session import carry_out, default_folder, folder_of
+from ..runs.shards import in_identity
 from ..trajectories import TrajectoryProtocol
 from .config import GradeConfig, JudgeSpec
 from .function import FunctionJudge, JudgeFunction
@@ -161,7 +162,8 @@ def default_out(rows: Path, config: GradeConfig) -> Path:
     first = config.judge[0]
     trajectories = trajectories_of(rows, config)
     source = trajectories or source_of(() if is_log(rows, config) else rows, config)
-    identity, slug = run_identity(first, source), first.slug if trajectories is None else "code"
+    identity = {**in_identity(source.shard), **run_identity(first, source)}
+    slug = first.slug if trajectories is None else "code"
     if len(config.judge) > 1:
         identity["judge"] = [spec.scoring for spec in config.judge]
         slug = f"panel-of-{len(config.judge)}"

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ..errors import InputError, OptionError
+from ..errors import InputError, OptionError, RowError
+from ..jsonl import replacing
 from ..records import judgement_row, read_judgement
-from ..records.own_runs import SEAL, is_own
-from ..records.run_folder import SUPERSEDED, MissingPredictions
+from ..records.own_columns import OF_CASES, OF_PREDICTIONS
+from ..records.own_rows import kind_of, own_rows
+from ..records.run_folder import MissingPredictions
 from ..rubrics import Rubric, load_rubric
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
-from ..runs.merging import ShardPart, check_free, merged_rows, read_parts
+from ..runs.merging import (
+    ShardPart,
+    check_free,
+    joined_manifest,
+    merged_rows,
+    read_parts,
+    superseded_lines,
+)
+from ..runs.resume import BAD_INPUT
+from ..runs.rows import Cases
+from ..runs.shards import INDEX, pieces_of
+from .missing import PredictedCases
 from .panel import judgement_of_codes
 from .session import Log, Run, counts_of, described_rubric, write_summary
 from .summary import summarize
@@ -26,26 +39,66 @@ from .worker import JUDGEMENT_RECORDS
 
 
 def shards_split(
-    predictions: str | Path, options: Sequence[str] = (), *, out: str | Path, parts: int
+    rows: str | Path,
+    options: Sequence[str] = (),
+    *,
+    out: str | Path,
+    parts: int,
+    command: str = "grade",
 ) -> list[str]:
-    """Writes the commands that grade rows in parts, and last the one that merges them.
+    """Writes the commands that work on rows in parts, and last the one that merges them.
+
+    Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
+    another's rows. Parts of anything else are by the case of each row, and read all of it.
 
     Args:
-        predictions: What is graded, as ``grade`` takes it.
-        options: Options of ``apbjudge grade``.
-        out: Folder for the runs of the parts, and for the whole.
+        rows: What the command takes.
+        options: Options of the command.
+        out: Folder for the index, the runs of the parts, and the whole.
         parts: Number of parts.
+        command: A command that has ``--shard``.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time.
+        Lines for a shell; all but the last one may run at the same time. Remarks begin with ``#``.
+
+    Raises:
+        InputError: If the rows can't be read, or the index can't be written.
     """
     folders = [str(Path(out, f"part-{n + 1}")) for n in range(parts)]
+    index, remarks = _index(Path(rows), Path(out), parts, command, options)
     lines: list[str] = []
     for n, folder in enumerate(folders):
-        shard = ["--shard", f"{n + 1}/{parts}", "--out", folder]
-        lines.append(shlex.join(["grade", *shard, *options, "--", str(predictions)]))
+        part = f"{n + 1}/{parts}" if index is None else f"{index}#{n + 1}"
+        shard = ["--shard", part, "--out", folder]
+        lines.append(shlex.join([*command.split(), *shard, *options, "--", str(rows)]))
     merge = ["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders]
-    return [f"apbjudge {line}" for line in (*lines, shlex.join(merge))]
+    return [*remarks, *(f"apbjudge {line}" for line in (*lines, shlex.join(merge)))]
+
+
+def _index(
+    rows: Path, out: Path, parts: int, command: str, options: Sequence[str]
+) -> tuple[Path | None, list[str]]:
+    """Writes an index of the rows; None where they have no pieces. And remarks on it."""
+    wanted = {"grade": OF_PREDICTIONS, "refine": OF_PREDICTIONS, "predict": OF_CASES}.get(command)
+    if wanted is None:
+        return None, []
+    model = "stated" if any(option.startswith("--tested-model") for option in options) else ""
+    try:
+        is_own = kind_of(rows) == "lines" and not any(of.startswith("--map") for of in options)
+        if not is_own or own_rows(rows, wanted=wanted, tested_model=model).rows != rows:
+            expected = "JSON lines with our own names for their fields, and the tested model"
+            return None, [f"# every part reads all rows, which are not {expected}"]
+        pieces, n_apart = pieces_of(rows, parts)
+    except (InputError, OptionError) as error:
+        if not rows.exists():
+            raise
+        return None, [f"# every part reads all rows: {str(error).splitlines()[0]}"]
+    index = out / INDEX
+    out.mkdir(parents=True, exist_ok=True)
+    with replacing(index) as file:
+        file.write(orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
+    apart = f"# {n_apart} rows are in other parts than the first of their case"
+    return index, [apart] * bool(n_apart)
 
 
 def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
@@ -70,7 +123,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     folder, kind = Path(out), JUDGEMENT_RECORDS
     runs = read_parts([Path(part) for part in parts], kind, "rubric" if rubric else "shard")
     joint = _joint_rubric(runs, rubric) if rubric else None
-    missing = _missing(runs)
+    missing = _missing(runs) or _missing_of_pieces(runs)
     check_free(folder, kind)
     judges, by = zip(*(_judge_and_fields(part.folder) for part in runs), strict=True)
     first = runs[0]
@@ -78,25 +131,12 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     if joint is not None:
         identity |= {"rubric": [joint.ref, joint.digest], "several": "codes"}
     log: Log = RecordLog(folder, kind, identity, is_derived=True)
-    copied = ("started", "finished", "rows")
-    manifest: dict[str, Any] = first.manifest | {
-        **({} if joint is None else described_rubric(joint)),
-        "identity": identity,
-        "started": min(str(part.manifest["started"]) for part in runs),
-        "parts": [
-            {"folder": str(part.folder), part.by: part.manifest["identity"][part.by]}
-            | {name: part.manifest.get(name) for name in copied}
-            for part in runs
-        ],
-    }
-    if all(is_own(part.manifest) for part in runs):  # else what it names stays unopened
-        del manifest[SEAL]
-    superseded = (path for part in runs if (path := part.folder / SUPERSEDED).exists())
+    manifest = joined_manifest(runs) | {"identity": identity}
+    manifest |= {} if joint is None else described_rubric(joint)
     with log:
         with manifest_states([(log, manifest)]):
-            lines = (line for path in superseded for line in path.read_bytes().splitlines())
             rows = merged_rows(runs, kind) if joint is None else _by_codes(runs, joint)
-            log.replace_all(rows, superseded=lines)
+            log.replace_all(rows, superseded=superseded_lines(runs))
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
             weights = manifest.get("weights")
@@ -106,11 +146,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
             summary = replace(summary, missing=missing, codes=manifest.get("codes"))
             write_summary(folder, summary)
         manifest |= {"missing_predictions": missing.model_dump()} if missing else {}
-        manifest |= counts_of(summary) | {
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "input_sha256": str(first.manifest["input_sha256"]),
-            "state": "done",
-        }
+        manifest |= counts_of(summary) | {"state": "done"}
         log.write_manifest(manifest)
     return Run(folder, summary, manifest, Progress(skipped=summary.totals.rows))
 
@@ -152,6 +188,23 @@ def _missing(parts: Sequence[ShardPart]) -> MissingPredictions | None:
     if len({each.counted for each in stated}) > 1:
         raise OptionError("the runs differ in --missing: in some, missing cases count")
     return MissingPredictions.joined(stated) if len(stated) == len(parts) else None
+
+
+def _missing_of_pieces(parts: Sequence[ShardPart]) -> MissingPredictions | None:
+    """The cases without a prediction, where no part could tell; None without a file of cases."""
+    stated = parts[0].manifest.get("cases")
+    if not parts[0].shard.of or not isinstance(stated, str):
+        return None
+    predicted = PredictedCases(cases := Cases(Path(stated)))
+    for row in merged_rows(parts, JUDGEMENT_RECORDS):
+        if row["tested_model"] is None:
+            continue
+        with suppress(RowError):  # of no case
+            case = cases.index({"id": row["item_id"], "case_id": row["case_id"]})
+            predicted.add(row["tested_model"], case)
+            if row.get("reason") != BAD_INPUT:
+                predicted.add_usable(row["tested_model"])
+    return predicted.summary(counted=False)
 
 
 def _judge_and_fields(folder: Path) -> tuple[str, list[str]]:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..records.keys import KeySet, short_key
+from ..records.rows import known
 from ..records.run_folder import MOST_NAMED, MissingCase, MissingOfModel, MissingPredictions
-from ..runs.rows import Cases, known
+from ..runs.rows import Cases
 
 
 class PredictedCases:

@@ -25,10 +25,11 @@ from ..records.judgement_reader import table_of
 from ..records.judgements import Unscored, Verdict, judgement_row
 from ..records.labels import GRADE, place_of_grade
 from ..records.loose_json import truth_of
+from ..records.rows import known
 from ..records.run_folder import RunFolder, completed, mapping, read_run
 from ..records.scales import ScaleCheck
 from ..rubrics import Rubric
-from ..runs.rows import BadRow, known, row_error_of
+from ..runs.rows import BadRow, row_error_of
 from .source import JudgeTask, graded_by
 from .worker import unusable
 

@@ -155,9 +155,7 @@ class Run(Shown):
 def run_identity(spec: JudgeSpec, source: JudgedSource) -> dict[str, Any]:
     """The values that must be equal for two sessions to be the same run."""
     rubric = source.rubric
-    part = {"shard": str(source.shard)} if source.shard is not None else {}
     return {
-        **part,
         **source.identity,
         "protocol": source.protocol,
         "judge": spec.scoring,

@@ -31,6 +31,7 @@ from ..records.gaps import Gaps, RowGaps
 from ..records.keys import KeySet, short_key
 from ..records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS
 from ..records.own_rows import own_rows
+from ..records.rows import known
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
 from ..rubrics import Rubric, load_rubric
@@ -42,10 +43,9 @@ from ..runs.rows import (
     FinishedRows,
     RawRow,
     RowSource,
-    known,
-    parse_shard,
     row_error_of,
 )
+from ..runs.shards import part_of
 from .config import GradeConfig, InputConfig
 from .missing import PredictedCases
 
@@ -309,7 +309,7 @@ class _Reading:
         file = source.cases
         origin = file and source.reading.origin_of(file)
         self.cases = Cases(file, source.shard, origin=origin) if file else None
-        is_whole = self.cases and source.only is None
+        is_whole = self.cases and source.only is None and source.piece is None
         self.predicted = PredictedCases(self.cases) if self.cases and is_whole else None
         rows, self._met, self._noted = source.rows, KeySet(), KeySet()
         can_read_again = rows.is_file() if isinstance(rows, Path) else isinstance(rows, list)
@@ -339,7 +339,7 @@ class _Reading:
             self.predicted.add(facts.tested_model, entry.case)
             self.predicted.add_usable(facts.tested_model)
         self._source.count(facts)
-        return FinishedRow(line.number, line.offset + len(line.raw), entry)
+        return FinishedRow(line.number, self._source.bytes_to(line), entry)
 
     def read(self, values: RawRow) -> Item:
         """The item of a row."""
@@ -445,7 +445,6 @@ def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Pro
 
 def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> ItemSource:
     """The input of a call, under a protocol of the user's own where there is one."""
-    shard = config.shard if isinstance(config, GradeConfig) else None
     judges = config.judge if isinstance(config, GradeConfig) else ()
     out = config.out if isinstance(config, GradeConfig) else None
     fields = OF_JOINED if config.cases else OF_PREDICTIONS
@@ -453,6 +452,13 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         fields = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
     own = own_rows(rows, columns, fields, split=config.data_split, tested_model=config.tested_model)
+    counts_missing = isinstance(config, GradeConfig) and config.missing == "count"
+    part = part_of(config) if isinstance(config, GradeConfig) else None
+    if part is not None and part.pieces is not None and counts_missing:
+        raise OptionError(
+            "--missing count: expected --shard I/N, got a part of an index: it does "
+            "not know which cases the others have"
+        )
     others = {name: column for name, column in config.columns.items() if name not in OF_JOINED}
     cases = own_rows(config.cases, others, OF_CASES) if config.cases else None
     return ItemSource(
@@ -463,8 +469,8 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         cases=cases and cast("Path", cases.rows),
         reading=own.reading.of_run(out, cases and cases.reading),
         data_roots=data_roots(config.data_root),
-        shard=parse_shard(shard) if shard is not None else None,
-        counts_missing=isinstance(config, GradeConfig) and config.missing == "count",
+        shard=part,
+        counts_missing=counts_missing,
         asks=not all(spec.is_static for spec in judges),
     )
 

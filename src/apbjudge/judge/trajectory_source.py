@@ -22,7 +22,8 @@ from ..records.own_columns import match_columns
 from ..records.own_rows import is_dataset, kind_of, rows_in
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
-from ..runs.rows import BadRow, parse_shard, row_error_of
+from ..runs.rows import BadRow, row_error_of
+from ..runs.shards import part_of
 from ..trajectories import (
     Evaluator,
     EvaluatorSettings,
@@ -284,6 +285,9 @@ def trajectories_of(
     if protocol is None:
         return None
     _check(config, protocol)
+    shard = part_of(config)
+    if shard is not None and shard.pieces is not None:
+        raise OptionError("--shard: expected I/N, since a log is not cut by lines; got an index")
     is_auto = config.from_ == "auto"
     settings = EvaluatorSettings(log=log, cases=config.cases, grounding=config.grounding)
     return TrajectorySource(
@@ -299,7 +303,7 @@ def trajectories_of(
         asks=config.asks_models and log is not None,
         protocol=protocol.name,
         cases=config.cases,
-        shard=None if config.shard is None else parse_shard(config.shard),
+        shard=shard,
     )
 
 

@@ -22,8 +22,9 @@ import orjson
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import Appender, cut_torn_line, parse_object, take_lock
 from ..records import ERROR_CODES, HumanLabel
-from ..records.labels import TABLE_SUFFIXES, read_label_rows
+from ..records.labels import read_label_rows
 from ..records.scales import ScaleCheck
+from ..records.tables import TABLE_SUFFIXES
 from .clicks import answers, is_silent
 
 Key = tuple[str, str]

@@ -1,7 +1,8 @@
 """Judgements and labels in files of other tools: which column is what, and on which scale.
 
-A file is CSV, JSON lines or Parquet. Nothing is coerced: a value off its scale is refused with the
-line it is in, and a column is read only where its name leaves no doubt or the user names it.
+A file is of any kind that ``own_rows`` reads. Nothing is coerced: a value off its scale is refused
+with the line it is in, and a column is read only where its name leaves no doubt or the user names
+it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..errors import InputError, OptionError, RowError, shorten
-from ..jsonl import read_lines
-from .labels import TABLE_SUFFIXES
+from .files import unpacked
 from .loose_json import TRUTHS
-from .tables import column_names, read_arrow, read_table
+from .own_rows import Kind as FileKind
+from .own_rows import kind_of, rows_in, stated_rows
+from .tables import column_names
 
 MAX_LEVELS = 101
 """Levels of an ordinal scale, and classes; whole numbers over a wider range are a numeric one."""
@@ -29,8 +31,8 @@ Role = Literal["verdict", "score", "class"]
 Row = Mapping[str, Any]
 Rows = list[tuple[int, Row | RowError]]
 
-TABLES = (*TABLE_SUFFIXES, ".parquet")
-
+TABLES: tuple[FileKind, ...] = ("cells", "arrow")
+"""Kinds of files that are tables."""
 _TRUTHS: Mapping[str, bool] = {
     **TRUTHS,
     **dict.fromkeys("pass passed correct".split(), True),
@@ -185,34 +187,23 @@ def read_rows(path: Path) -> tuple[list[str], Rows]:
     Objects within a row are columns named with dots (``scores.tone``).
 
     Args:
-        path: ``.csv``, ``.tsv``, ``.parquet`` (with pandas and pyarrow), else JSON lines.
+        path: The file, as ``own_rows`` takes it.
 
     Returns:
-        Names of the columns; the rows with their line (of Parquet their number from 1).
+        Names of the columns; the rows with their line, or their number from 1.
 
     Raises:
         InputError: If the file can't be read, or has no rows.
     """
-    suffix = path.suffix.lower()
-    if suffix in TABLE_SUFFIXES:
-        columns = column_names(path)
-        rows: Rows = list(read_table(path, columns, needed=columns[0]))
-    elif suffix == ".parquet":
-        rows = [(number, flat(row)) for number, row in read_arrow(path)]
-        columns = _columns_of(rows)
-    else:
-        rows = [
-            (line.number, flat(line.values) if isinstance(line.values, dict) else line.values)
-            for line in read_lines(path)
-        ]
-        columns = _columns_of(rows)
+    rows: Rows = [
+        (number, row if isinstance(row, RowError) else flat(row))
+        for number, row in stated_rows(path)
+    ]
+    named = (name for _, row in rows if not isinstance(row, RowError) for name in row)
+    columns = column_names(unpacked(path)) if kind_of(path) == "cells" else [*dict.fromkeys(named)]
     if not columns or not rows:
         raise InputError(f"{path}: expected rows with columns, got none")
     return columns, rows
-
-
-def _columns_of(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(n for _, row in rows if not isinstance(row, RowError) for n in row))
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
@@ -345,9 +336,9 @@ def has_foreign_rows(path: Path) -> bool:
     """True if a file is a table, or has rows without the fields of our judgements and labels."""
     if path.is_dir():
         return False
-    if path.suffix.lower() in {*TABLES, ".json", ".eval"}:
+    if path.suffix.lower() in {".json", ".eval"} or (kind := kind_of(path)) in TABLES:
         return True
-    rows = [line.values for line in islice(read_lines(path, any_format=True), _LOOKED_AT)]
+    rows = [row for _, row in islice(rows_in(path, kind), _LOOKED_AT)]
     read = [row for row in rows if not isinstance(row, RowError)]
     ours = {"kind", "fingerprint", "rater", "errors"}
     return bool(read) and not any(ours & row.keys() for row in read)

@@ -25,7 +25,6 @@ from .columns import (
     texts_of,
     tristate,
 )
-from .foreign import TABLES, read_rows
 from .judgements import ERROR_CODES
 from .keys import model_key
 from .labels import HumanLabel, check_scales, label_of, label_rows, read_name, read_note
@@ -167,8 +166,7 @@ class _LabelReader:
     def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
         """Takes in the labels of a file."""
         scales, answers = ScaleCheck(path), dict[str, _Answer]()
-        is_table = bool(columns) and path.suffix.lower() in TABLES
-        rows = read_rows(path)[1] if is_table else label_rows(path, self._codes)
+        rows = label_rows(path, self._codes, any_column=bool(columns))
         names = {column: name for name, column in columns.items()}
         fields = (*_ANSWER, *self._codes)
         for number, stated in rows:

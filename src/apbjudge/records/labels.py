@@ -14,17 +14,13 @@ import orjson
 from pydantic import ConfigDict, Field
 
 from ..errors import InputError, RowError
-from ..jsonl import read_lines
 from .base import Record
 from .judgements import ERROR_CODES, ErrorCode
 from .loose_json import truth_of
+from .own_rows import stated_rows
 from .scales import Place, ScaleCheck
-from .tables import read_table
 
 Flags = dict[ErrorCode, bool]
-
-TABLE_SUFFIXES = (".csv", ".tsv")
-"""File names that end so are read as tables, all others as JSONL."""
 
 
 class HumanLabel(Record):
@@ -90,7 +86,7 @@ def read_labels(
     scales: ScaleCheck | None = None,
     codes: Sequence[str] = ERROR_CODES,
 ) -> Iterator[HumanLabel]:
-    """Yields the labels of a file: a table when it is named ``.csv`` or ``.tsv``, else JSONL.
+    """Yields the labels of a file: JSON lines, a table, or what else ``own_rows`` reads.
 
     Null and an empty cell mean that nothing was said; fields that a label does not have are
     ignored. ``errors`` maps codes to true or false, or lists those that are set: then all others
@@ -139,23 +135,25 @@ _COLUMNS = tuple(name for name in HumanLabel.model_fields if name not in _NOT_IN
 
 
 def label_rows(
-    path: Path, codes: Sequence[str] = ERROR_CODES
+    path: Path, codes: Sequence[str] = ERROR_CODES, *, any_column: bool = False
 ) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
     """Yields the rows of a file of labels with their lines.
+
+    Args:
+        path: The file.
+        codes: The error codes that there are.
+        any_column: Whether all columns of a table are read, not just those named like our fields.
 
     Raises:
         InputError: If the file can't be read, or holds a judge's judgements: they would pass for a
             human's.
     """
-    if path.suffix.lower() in TABLE_SUFFIXES:
-        yield from read_table(path, (*_COLUMNS, *codes), needed="item_id")
-        return
-    for line in read_lines(path):
-        values = line.values
+    columns, needed = ((), ()) if any_column else ((*_COLUMNS, *codes), ("item_id",))
+    for number, values in stated_rows(path, columns, needed):
         if not isinstance(values, RowError) and values.keys() >= _OF_JUDGEMENTS:
             got = "got a judge's judgement"
-            raise InputError(f"{path}:{line.number}: expected labels of humans, {got}")
-        yield line.number, values
+            raise InputError(f"{path}:{number}: expected labels of humans, {got}")
+        yield number, values
 
 
 _OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}

@@ -26,22 +26,21 @@ from ..jsonl import (
     Line,
     line_of,
     open_buffered,
-    other_encoding,
     other_format,
     read_lines,
     replacing,
 )
 from .files import STDIN, TemporaryFile, name_of, unpacked
 from .json_stream import Element, array_members, read_array, read_member, read_objects
-from .labels import TABLE_SUFFIXES
 from .loose_json import as_object
 from .own_columns import OF_PREDICTIONS, ColumnMatch, match_columns, value_at
-from .tables import read_arrow, read_cells
+from .tables import TABLE_SUFFIXES, column_names, read_arrow, read_cells, read_table
 
 LOOKED_AT = 256
 """Rows that columns are recognised by."""
 _MEMBERS = frozenset("testCases test_cases rows data examples samples instances results".split())
 """Members of an object that may hold the rows of a file."""
+_ARROW = (".parquet", ".arrow", ".feather")
 
 Kind = Literal["lines", "array", "objects", "member", "cells", "arrow", "dataset"]
 NumberedRow = tuple[int, dict[str, Any] | RowError]
@@ -245,11 +244,11 @@ def kind_of(path: Path, split: str = "") -> Kind:
             head = file.peek()
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
-    if head.startswith((b"PAR1", b"ARROW1")) or plain.suffix.lower() in (".arrow", ".feather"):
+    if head.startswith((b"PAR1", b"ARROW1")) or plain.suffix.lower() in _ARROW:
         return "arrow"
     format_ = other_format(head)
     if plain.suffix.lower() in TABLE_SUFFIXES or format_ == TABLE:
-        return "lines" if other_encoding(head) else "cells"  # which says what to do about it
+        return "cells"
     if format_ == ARRAY:
         return "array"
     is_object = format_ == SPREAD or (head.startswith(b"{") and head.count(b"\n") <= 1)
@@ -282,6 +281,38 @@ def rows_in(path: Path, kind: Kind, split: str = "") -> Iterator[NumberedRow]:
             yield from map(_row_of, read_member(plain, _member_of(plain)))
         case _:
             yield from map(_row_of, read_objects(plain))
+
+
+def stated_rows(
+    path: Path, columns: Sequence[str] = (), needed: Sequence[str] = ()
+) -> Iterator[NumberedRow]:
+    """Yields the rows of a file of labels, facts or another tool's judgements, of any kind.
+
+    In a CSV file, letter case and spaces in the names of columns don't count, nor do spaces around
+    cells; an empty cell is left out.
+
+    Args:
+        path: The file, as ``own_rows`` takes it.
+        columns: Columns of a CSV file that are looked at; empty for all.
+        needed: Columns of which a CSV file must have one; empty for any.
+
+    Yields:
+        As ``rows_in`` does.
+
+    Raises:
+        InputError: If the file can't be read.
+    """
+    kind, plain = kind_of(path), unpacked(path)
+    try:
+        if kind != "cells":
+            yield from rows_in(path, kind)
+        else:
+            names = [] if columns and len(needed) == 1 else column_names(plain)
+            known = {name.lower() for name in names}
+            key = next((name for name in needed if name in known), (*needed, *names)[0])
+            yield from read_table(plain, columns or names, needed=key)
+    except InputError as error:
+        raise InputError(str(error).replace(str(plain), str(path))) from None
 
 
 def _row_of(element: Element) -> NumberedRow:

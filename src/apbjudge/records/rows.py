@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -60,3 +61,14 @@ def item_row(item: Item) -> dict[str, Any]:
     if item.ends is not None:
         fields["ends"] = sorted(item.ends)
     return {**fields, "model_response": item.response}
+
+
+def known(values: Mapping[str, Any], *names: str) -> str | None:
+    """The first of some fields that is a usable string, of a row that may be bad elsewhere."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, str) and value.strip() and value.isprintable():
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return None

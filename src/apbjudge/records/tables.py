@@ -13,6 +13,9 @@ from typing import IO, Any, NamedTuple, cast
 from ..errors import InputError, RowError, needs, shorten, visible
 from ..jsonl import open_buffered, other_encoding
 
+TABLE_SUFFIXES = (".csv", ".tsv")
+"""File names that end so are read as tables, whatever they hold."""
+
 DELIMITERS = (",", ";", "\t")
 MAX_LINE_BYTES = 4 * 1024 * 1024
 MAX_LINES = 10_000

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ..errors import InputError, OptionError, OtherRunError, visible
 from ..records.keys import KeySet
+from ..records.own_runs import SEAL, is_own
+from ..records.run_folder import SUPERSEDED
 from .resume import (
     RecordKind,
     changed_settings,
@@ -17,7 +21,7 @@ from .resume import (
     read_manifest,
     record_lines,
 )
-from .rows import Shard, parse_shard
+from .shards import Shard, parse_shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def read_parts(
     if by == "rubric":
         return parts
     for one, other in pairwise(parts):
-        if one.shard.count != other.shard.count:
+        if (one.shard.count, one.shard.of) != (other.shard.count, other.shard.of):
             raise OptionError(
                 f"{visible(str(one.folder))} is shard {one.shard} and "
                 f"{visible(str(other.folder))} is shard {other.shard}: expected one division"
@@ -68,8 +72,8 @@ def read_parts(
                 f"{visible(str(one.folder))} and {visible(str(other.folder))} are both shard "
                 f"{one.shard}"
             )
-    shards, count = [part.shard for part in parts], first.shard.count
-    missing = [str(s) for i in range(count) if (s := Shard(i + 1, count)) not in shards]
+    numbers, count = {part.shard.index for part in parts}, first.shard.count
+    missing = [f"{i}/{count}" for i in range(1, count + 1) if i not in numbers]
     if missing:
         raise OptionError(f"shards are missing: {', '.join(missing)}")
     return parts
@@ -82,7 +86,7 @@ def _part(folder: Path, kind: RecordKind[Any], by: Literal["shard", "rubric"]) -
         raise OptionError(f"{name} holds no run")
     shard = manifest["identity"].get("shard")
     if by == "shard" and not isinstance(shard, str):
-        raise OptionError(f"{name} holds no run of a shard (--shard I/N), and there is no --rubric")
+        raise OptionError(f"{name} holds no run of a shard (--shard), and there is no --rubric")
     if manifest.get("state") != "done":
         part = f"its shard {shard}" if shard else "it"
         raise OptionError(f"{name} is not finished: run {part} to the end first")
@@ -107,6 +111,58 @@ def check_free(out: Path, kind: RecordKind[Any]) -> None:
         raise OtherRunError(
             f"--out: {visible(str(out))} holds a run already; choose another folder"
         )
+
+
+def joined_manifest(parts: Sequence[ShardPart]) -> dict[str, Any]:
+    """The manifest of the whole, but for what the records amount to."""
+    first = parts[0]
+    copied = ("started", "finished", "rows")
+    manifest: dict[str, Any] = first.manifest | {
+        "identity": dict(first.identity),
+        "started": min(str(part.manifest["started"]) for part in parts),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "parts": [
+            {"folder": str(part.folder), part.by: part.manifest["identity"][part.by]}
+            | {name: part.manifest.get(name) for name in copied}
+            for part in parts
+        ],
+    }
+    if first.by == "shard":
+        for name in _SUMS:
+            stated = [of for part in parts if (of := part.manifest.get(name))]
+            manifest |= {name: reduce(_added, stated)} if stated else {}
+    if all(is_own(part.manifest) for part in parts):  # else what it names stays unopened
+        del manifest[SEAL]
+    return manifest
+
+
+_SUMS = ("input_gaps", "cases_written_by", "rows_of_own_cases")
+"""Entries of a manifest that count rows."""
+
+
+def _added(one: Any, other: Any) -> Any:
+    """Counts of two parts together; of objects by their fields."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return one + other
+    a, b = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+    return {
+        name: _added(a[name], b[name]) if name in a and name in b else {**a, **b}[name]
+        for name in (a | b)
+    }
+
+
+def superseded_lines(parts: Sequence[ShardPart]) -> Iterator[bytes]:
+    """Yields the lines of superseded records of all parts."""
+    for part in parts:
+        if (path := part.folder / SUPERSEDED).exists():
+            yield from path.read_bytes().splitlines()
+
+
+def failed_rows(parts: Sequence[ShardPart], kind: RecordKind[Any]) -> Iterator[dict[str, Any]]:
+    """Yields the failures that parts keep apart from their records."""
+    for part in parts if kind.failures is not None else ():
+        lines = record_lines(part.folder / str(kind.failures), kind)
+        yield from (line.row for line in lines if isinstance(line.row, dict))
 
 
 def merged_rows(parts: Sequence[ShardPart], kind: RecordKind[Any]) -> Iterator[dict[str, Any]]:

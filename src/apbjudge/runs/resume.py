@@ -376,6 +376,11 @@ def _read_marks(source: RowSource | None, before: Inputs | None) -> _Marks:
     marks: dict[str, tuple[InputMark | None, str | None]] = {}
     for name, path in source.files.items() if source else ():
         old = before.get(name) if before else None
+        pieces = source and source.shard and source.shard.pieces
+        if path and pieces and source and name == source.rows_name:  # nobody reads the whole file
+            real = path_text(os.path.realpath(path))
+            marks[name] = InputMark(path=real, bytes=pieces.bytes, sha256=pieces.sha256), None
+            continue
         marks[name] = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
     return marks
 

@@ -14,12 +14,22 @@ import orjson
 from pydantic import ValidationError
 
 from ..errors import InputError, InternalError, OptionError, PluginError, RowError, path_text
-from ..jsonl import Line, lost_number, object_of, parse_object, read_line_at, read_lines
+from ..jsonl import (
+    Line,
+    file_size,
+    lost_number,
+    object_of,
+    parse_object,
+    read_line_at,
+    read_lines,
+)
 from ..records import row_error
 from ..records.gaps import Gaps
 from ..records.keys import short_key
 from ..records.own_rows import RowReading
+from ..records.rows import known
 from .attempts import KnownRow
+from .shards import Piece, Shard
 
 _MODEL_FIELDS = ("tested_model", "model_response")
 
@@ -58,40 +68,6 @@ class FinishedRow:
 
 FinishedRows = Callable[[bytes], KnownRow | None]
 """Tells by the SHA-256 of a row as it came if its record is there; see ``RecordLog``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Part ``index`` (from 1) of ``count`` parts of the rows; rows of one case are in one part.
-
-    Raises:
-        OptionError: If there is no such part.
-    """
-
-    index: int
-    count: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.index <= self.count:
-            raise OptionError(f"--shard: expected I/N with 1 <= I <= N, got {self}")
-
-    def __str__(self) -> str:
-        return f"{self.index}/{self.count}"
-
-    def holds(self, case: str) -> bool:
-        """True if the rows of a case are in this part."""
-        return short_key("shard", case) % self.count == self.index - 1
-
-
-def parse_shard(text: str) -> Shard:
-    """Reads ``2/4``.
-
-    Raises:
-        OptionError: If the text is no part.
-    """
-    if match := re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip(), re.ASCII):
-        return Shard(int(match[1]), int(match[2]))
-    raise OptionError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
 
 
 class RawRow(NamedTuple):
@@ -189,22 +165,40 @@ class RowSource:
         return {self.rows_name: rows and named(rows), "cases": self.cases and named(self.cases)}
 
     @property
+    def piece(self) -> Piece | None:
+        """The lines of the file that are read; None where all are."""
+        return None if self.shard is None else self.shard.piece
+
+    @property
+    def input_sha256(self) -> str:
+        """SHA-256 of the rows, all parts of them: of a piece as its index states it."""
+        pieces = None if self.shard is None else self.shard.pieces
+        return self.digest.hexdigest() if pieces is None else pieces.sha256
+
+    @property
     def size(self) -> int:
-        """Bytes of the file of rows; 0 when they are in memory."""
-        if not isinstance(self.rows, Path):
-            return 0
-        try:
-            return self.rows.stat().st_size
-        except OSError as error:
-            raise InputError(f"{self.rows}: can't be read: {error.strerror}") from None
+        """Bytes of the file of rows, or of the piece; 0 when they are in memory."""
+        if self.piece is not None:
+            return self.piece.end - self.piece.start
+        return file_size(self.rows) if isinstance(self.rows, Path) else 0
 
     def check(self) -> None:
-        """Raises InputError where the file of rows can't be opened."""
+        """Raises InputError where the file of rows can't be opened, or is not the index's."""
+        if not isinstance(self.rows, Path):
+            if self.piece is not None:
+                raise OptionError("--shard: expected I/N for rows in memory, got part of a file")
+            return
         try:
-            if isinstance(self.rows, Path):
-                self.rows.open("rb").close()
+            self.rows.open("rb").close()
         except OSError as error:
             raise InputError(f"{self.rows}: can't be read: {error.strerror}") from None
+        pieces = None if self.shard is None else self.shard.pieces
+        if pieces is not None and file_size(self.rows) != pieces.bytes:
+            got = f"one of {file_size(self.rows)}"
+            raise InputError(
+                f"{self.name}: expected the file that the index divides, of {pieces.bytes} bytes, "
+                f"got {got}"
+            )
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
         """Yields id and tested model of every row that has both."""
@@ -223,7 +217,8 @@ class RowSource:
         """Yields every row that is an object, unread; they can be read again for the run."""
         self.keep_rows()
         if isinstance(self.rows, Path):
-            rows: Iterator[object] = (line.values for line in read_lines(self.rows))
+            lines = read_lines(self.rows, span=self.piece and self.piece.span)
+            rows: Iterator[object] = (line.values for line in lines)
         else:
             rows = iter(self.rows)
         for values in rows:
@@ -279,8 +274,8 @@ class RowSource:
         make: Callable[[I, RawRow], R],
         skip: Callable[[Mapping[str, Any], int | None], bool],
     ) -> R | BadRow | None:
-        end = line.offset + len(line.raw)
-        shard, values = self.shard, line.exact
+        end = self.bytes_to(line)
+        shard, values = None if self.piece else self.shard, line.exact
         is_held = None if shard is not None else True  # None while it is not known
         digest = own.copy()
         try:
@@ -307,11 +302,18 @@ class RowSource:
         item_id, tested_model = known(fields, "id", "item_id"), known(fields, "tested_model")
         return BadRow(line.number, bad, digest.digest(), end, item_id, tested_model)
 
+    def bytes_to(self, line: Line) -> int:
+        """Bytes of the input, or of the piece, read with a line."""
+        return line.offset + len(line.raw) - (self.piece.start if self.piece else 0)
+
     def _lines(self) -> Iterator[Line]:
         if self.only is not None:
             yield from self._chosen(self.only)
         elif isinstance(self.rows, Path):
-            yield from read_lines(self.rows, digest=self.digest)
+            piece = self.piece
+            yield from read_lines(self.rows, digest=self.digest, span=piece and piece.span)
+            if piece is not None and self.digest.hexdigest() != piece.sha256:
+                raise InputError(f"{self.name}: the lines of part {self.shard} have changed")
         else:
             for number, values in enumerate(self.rows, start=1):
                 raw, row = _dumped(values)
@@ -359,17 +361,6 @@ def row_error_of(error: Exception) -> RowError:
     if isinstance(error, RecursionError):
         return RowError("line", "JSON nested at most 250 levels deep", "deeper nesting")
     return InternalError(error)
-
-
-def known(values: Mapping[str, Any], *names: str) -> str | None:
-    """The first of some fields that is a usable string, of a row that may be bad elsewhere."""
-    for name in names:
-        value = values.get(name)
-        if isinstance(value, str) and value.strip() and value.isprintable():
-            return value
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-    return None
 
 
 def _dumped(values: object) -> tuple[bytes, dict[str, Any] | RowError]:

@@ -31,6 +31,7 @@ from .folder import RecordLog, finished_in, manifest_states
 from .loop import QUIET, Events, Progress
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
+from .shards import in_identity
 
 T = TypeVar("T")
 Out = TypeVar("Out")
@@ -70,6 +71,11 @@ class Session(ABC, Generic[T, Out]):
         """Settings that must be equal for two sessions to be the same run."""
 
     @property
+    def full_identity(self) -> Mapping[str, Any]:
+        """The same, with the part of the rows, where it is one."""
+        return {**in_identity(self.source.shard), **self.identity}
+
+    @property
     def libraries(self) -> Sequence[str]:
         """The libraries whose versions the manifest says."""
         return "pydantic orjson aiohttp litellm instructor jinja2".split()
@@ -97,7 +103,7 @@ class Session(ABC, Generic[T, Out]):
         return RecordLog(
             self.folder,
             self.records,
-            self.identity,
+            self.full_identity,
             source=self.source,
             overwrite=self.overwrite,
             note=self.events.note,
@@ -110,7 +116,7 @@ class Session(ABC, Generic[T, Out]):
             **_environment(self.libraries),
             "input": self.source.input,
             "inputs": inputs_json(log.inputs),
-            "identity": self.identity,
+            "identity": self.full_identity,
             **self.described(),
         }
 
@@ -135,7 +141,7 @@ class Session(ABC, Generic[T, Out]):
         """
         source = self.source if compares_input else None
         try:
-            return finished_in(self.folder, self.records, self.identity, source)
+            return finished_in(self.folder, self.records, self.full_identity, source)
         except OtherRunError:
             if not self.overwrite:
                 raise
@@ -165,7 +171,7 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
                 ended.append(session.finished(log, manifest, progress))
                 manifest |= {
                     "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "input_sha256": session.source.digest.hexdigest(),
+                    "input_sha256": session.source.input_sha256,
                     "state": "done",
                 }
                 log.write_manifest(manifest)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionError, RowError
-from ..jsonl import read_lines
-from ..records.labels import TABLE_SUFFIXES
-from ..records.tables import column_names, read_table
+from ..records.own_rows import stated_rows
 from ..records.trajectories import Outcome, Trajectory
 from .formats.fields import id_field, number_of, success_of, text_field, whole_field
 
@@ -127,7 +125,7 @@ class Outcomes:
         self._names, self._taken, self._open = Counter[str](), Counter[str](), Counter[str]()
         self._trajectories = self._lacking = self._off = 0
         self.n_without = 0
-        for number, row in () if path is None else _rows(path):
+        for number, row in () if path is None else stated_rows(path, _COLUMNS, sum(_IDS, ())):
             try:
                 key, stated = _read(row)
             except RowError as error:
@@ -238,16 +236,6 @@ def _telling(scores: Mapping[str, bool | float | str]) -> tuple[str, bool | None
     named = named or [name for name in scores if isinstance(scores[name], bool)]
     number = number_of(scores[named[0]]) if len(named) == 1 else None
     return (named[0], number == 1) if number in (0, 1) else ("", None)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | RowError]]:
-    if path.suffix.lower() not in TABLE_SUFFIXES:
-        for line in read_lines(path):
-            yield line.number, line.values
-        return
-    names = {name.lower() for name in column_names(path)}
-    needed = next((name for group in _IDS for name in group if name in names), "trajectory_id")
-    yield from read_table(path, _COLUMNS, needed=needed)
 
 
 def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, tuple[Outcome | None, str]]:

@@ -25,9 +25,10 @@ from ...records.gaps import Gaps
 from ...records.loose_json import as_object
 from ...records.own_columns import OF_CASES
 from ...records.own_rows import own_rows
+from ...records.rows import known
 from ...records.run_folder import cases_in
 from ...runs.loop import QUIET, Events
-from ...runs.rows import known, row_error_of
+from ...runs.rows import row_error_of
 from .asking import ask_all
 from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from ...config import Config, Option
+from ...config import Config, Option, PartConfig
 from ...errors import OptionError
 from ..prediction.config import TestedConfig, TestedModelSpec, sampling
 
@@ -103,12 +103,13 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
         return options
 
 
-class SimulateConfig(EpisodesConfig):
+class SimulateConfig(EpisodesConfig, PartConfig):
     """Models that act in an environment, and limits of their number and time."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
         **TestedConfig.groups,
+        "Run": "overwrite cache shard",
     }
 
     kind: str | None = Field(

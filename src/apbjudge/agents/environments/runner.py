@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import InputError, RowError
 from ...runs.rows import BadRow, RowSource
+from ...runs.shards import Shard
 from ..prediction.source import sample_id
 
 Row = dict[str, Any]
@@ -67,9 +68,12 @@ class EpisodeSource(RowSource):
     trials: int = 1
 
     @classmethod
-    def of(cls, tasks: Iterable[str], models: Sequence[str], trials: int) -> EpisodeSource:
-        """The episodes of some tasks."""
-        return cls(rows=[{"id": task} for task in tasks], models=models, trials=trials)
+    def of(
+        cls, tasks: Iterable[str], models: Sequence[str], trials: int, shard: Shard | None = None
+    ) -> EpisodeSource:
+        """The episodes of some tasks, or of a part of them."""
+        rows = [{"id": task} for task in tasks]
+        return cls(rows=rows, models=models, trials=trials, shard=shard)
 
     def row_keys(self) -> Iterator[tuple[str, str]]:
         """Yields task and tested model of the first trials."""
@@ -80,6 +84,8 @@ class EpisodeSource(RowSource):
         """Yields every episode; raises InputError where there are no tasks."""
         line = 0
         for line, values in enumerate(self.raw_rows(), start=1):
+            if self.shard is not None and not self.shard.holds(values["id"]):
+                continue
             for trial in range(self.trials):
                 for at, model in enumerate(self.models):
                     yield Episode(values["id"], at, model, trial, line)

@@ -16,6 +16,7 @@ from ...options import takes
 from ...records.trajectories import trajectory_of
 from ...runs.loop import QUIET, Events
 from ...runs.results import CallCounts, ModelRun, Tally
+from ...runs.shards import part_of
 from ..prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from .base import Benchmark, task_ids
 from .benchmarks import open_benchmark
@@ -126,11 +127,13 @@ def simulation_session(
         "models": {spec.model: spec.asked for spec in specs},
         "limits": config.limits,
     }
+    models = [spec.model for spec in specs]
+    source = EpisodeSource.of(config.taken(tasks), models, config.trials, part_of(config))
     return AskingSession(
-        folder=config.out or folder_named(path, specs, identity),
+        folder=config.out or folder_named(path, source, specs, identity),
         run=Simulation,
         kind=TRAJECTORY_RECORDS,
-        source=EpisodeSource.of(config.taken(tasks), [spec.model for spec in specs], config.trials),
+        source=source,
         specs=specs,
         resources=resources_of(config, client, events),
         known_by=identity,

@@ -17,7 +17,9 @@ from ...runs.folder import RecordLog
 from ...runs.loop import Events, LoopRun, Progress, Worker, run_loop
 from ...runs.results import ModelRun
 from ...runs.resume import RecordKind
+from ...runs.rows import RowSource
 from ...runs.session import Session, carry_out, default_folder, folder_of
+from ...runs.shards import in_identity
 from .config import TestedModelSpec
 from .source import Cases
 from .worker import CALLS, AskedModel, Row
@@ -137,13 +139,18 @@ def carry_out_alone(
 
 
 def folder_named(
-    rows: Cases, specs: Sequence[TestedModelSpec], identity: Mapping[str, Any], what: str = ""
+    rows: Cases,
+    source: RowSource,
+    specs: Sequence[TestedModelSpec],
+    identity: Mapping[str, Any],
+    what: str = "",
 ) -> Path:
     """The folder a run on a file of rows gets when none is named."""
     path = Path(rows) if isinstance(rows, str | os.PathLike) else Path("row")
     slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
     name = f"{what}-{slug}" if what else slug
-    return default_folder(path.stem, name, identity, os.fsencode(path.resolve()).hex())
+    known_by = {**in_identity(source.shard), **identity}
+    return default_folder(path.stem, name, known_by, os.fsencode(path.resolve()).hex())
 
 
 def described(spec: TestedModelSpec, resources: Resources, events: Events) -> dict[str, Any]:

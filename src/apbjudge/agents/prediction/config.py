@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ...config import Option, RowsConfig
+from ...config import Option, PartConfig, RowsConfig
 from ...errors import OptionError
 from ...judge.config import ItemConfig
 from ...llm.limits import RunsConfig
@@ -177,13 +177,13 @@ class ReviewConfig(TestedConfig):
     )
 
 
-class PredictConfig(TestedConfig, CasesConfig):
+class PredictConfig(TestedConfig, PartConfig, CasesConfig):
     """Settings of a run of ``predict``."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache batch full",
+        "Run": "data_root overwrite cache shard batch full",
     }
 
     preset: str | None = Field(
@@ -268,7 +268,7 @@ def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
     )
 
 
-class RefineConfig(ReviewConfig):
+class RefineConfig(ReviewConfig, PartConfig):
     """Settings of reviewing drafts, which the tested models that made them rewrite."""
 
     groups: ClassVar[Mapping[str, str]] = {

@@ -29,6 +29,7 @@ from ...records.own_runs import is_own, named_path
 from ...records.responses import read_response
 from ...records.run_folder import PREDICTIONS, cases_of, mapping, read_manifest
 from ...runs.loop import QUIET, Events, Job
+from ...runs.shards import part_of
 from .asking import AskingSession, carry_out_alone, folder_named, resources_of
 from .config import RefineConfig, TestedModelSpec
 from .prompt_sets import PromptSet, load_prompt_set
@@ -359,6 +360,7 @@ def refine_session(
         cases=origin.cases,
         data_roots=data_roots(config.data_root or origin.data_root),
         home=origin.home,
+        shard=part_of(config),
     )
     maker = CasePromptMaker.of(config.prompts or origin.prompts, source.roots, specs[0])
     texts, critic = review_set(config), config.critic
@@ -390,7 +392,7 @@ def refine_session(
         "review_prompts": [texts.name, texts.digest],
     }
     return AskingSession(
-        folder=config.out or folder_named(drafts, specs, identity, config.method),
+        folder=config.out or folder_named(drafts, source, specs, identity, config.method),
         run=PredictionRun,
         kind=PREDICTION_RECORDS,
         source=source,

@@ -19,6 +19,7 @@ from ...records.own_rows import own_rows
 from ...records.run_folder import PREDICTIONS, cases_in
 from ...runs.loop import Events
 from ...runs.results import CallCounts, ModelRun, Tally
+from ...runs.shards import part_of
 from ...trajectories.convert import read_tool_list
 from .asking import AskingSession, folder_named
 from .config import CasesConfig, PredictConfig
@@ -94,6 +95,7 @@ def session_of(
         )
     source = case_source(cases, config, config.out, note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
+    source.shard = part_of(config)
     maker = CasePromptMaker.of(config.prompts, source.roots, specs[0])
     full = config.full or config.tools is not None  # what judges the answers knows the tools too
     identity = {
@@ -104,7 +106,7 @@ def session_of(
         **source.reading.identity,
     }
     return AskingSession(
-        folder=config.out or folder_named(cases, specs, identity, "predictions"),
+        folder=config.out or folder_named(cases, source, specs, identity, "predictions"),
         run=PredictionRun,
         kind=PREDICTION_RECORDS,
         source=source,

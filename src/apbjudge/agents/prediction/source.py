@@ -14,8 +14,9 @@ from ...errors import InputError, OptionError, RowError
 from ...records import Item, Row
 from ...records.gaps import Gaps
 from ...records.keys import KeySet, short_key
+from ...records.rows import known
 from ...records.tools import build_toolset
-from ...runs.rows import BadRow, RawRow, RowSource, known
+from ...runs.rows import BadRow, RawRow, RowSource
 from .config import TestedModelSpec
 from .prompts import CasePrompt, CasePromptMaker
 

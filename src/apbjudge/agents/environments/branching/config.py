@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from ....config import Config, Option
+from ....config import Config, Option, PartConfig
 from ...prediction.config import OneModel, TestedConfig
 from ..config import FirstTasks
 from ..slate.config import SlateConfig
@@ -77,13 +77,14 @@ class BranchConfig(Config):
         return min(self.max_branches, self.max_trajectories - 1)
 
 
-class BranchRunConfig(TestedConfig, FirstTasks, BranchConfig, SlateConfig):
+class BranchRunConfig(TestedConfig, PartConfig, FirstTasks, BranchConfig, SlateConfig):
     """Models that carry out plans, the measure of uncertainty, and the folder for results."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **BranchConfig.groups,
         "Agent": "first samples labels max_candidates scope trials",
         **TestedConfig.groups,
+        "Run": "overwrite cache shard",
     }
 
     judge: OneModel = Field(

@@ -23,6 +23,7 @@ from ....records.trajectories import trajectory_row
 from ....runs.folder import RecordLog
 from ....runs.loop import QUIET, Events, Job
 from ....runs.results import CallCounts, ModelRun, Tally
+from ....runs.shards import part_of
 from ....trajectories.slate import load_cases
 from ...prediction.asking import AskingSession, carry_out_alone, folder_named, resources_of
 from ...prediction.config import sampling
@@ -312,13 +313,13 @@ def branch_session(
         by_option = dict(zip(helpers, others, strict=True))
         return BranchWorker(benchmark, tested, config, by_option, resources.clock)
 
+    tasks, names = benchmark.tasks[: config.first], [spec.model for spec in models]
+    source = EpisodeSource.of(tasks, names, config.trials, part_of(config))
     return AskingSession(
-        folder=config.out or folder_named(path, models, identity),
+        folder=config.out or folder_named(path, source, models, identity),
         run=Branching,
         kind=BRANCH_RECORDS,
-        source=EpisodeSource.of(
-            benchmark.tasks[: config.first], [spec.model for spec in models], config.trials
-        ),
+        source=source,
         specs=models,
         helpers=helpers,
         resources=resources,
@@ -330,14 +331,14 @@ def branch_session(
             "benchmark": [benchmark.name, benchmark.setting, benchmark.digest],
         },
         rows_of=lambda record: record["runs"],
-        take=_write_runs,
+        take=write_runs,
         events=events,
         in_memory=config.out is None,
         overwrite=config.overwrite,
     )
 
 
-def _write_runs(log: RecordLog[Row]) -> None:
+def write_runs(log: RecordLog[Row]) -> None:
     """Writes the runs of all cases as a log."""
     with replacing(log.folder / TRAJECTORIES) as file:
         for record in log.current():
