@@ -26,8 +26,8 @@ from apbjudge.agents.environments.planbench import (
     PlanBenchDialogue,
     PlanBenchRules,
     load_database,
-    paths,
     planbench_block_plan,
+    planbench_paths,
 )
 from apbjudge.llm.base import Completion
 from apbjudge.trajectories import Evaluation, EvaluatorSettings
@@ -175,7 +175,7 @@ def main() -> int:
         print(f"{what:40} {ours}" + (f"  {theirs}" if is_released and ours != theirs else ""))
 
     started = time.perf_counter()
-    found_paths = paths(data=folder)
+    found_paths = planbench_paths(data=folder)
     show("paths", sum(len(task.paths) for task in found_paths.tasks), PATHS)
     print(f"{'seconds for them':40} {time.perf_counter() - started:.1f}")
     plans = {

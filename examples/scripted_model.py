@@ -15,7 +15,8 @@ for a substep of a plan in ``trajectories/slate_cases.jsonl``, it does what the 
 is torn at the first call: three of five replies do without a tool there. Asked why a run failed, it
 names that call. In ``trajectories/library/data`` and ``own_benchmarks/museum``, and in what
 ``apbjudge planbench generate`` makes by default, it searches for each tool of a known path, calls
-it, and answers. In ``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as
+it, and answers; asked to write for such a benchmark, it approves every tool and repeats the draft
+of a text. In ``own_benchmarks/storeroom.py`` it plans and acts as the solution says, or as
 its plan does; ``cress-small`` forgets the last call of every second task, and ``birch-medium`` of
 one. The address is the first line on stdout; port 0 takes a free one.
 """
@@ -220,6 +221,19 @@ def _single_step(tool: PlanbenchTool, query: Query, n_messages: int) -> str:
     return f"<final_answer>{query.correct_answer}</final_answer>"
 
 
+def _generated_text(text: str) -> str:
+    """A text of a generated benchmark: the draft with a word more; every look-up is approved."""
+    drafts = re.search(r"The (?:draft|tools):\n<data[^>]*>\n(.*?)\n</data", text, re.DOTALL)
+    if drafts is None:
+        return json.dumps(
+            dict.fromkeys(("look_up", "plausible", "new_information", "no_reformat"), True)
+        )
+    if '"query"' in text:
+        return json.dumps({"query": f"Please help: {drafts[1]}"})
+    tools = json.loads(drafts[1]).items()
+    return json.dumps({"descriptions": {label: f"{draft} ({label[0]})" for label, draft in tools}})
+
+
 def _world(folder: Path) -> dict[str, Any]:
     return {file.stem: json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")}
 
@@ -293,6 +307,8 @@ class TestedModelHandler(Handler):
         """The text of the reply; the least where no asked_model is asked, as by a doctor."""
         if len(request["messages"]) == 1:
             return json.dumps(least(request))
+        if "a test of how well assistants" in str(request["messages"][0]["content"]):
+            return _generated_text(_text(request["messages"]))
         return self.examples.reply(request["messages"], request["model"])
 
 

@@ -26,6 +26,7 @@ from .agents.environments.planbench.config import (
     DataCheckConfig,
     GenerateConfig,
     PathsConfig,
+    TextsConfig,
 )
 from .agents.environments.planbench.generation.checks import DataCheck
 from .agents.environments.planbench.generation.generate import GeneratedBenchmark
@@ -1832,28 +1833,97 @@ def planbench_check(
 def planbench_generate(
     config: GenerateConfig | None = None,
     *,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    model: str | TestedModelSpec | None = None,
+    theme: str = "",
+    write: str | Sequence[str] = (),
+    repairs: int = 2,
+    generate_prompts: str = "generating@1",
+    written: _Rows | Sequence[_Rows] = (),
+    cache: bool | _Path | None = None,
+    api_base: str | Sequence[str] = (),
+    transport: Literal["auto", "litellm", "direct"] = "auto",
+    temperature: float | None = 0.0,
+    seed: int = 0,
+    max_reply_tokens: int = 16384,
+    params: dict[str, Any] = ...,
+    timeout_s: float = 600.0,
+    deadline_s: float = 3600.0,
+    outage_s: float = 300.0,
+    retries: int = 4,
+    max_concurrency: int = 64,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    price_cached: float | None = None,
     out: _Path = ...,
     domain: str = "freight",
     database: _Rows | None = None,
-    seed: int = 0,
     tools: int = 120,
     records: int = 100,
     tasks: int = 60,
     shortest: int = 5,
     longest: int = 9,
     overwrite: bool = False,
+    texts: TextsConfig | None = None,
+    client: Client | None = None,
+    events: Events = ...,
 ) -> GeneratedBenchmark:
     """Generates a benchmark of typed tools, tasks and records.
 
-    The same settings and version give the same bytes.
+    The same settings and version give the same bytes, and so do the same answers of a model.
 
     Args:
         config: The settings; options count more.
+        texts: The settings of a model that judges candidates and writes texts; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the model is asked.
+        max_cost: US dollars a session may cost.
+        max_calls: Calls a session may make.
+        max_tokens: Tokens a session may send and receive.
+        max_seconds: Seconds a session may take, from its first call.
+        model: A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; without
+            it all is done by rule, templates and word lists.
+        theme: Subject of a domain that the model writes, in place of --domain.
+        write: What else the model does: filters (which look-ups there could be), descriptions
+            (of tools), queries; default all.
+        repairs: How often it is asked again, with the complaints, for an answer that breaks a
+            rule.
+        generate_prompts: generating@1, or a TOML file.
+        written: File of answers, such as written.jsonl of another benchmark; what is in it is
+            not asked for.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
+            which a server of one's own (hosted_vllm, ollama, …) does not have.
+        transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
+            auto: direct where it sends exactly what litellm would.
+        temperature: Sampling temperature; with several samples 1; default is the provider's.
+        seed: Seed of all that is drawn; a model is sent it where it is set.
+        max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
+            again.
+        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
+            since all of this is written into the manifest.
+        timeout_s: Seconds until a call counts as hung.
+        deadline_s: Seconds after a case's first attempt within which the last one begins.
+        outage_s: Seconds without any answer after which the endpoint counts as dead.
+        retries: How often a call is repeated after a failure that may pass; five times as often
+            after 429, half as often after a time-out.
+        max_concurrency: Calls in flight at most.
+        rpm: Calls per minute at most.
+        tpm: Tokens per minute, sent and received, at most.
+        price_input: US dollars per million tokens sent; without it litellm's table counts.
+        price_output: US dollars per million tokens received; without it litellm's table counts.
+        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
+            without it price_input counts.
         out: Folder for the benchmark's files.
-        domain: Domain: clinic, freight, or a TOML file with datatypes, their values, and what
-            leads to what.
+        domain: Domain: clinic, freight, or a TOML or JSON file with datatypes, their values,
+            and what leads to what.
         database: File with records, as database.json has them; by default they are drawn.
-        seed: Seed of all that is drawn.
         tools: Executable tools; each gets 5 noisy ones and 3 blockers.
         records: Records of the database.
         tasks: Tasks, each with one query.
@@ -1863,7 +1933,8 @@ def planbench_generate(
 
     Raises:
         OptionError: If a setting is unusable, or the folder holds something else.
-        InputError: If the domain does not allow as many tools or tasks, or a file is unusable.
+        InputError: If the domain does not allow as many tools or tasks, a file is unusable, or a
+            model gave no domain or no verdict on a candidate.
     """
 
 def planbench_paths(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from ..agents.environments.planbench.config import (
+    UNSEEN,
     BlockPlanConfig,
     DataCheckConfig,
     GenerateConfig,
     PathsConfig,
+    TextsConfig,
 )
+from ..agents.prediction.config import TestedModelSpec
 from ..errors import path_text
+from .asking import failed_code
 from .options import Output, Values, command, json_text, print_result, print_written
+from .stopping import Stopping, stoppable
 
 
 @command(PathsConfig, Output)
@@ -46,19 +53,28 @@ def block_plan(values: Values) -> int:
     return 0
 
 
-@command(GenerateConfig, Output)
+@command(TestedModelSpec, TextsConfig, GenerateConfig, Stopping, Output, omit=UNSEEN)
 def generate(values: Values) -> int:
     """Generates tools, records, tasks and queries in the layout of PlanBench-XL.
 
-    Exit code 0: done; 2: unusable input or options.
+    Exit code 0: done; 1: done, but texts that the model was asked for never came (the same command
+    tries them again); 2: unusable input or options.
     """
-    from ..agents.environments.planbench.generation.generate import FILES, planbench_generate
+    from ..agents.environments.planbench.generation.generate import planbench_generate
     from ..agents.environments.planbench.generation.results_text import generated_document
+    from ..agents.prediction.results_text import failed_lines
+    from .progress import Reporter
 
-    result = planbench_generate(config := GenerateConfig.of(values))
+    config, texts = GenerateConfig.of(values), TextsConfig.of(values)
+    reporter = Reporter(sys.stderr)
+    with stoppable(values, config.out), reporter:
+        result = planbench_generate(config=config, texts=texts, events=reporter.events())
     print_result(result, generated_document, Output.of(values).format)
-    typer.echo(f"{path_text(config.out)}/: {' '.join(FILES)}", err=True)
-    return 0
+    typer.echo(f"{path_text(config.out)}/: {' '.join(result.files)}", err=True)
+    counts = {kind: count for run in result.writing.values() for kind, count in run.counts.items()}
+    for line in failed_lines(counts):
+        typer.echo(line, err=True)
+    return failed_code(counts.values(), "the text asked for")
 
 
 @command(DataCheckConfig, Output)

@@ -133,6 +133,9 @@ class Dialogue(Protocol):
 class Benchmark(Protocol):
     """A set of tasks, and the episodes on them.
 
+    One whose prompts come from files of a user's has ``prompt_files`` too: the SHA-256 of each by
+    its name, for the manifest.
+
     Attributes:
         name: As in the source of its trajectories, such as ``planbench-xl``.
         setting: Condition under which it runs, such as ``block``; empty for the usual one.

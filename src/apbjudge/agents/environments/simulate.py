@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from ...document.display import Shown
 from ...errors import PluginError, guarded, shorten
@@ -113,6 +114,13 @@ def simulation_session(
         raise PluginError(f"{plugin}: expected {expected}, got {shorten([*texts, ids])}")
     tasks = task_ids(texts[0], ids)
     path = path or texts[0]
+    about: dict[str, Any] = {
+        "input": path,
+        "trials": config.trials,
+        "options": list(config.options),
+    }
+    if files := getattr(place, "prompt_files", None):
+        about["prompt_files"] = dict(files)
     identity = {
         "command": "simulate",
         "benchmark": texts,
@@ -130,7 +138,7 @@ def simulation_session(
         resources=resources_of(config, client, events),
         known_by=identity,
         worker=lambda asked_models: EpisodeWorker(place, asked_models, config),
-        about={"input": path, "trials": config.trials, "options": list(config.options)},
+        about=about,
         events=events,
         in_memory=config.out is None,
         overwrite=config.overwrite,

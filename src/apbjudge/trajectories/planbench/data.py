@@ -179,19 +179,24 @@ def as_compared(value: Any) -> str:
 
 
 def outputs_by_inputs(
-    tool: PlanbenchTool, records: Mapping[str, Mapping[str, Any]]
+    inputs: Iterable[str], output: str, records: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, ...], dict[str, Any]]:
-    """The distinct outputs of an executable tool for each combination of inputs in the records.
+    """The distinct outputs of a look-up for each combination of inputs in the records.
+
+    Args:
+        inputs: Datatypes that it takes.
+        output: The one that it returns.
+        records: By name.
 
     Returns:
-        By the inputs in the order of the tool's arguments, each as it is compared: outputs by how
-        they are compared.
+        By the values of the inputs, in their order and each as it is compared: outputs by how they
+        are compared.
     """
-    outputs: dict[tuple[str, ...], dict[str, Any]] = {}
+    names, outputs = [*inputs], dict[tuple[str, ...], dict[str, Any]]()
     for record in records.values():
-        if (output := record[tool.output_datatype]) is not None:
-            key = tuple(as_compared(record[datatype]) for datatype in inputs_of(tool))
-            outputs.setdefault(key, {}).setdefault(as_compared(output), output)
+        if (value := record[output]) is not None:
+            key = tuple(as_compared(record[name]) for name in names)
+            outputs.setdefault(key, {}).setdefault(as_compared(value), value)
     return outputs
 
 

@@ -67,7 +67,7 @@ def single_step(data: PlanBenchData, records: Mapping[str, Mapping[str, Any]]) -
 
 def _queries(data: PlanBenchData, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Query]:
     for tool in data.baseline.values():
-        known = outputs_by_inputs(tool, records)
+        known = outputs_by_inputs(inputs_of(tool), tool.output_datatype, records)
         drawn = {sha256(f"{tool.name} {name}".encode()).digest(): name for name in records}
         clear: list[Query] = []
         for _, name in sorted(drawn.items()):

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...prediction.writing import Complaint, TextReading
 from ..seeds import leaves
-
-
-class Complaint(NamedTuple):
-    """A reason against a text: a code to be counted, and a sentence for the model."""
-
-    code: str
-    text: str
-
-
-class TextReading(NamedTuple):
-    """The content of a reply.
-
-    Attributes:
-        value: The text or texts by name; None where there are none. Of several tools only those
-            without a complaint.
-        complaints: Broken rules; none if all is accepted.
-    """
-
-    value: dict[str, Any] | None
-    complaints: tuple[Complaint, ...]
 
 
 def reading(value: dict[str, Any], complaints: Iterable[Complaint]) -> TextReading:

@@ -8,12 +8,11 @@ from typing import Any
 from ....errors import RowError
 from ....records.loose_json import as_list, as_object
 from ...prediction.worker import asking_records
+from ...prediction.writing import REFUSED
 from .config import KEYS
 
 WRITTEN = "written.jsonl"
 TASKS = "tasks.jsonl"
-REFUSED, CUT_OFF = "refused", "cut off"
-"""Complaints about a reply besides those of its rules."""
 
 _LISTS = ("tools", "messages")
 """Keys of texts that are lists."""

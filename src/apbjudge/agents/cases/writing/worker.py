@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
-from ....judge.llm_judge import REFUSED as REFUSALS
-from ....llm.base import Completion
-from ....llm.reasks import ask_until
 from ....runs.loop import Job
 from ...prediction.prompt_sets import PromptSet
-from ...prediction.worker import Account, AskedModel, AskingWorker, attempted, response_of
-from .complaints import Complaint, TextReading
+from ...prediction.worker import AskedModel, AskingWorker
+from ...prediction.writing import Drafts, TextReading
 from .prompts import messages_of, repair_of
-from .records import CUT_OFF, REFUSED, Row, is_final
+from .records import Row, is_final
 from .rules import read_reply
 from .source import TaskRow
 from .tasks import WritingTask
@@ -64,70 +61,28 @@ class WritingWorker(AskingWorker):
         return self._asked_model.fingerprint(messages, 0, task.digest, tried)
 
     async def _write(self, task: WritingTask, fields: Row, messages: list[dict[str, Any]]) -> Row:
-        account, attempts = Account(), list[Row]()
-        readings: list[TextReading] = []
-
-        def ask() -> Awaitable[Completion]:
-            return self._asked_model.ask(self._asked_model.request(messages, 0, task.seed))
-
-        def read(completion: Completion) -> TextReading | None:
-            nonlocal messages
-            account.add(completion)
-            readings.append(reading := _reading_of(task, completion))
-            attempts.append(self._attempt(completion, messages, reading))
-            is_last = len(attempts) > self._repairs or _is_refusal(completion)
-            if is_last or not reading.complaints:
-                return reading
-            reply = response_of(completion)
-            messages = [*messages, *repair_of(task, self._prompts, reply, reading.complaints)]
-            return None
-
-        async def write() -> Row:
-            await ask_until(ask, read, reasks=self._repairs)
-            return {}
-
-        if failed := await attempted(fields, account, write()):
-            cost_usd = account.cost_usd if attempts else None
-            return {**failed, "cost_usd": cost_usd, "attempts": attempts}
-        best = _best(readings)
+        drafts = Drafts(
+            self._asked_model,
+            read=partial(read_reply, task),
+            mend=partial(repair_of, task, self._prompts),
+            repairs=self._repairs,
+        )
+        if failed := await drafts.ask(fields, messages, task.seed):
+            return failed
+        best = _best(drafts.readings)
+        last = drafts.readings[-1]
         return {
             **{name: fields[name] for name in ("id", "seed", "kind", "task", "model")},
             "value": best.value,
-            "rejected": readings[-1].complaints[0].code if best.value is None else None,
+            "rejected": last.complaints[0].code if best.value is None else None,
             "complaints": [complaint.text for complaint in best.complaints],
-            "attempts": attempts,
-            **account.to_json(),
+            "attempts": drafts.attempts,
+            **drafts.account.to_json(),
             "settings": self._asked_model.spec.asked["settings"],
             "prompt_set": self._prompts.name,
             "line": fields["line"],
             "fingerprint": fields["fingerprint"],
         }
-
-    def _attempt(
-        self, completion: Completion, messages: list[dict[str, Any]], reading: TextReading
-    ) -> Row:
-        return {
-            "fingerprint": self._asked_model.fingerprint(messages, 0),
-            "reply": response_of(completion),
-            "finish_reason": completion.finish_reason,
-            "refusal": completion.refusal,
-            "served_model": completion.served_model,
-            "complaints": [{"code": each.code, "text": each.text} for each in reading.complaints],
-        }
-
-
-def _is_refusal(completion: Completion) -> bool:
-    return completion.finish_reason in REFUSALS or bool(completion.refusal)
-
-
-def _reading_of(task: WritingTask, completion: Completion) -> TextReading:
-    """The reading of a completion; a refusal or half a reply holds nothing."""
-    if _is_refusal(completion):
-        return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
-    if completion.finish_reason == "length":
-        message = "The answer was cut off at the limit of tokens: write a shorter one."
-        return TextReading(None, (Complaint(CUT_OFF, message),))
-    return read_reply(task, response_of(completion))
 
 
 def _best(readings: list[TextReading]) -> TextReading:
@@ -135,5 +90,5 @@ def _best(readings: list[TextReading]) -> TextReading:
     last = readings[-1]
     if not last.complaints:
         return last
-    partial = [reading for reading in readings if reading.value is not None]
-    return max(partial, key=lambda each: len((each.value or {})["tools"]), default=last)
+    accepted = [reading for reading in readings if reading.value is not None]
+    return max(accepted, key=lambda each: len((each.value or {})["tools"]), default=last)

@@ -10,47 +10,20 @@ from ....errors import OptionError
 from ....llm.resources import Resources
 from ....runs.clearing import discard
 from ....runs.loop import QUIET, Events, Progress
-from ....runs.results import CallCounts, ModelRun, Tally
+from ....runs.results import ModelRun
 from ....runs.session import carry_out
 from ...prediction.asking import AskingSession
+from ...prediction.writing import TextCounts
 from ..seeds import Seed
 from .config import Kind, WriteConfig
 from .prompts import write_prompts
-from .records import TASKS, WRITING_RECORDS, WRITTEN, Row
+from .records import TASKS, WRITING_RECORDS, WRITTEN
 from .source import TaskCounts, TaskSource, write_tasks
 from .worker import WritingWorker
 from .writings import Writings
 
 Seeds = Callable[[], Iterable[Seed]]
 """Reads the seeds anew at each call: queries are written before what depends on them."""
-
-
-class TextCounts(CallCounts):
-    """Counts of the tasks of one kind.
-
-    Attributes:
-        accepted: Texts that code accepts, those below included.
-        repaired: Accepted after complaints.
-        partial: Accepted in part, such as some of the tools.
-        rejected: Texts that code did not accept at last, by the first complaint.
-        calls: Calls made.
-    """
-
-    accepted: int = 0
-    repaired: int = 0
-    partial: int = 0
-    rejected: dict[str, int] = {}
-    calls: int = 0
-
-    @staticmethod
-    def count(tally: Tally, row: Row) -> None:
-        """Counts a task that was answered."""
-        if row["rejected"]:
-            tally.by["rejected"][row["rejected"]] += 1
-            return
-        tally.n["accepted"] += 1
-        tally.n["repaired"] += len(row["attempts"]) > 1
-        tally.n["partial"] += bool(row["complaints"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ....config import Config, Grounding, Names, Option
+from ....llm.limits import CACHE, Cached, Limits
+from ....llm.model_spec import AsksModels
+from ...prediction.config import TestedModelSpec
 
 Scope = Literal["catalogue", "complete", "exhaustive"]
 Setting = Literal[
     "default", "mixed", "explicit", "implicit", "misleading", "longest", "shortest", "base"
 ]
+
+
+TextKind = Literal["domain", "filters", "descriptions", "queries"]
+TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
+"""What a model may write for a generated benchmark."""
+UNSEEN = tuple(TestedModelSpec.groups["Model: files"].split())
+"""Settings of models that one that writes does not have, since it is shown no files."""
 
 
 class DataConfig(Config):
@@ -110,14 +120,16 @@ class GenerateConfig(Config):
     out: Path = Field(description="Folder for the benchmark's files.")
     domain: str = Field(
         default="freight",
-        description="Domain: clinic, freight, or a TOML file with datatypes, their values, and "
-        "what leads to what.",
+        description="Domain: clinic, freight, or a TOML or JSON file with datatypes, their values, "
+        "and what leads to what.",
     )
     database: Path | None = Field(
         default=None,
         description="File with records, as database.json has them; by default they are drawn.",
     )
-    seed: int = Field(default=0, description="Seed of all that is drawn.")
+    seed: int = Field(
+        default=0, description="Seed of all that is drawn; a model is sent it where it is set."
+    )
     tools: int = Field(
         default=120, ge=10, description="Executable tools; each gets 5 noisy ones and 3 blockers."
     )
@@ -130,6 +142,55 @@ class GenerateConfig(Config):
         default=9, ge=1, description="Tools that the shortest path of a task has at most."
     )
     overwrite: bool = Field(default=False, description="Replace a generated benchmark in --out.")
+
+
+class TextsConfig(AsksModels, Limits):
+    """A model that writes for a generated benchmark, its budget, and answers that there are."""
+
+    spec = TestedModelSpec
+    groups: ClassVar[Mapping[str, str]] = {
+        "Model: writing": "theme write repairs generate_prompts written",
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "cache",
+    }
+
+    model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
+        default=None,
+        description="A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; "
+        "without it all is done by rule, templates and word lists.",
+    )
+    theme: str = Field(
+        default="", description="Subject of a domain that the model writes, in place of --domain."
+    )
+    write: Names = Field(
+        default=(),
+        description="What else the model does: filters (which look-ups there could be), "
+        "descriptions (of tools), queries; default all.",
+    )
+    repairs: int = Field(
+        default=2,
+        ge=0,
+        le=20,
+        description="How often it is asked again, with the complaints, for an answer that breaks a "
+        "rule.",
+    )
+    generate_prompts: str = Field(
+        default="generating@1", description="generating@1, or a TOML file."
+    )
+    written: tuple[Path, ...] = Field(
+        default=(),
+        description="File of answers, such as written.jsonl of another benchmark; what is in it is "
+        "not asked for.",
+    )
+    cache: Cached = CACHE
+
+    @field_validator("write")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = TEXT_KINDS[1:]
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"expected some of {', '.join(known)}, got {unknown[0]!r}")
+        return names
 
 
 class EpisodeConfig(Config):
@@ -174,10 +235,27 @@ class EpisodeConfig(Config):
     background: str = Field(
         default="", description="What the agent is told of the domain, as text."
     )
+    prompts: Path | None = Field(
+        default=None,
+        description="Folder with the authors' prompts, used as they are in place of ours.",
+    )
+    runtime_texts: Path | None = Field(
+        default=None,
+        description="TOML file with the texts that the authors' runtime has in its code; goes with "
+        "prompts.",
+    )
     domain: str = Field(
         default="retail", description="Name of the domain, which the seeds of lists depend on."
     )
     seed: int = Field(default=42, description="Seed of the order in lists.")
+
+    @model_validator(mode="after")
+    def _prompts_are_complete(self) -> EpisodeConfig:
+        if (self.prompts is None) != (self.runtime_texts is None):
+            raise ValueError("--prompts: expected together with runtime_texts")
+        if self.prompts is not None and self.background:
+            raise ValueError("--background: expected none with prompts, which have their own")
+        return self
 
     @model_validator(mode="after")
     def _plan_is_of_the_tasks(self) -> EpisodeConfig:

@@ -98,7 +98,8 @@ class PlanBenchDatabase:
         """
         index = self._indexes.get(tool.name)
         if index is None:
-            index = self._indexes[tool.name] = outputs_by_inputs(tool, self.records)
+            index = outputs_by_inputs(inputs_of(tool), tool.output_datatype, self.records)
+            self._indexes[tool.name] = index
         key = tuple(as_compared(values[datatype]) for datatype in inputs_of(tool))
         return tuple(index.get(key, {}).values())
 

@@ -10,9 +10,8 @@ import orjson
 
 from ....llm.base import Completion
 from ....records.trajectories import Trajectory
-from .database import PlanBenchDatabase
 from .environment import PlanBenchEnvironment, PlanBenchRules, Turn
-from .prompts import listed, returned
+from .prompts import AgentPrompts
 
 _TAGS = {
     action: re.compile(rf"<(/?){action}>", re.IGNORECASE)
@@ -64,7 +63,7 @@ class PlanBenchDialogue:
         ]
         for turn in episode.turns:
             messages.append({"role": "assistant", "content": turn.step.text})
-            if text := _answer(episode.rules.database, turn):
+            if text := _answer(episode.rules.prompts, turn):
                 messages.append({"role": "user", "content": text})
         return messages
 
@@ -99,12 +98,13 @@ class PlanBenchDialogue:
         return self.environment.trajectory()
 
 
-def _answer(database: PlanBenchDatabase, turn: Turn) -> str:
-    """The agent's next message in answer to a turn."""
-    retrieval, execution = turn.step.retrieval, turn.step.execution
-    if retrieval is not None and retrieval.tools is not None:
-        return listed([database.lines[tool.name] for tool in retrieval.tools], turn.notice)
-    if execution is not None and execution.was_executed:
-        result = {"success": execution.success, "output_value": execution.output_value}
-        return returned(turn.step.calls[0].name, result, turn.notice)
-    return turn.notice
+def _answer(prompts: AgentPrompts, turn: Turn) -> str:
+    """The agent's next message in answer to a turn; empty after the end."""
+    step = turn.step
+    if step.retrieval is not None and step.retrieval.tools is not None:
+        return prompts.listed(step, turn.notice)
+    if step.execution is not None and step.execution.was_executed:
+        action = read_action(step.text)
+        request = read_object(action[1]) if action else None
+        return prompts.returned(step, request or {}, turn.notice)
+    return prompts.noted(turn.notice)

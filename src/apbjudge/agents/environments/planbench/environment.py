@@ -25,7 +25,7 @@ from ..base import Score
 from .blocking import BlockPlan
 from .config import EpisodeConfig
 from .database import FAILING, PlanBenchDatabase
-from .prompts import PlanBenchPrompts
+from .prompts import prompts_of
 from .search import ToolSearch, read_request
 
 Fault = Literal["label", "retrieval", "tool_call"]
@@ -77,10 +77,12 @@ class Turn:
     Attributes:
         step: As the trajectory has it, but for what the agent was told.
         notice: What the agent is told beyond a result; empty for nothing.
+        about: Name of the notice.
     """
 
     step: TrajectoryStep
     notice: str = ""
+    about: str = ""
 
 
 class PlanBenchRules:
@@ -103,7 +105,7 @@ class PlanBenchRules:
         self.database, self.plan = database, plan
         self.config = config or EpisodeConfig()
         self.search = ToolSearch(database, self.config)
-        self.prompts = PlanBenchPrompts(self.config)
+        self.prompts = prompts_of(self.config, database)
 
     @property
     def setting(self) -> str:
@@ -236,12 +238,13 @@ class PlanBenchEnvironment:
             (n for key in ("name", "tool_name") if isinstance(n := content.get(key), str)), None
         )
         arguments = content.get("arguments")
-        if named is None or not isinstance(arguments, dict):
+        is_named = named is not None or isinstance(content.get("tool_id"), str)
+        if not is_named or not isinstance(arguments, dict):
             call = ToolCall("", parse_error="no JSON object with a name and arguments")
             self._reject(call, reply, "", "call_no_json")
             return
-        call = ToolCall(named, cast("dict[str, Any]", arguments))
-        tool = self.rules.database.tools.get(named) if named in self.discovered else None
+        call = ToolCall(named or "", cast("dict[str, Any]", arguments))
+        tool = self.rules.database.tools[call.name] if call.name in self.discovered else None
         if tool is None:
             self._reject(call, reply, "tool_not_available", "call_unknown")
             return
@@ -321,8 +324,8 @@ class PlanBenchEnvironment:
         self._add(step, notice, attempt)
 
     def _add(self, step: TrajectoryStep, notice: str = "", attempt: int = 0) -> None:
-        text = self.rules.prompts.notice(notice, attempt) if notice else ""
-        self.turns.append(Turn(step, text))
+        text = self.rules.prompts.notice(notice, step, attempt) if notice else ""
+        self.turns.append(Turn(step, text, notice))
         if not self.ended and len(self.turns) >= self.rules.config.max_turns:
             self.ended = "exceeded_max_steps"
 
@@ -331,12 +334,7 @@ class PlanBenchEnvironment:
     def trajectory(self) -> Trajectory:
         """The run so far: a search's answer has the names of the tools, ``tools`` defines them."""
         run = self._run()
-        ambiguous = sum(
-            (done := turn.step.execution) is not None
-            and done.provenance == "none"
-            and turn.notice == self.rules.prompts.notice("ambiguous")
-            for turn in self.turns
-        )
+        ambiguous = sum(turn.about == "ambiguous" for turn in self.turns)
         return replace(
             run,
             steps=tuple(map(_with_answer, self.turns)),

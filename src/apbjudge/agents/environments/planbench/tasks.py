@@ -35,10 +35,17 @@ class PlanBenchTasks:
     def digest(self) -> str:
         """Hash of data, settings, block plan and prompts."""
         rules = self._rules
-        settings = rules.config.model_dump(mode="json", exclude={"block_plan"})
+        settings = rules.config.model_dump(
+            mode="json", exclude={"block_plan", "prompts", "runtime_texts"}
+        )
         blocked = {} if rules.plan is None else rules.plan.to_json()
         content = [rules.database.digest, settings, blocked, rules.prompts.digest]
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    @property
+    def prompt_files(self) -> Mapping[str, str]:
+        """SHA-256 of each file of a user's prompts."""
+        return self._rules.prompts.files
 
     @property
     def tasks(self) -> Sequence[str]:

@@ -12,6 +12,7 @@ from random import Random
 from string import ascii_uppercase, digits
 from typing import Any, Literal, Self
 
+import orjson
 from pydantic import Field, ValidationError, model_validator
 
 from .....errors import InputError, OptionError
@@ -149,18 +150,20 @@ def read_domain(name: str) -> Domain:
     """
     if name in DOMAINS:
         return _parsed((_HERE / "domains" / f"{name}.toml").read_text("utf-8"), name)
-    if not name.endswith(".toml"):
-        raise OptionError(f"--domain: expected {', '.join(DOMAINS)} or a TOML file, got {name!r}")
+    if not name.endswith((".toml", ".json")):
+        expected = f"{', '.join(DOMAINS)} or a TOML or JSON file"
+        raise OptionError(f"--domain: expected {expected}, got {name!r}")
     return _parsed(read_small(Path(name)).decode("utf-8", "replace"), name)
 
 
 def _parsed(text: str, name: str) -> Domain:
+    form, parse = ("JSON", orjson.loads) if name.endswith(".json") else ("TOML", tomllib.loads)
     try:
-        return Domain.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: expected TOML: {error}") from None
+        return Domain.model_validate(parse(text))
     except ValidationError as error:
         raise InputError(f"{name}: {row_error(error)}") from None
+    except ValueError as error:
+        raise InputError(f"{name}: expected {form}: {error}") from None
 
 
 def wordings() -> Mapping[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -14,17 +14,29 @@ import orjson
 
 from .....document.display import Shown
 from .....document.model import Document
-from .....errors import OptionError
+from .....errors import InputError, OptionError
 from .....jsonl import write_atomically
+from .....llm import Client
 from .....options import takes
+from .....runs.loop import QUIET, Events
 from .....trajectories.planbench.data import DataFolder, PlanbenchTool
 from .....trajectories.planbench.data import Records as DatabaseFile
 from .....version import VERSION
-from ..config import GenerateConfig
+from ..config import UNSEEN, GenerateConfig, TextKind, TextsConfig
 from ..paths import catalogue_tools
 from .domain import Domain, ValueSource, read_domain, wordings
 from .tasks import Reach, choose_tasks, ordered, query_of, starts
+from .texts import (
+    EXECUTABLE,
+    TextTask,
+    description_task,
+    domain_task,
+    filter_task,
+    query_task,
+    refusal_of,
+)
 from .tools import Funnel, Records, Signature, ToolWriter, draw_records, draw_signatures
+from .writing import WRITING, TextRun, Texts
 
 GENERATOR = "apbjudge-typed@1"
 """Version of what is drawn from a seed."""
@@ -39,6 +51,8 @@ FILES = (
     "queries.json",
 )
 MANIFEST = "generated.json"
+DOMAIN = "domain.json"
+"""The domain, where a model has written it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +67,7 @@ class GeneratedBenchmark(Shown):
         lengths: Tasks by number of inputs and tools of the shortest path.
         funnels: By stage, candidates and why some were refused.
         files: SHA-256 of each file.
+        writing: By kind, what a model was asked.
     """
 
     out: Path
@@ -61,7 +76,8 @@ class GeneratedBenchmark(Shown):
     inputs: Mapping[int, int]
     lengths: Mapping[tuple[int, int], int]
     funnels: Mapping[str, Funnel]
-    files: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    writing: Mapping[TextKind, TextRun] = field(default_factory=dict[TextKind, TextRun])
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -83,32 +99,53 @@ class GeneratedBenchmark(Shown):
         return generated_document(self)
 
 
-@takes(config=GenerateConfig)
-def planbench_generate(config: GenerateConfig) -> GeneratedBenchmark:
+@takes(texts=TextsConfig, config=GenerateConfig, omit=[*UNSEEN])
+def planbench_generate(
+    config: GenerateConfig,
+    *,
+    texts: TextsConfig,
+    client: Client | None = None,
+    events: Events = QUIET,
+) -> GeneratedBenchmark:
     """Generates a benchmark of typed tools, tasks and records.
 
-    The same settings and version give the same bytes.
+    The same settings and version give the same bytes, and so do the same answers of a model.
 
     Args:
         config: The settings; options count more.
+        texts: The settings of a model that judges candidates and writes texts; options count more.
+        client: Answers requests in place of the network.
+        events: Called back while the model is asked.
 
     Raises:
         OptionError: If a setting is unusable, or the folder holds something else.
-        InputError: If the domain does not allow as many tools or tasks, or a file is unusable.
+        InputError: If the domain does not allow as many tools or tasks, a file is unusable, or a
+            model gave no domain or no verdict on a candidate.
     """
-    _check_folder(config)
-    domain, words = read_domain(config.domain), wordings()
-    contents, funnels = _contents(config, domain, words)
+    has_model = texts.model is not None
+    if texts.theme and "domain" in config.model_fields_set:
+        raise OptionError("--theme: expected no --domain with it")
+    _check_folder(config, has_model=has_model)
+    answers = Texts(texts, config.out, client=client, events=events, overwrite=config.overwrite)
+    domain = _written_domain(texts.theme, config, answers) or read_domain(config.domain)
+    contents, funnels = _contents(config, domain, wordings(), answers)
+    answers.note_unused()
     config.out.mkdir(parents=True, exist_ok=True)
+    if texts.theme:
+        contents[DOMAIN] = domain.model_dump(mode="json", exclude_defaults=True)
     files = {
-        name: orjson.dumps(contents[name], option=orjson.OPT_INDENT_2) + b"\n" for name in FILES
+        name: orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n"
+        for name, content in contents.items()
     }
     digests = {name: sha256(data).hexdigest() for name, data in files.items()}
-    result = _result(config, domain, contents, funnels, digests)
+    result = replace(
+        _result(config, domain, contents, funnels), files=digests, writing=answers.runs
+    )
     for name, data in files.items():
         write_atomically(config.out / name, data)
     settings = config.model_dump(mode="json", exclude={"out", "overwrite"})
     manifest = {"generator": GENERATOR, "version": VERSION, "settings": settings}
+    manifest |= {"texts": answers.about} if answers.about else {}
     manifest |= result.to_json()
     write_atomically(
         config.out / MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n"
@@ -116,21 +153,42 @@ def planbench_generate(config: GenerateConfig) -> GeneratedBenchmark:
     return result
 
 
-def _check_folder(config: GenerateConfig) -> None:
+def _check_folder(config: GenerateConfig, *, has_model: bool) -> None:
     out = config.out
     if not out.exists():
         return
     if not out.is_dir():
         raise OptionError(f"--out: expected a folder, got the file {out}")
-    others = sorted(path.name for path in out.iterdir() if path.name not in (*FILES, MANIFEST))
-    if others:
+    known = (*FILES, MANIFEST, DOMAIN, WRITING)
+    names = sorted(path.name for path in out.iterdir())
+    if others := [name for name in names if name not in known]:
         raise OptionError(f"--out: {out} holds other files, such as {others[0]}")
-    if (out / MANIFEST).exists() and not config.overwrite:
+    if MANIFEST in names and not config.overwrite and not (has_model and WRITING in names):
         raise OptionError(f"--out: {out} holds a generated benchmark; --overwrite replaces it")
 
 
+def _written_domain(theme: str, config: GenerateConfig, answers: Texts) -> Domain | None:
+    """The domain about a subject; None without one.
+
+    Raises:
+        OptionError: If there is neither a model nor an answer of a file.
+        InputError: If the model's domain breaks a rule.
+    """
+    if not theme:
+        return None
+    task = domain_task(theme, config)
+    values = answers.answers("domain", [task])
+    if task.id not in values:
+        raise OptionError("--theme: expected a --model that writes the domain")
+    if (value := values[task.id]) is None:
+        (reason,) = answers.funnels["domain"].rejected
+        place = config.out / WRITING / task.kind
+        raise InputError(f"{place}: the model's domain was rejected: {reason}")
+    return Domain.model_validate(value)
+
+
 def _contents(
-    config: GenerateConfig, domain: Domain, words: Mapping[str, Any]
+    config: GenerateConfig, domain: Domain, words: Mapping[str, Any], answers: Texts
 ) -> tuple[dict[str, Any], dict[str, Funnel]]:
     """The files' contents; every stage has a seed of its own, so that one changes no other."""
 
@@ -150,10 +208,21 @@ def _contents(
     ]
     records = _records(config, domain, rng("records"))
     funnels = {"tools": Funnel(), "tasks": Funnel(), "queries": Funnel()}
-    signatures = draw_signatures(domain, records, config.tools, rng("tools"), funnels["tools"])
-    every_value = (value for record in records.values() for value in record.values())
-    writer = ToolWriter(domain, words, ValueSource(rng("values"), [*every_value]), rng("names"))
+
+    def review(candidates: Sequence[Signature]) -> Collection[str]:
+        tasks = [filter_task(each, domain) for each in candidates]
+        verdicts = answers.answers("filters", tasks)
+        refused = {name for name, value in verdicts.items() if not value or refusal_of(value)}
+        pairs = zip(candidates, tasks, strict=True)
+        return [str(each) for each, task in pairs if task.id in refused]
+
+    signatures = draw_signatures(
+        domain, records, config.tools, rng("tools"), funnels["tools"], review=review
+    )
+    every_value = [value for record in records.values() for value in record.values()]
+    writer = ToolWriter(domain, words, ValueSource(rng("values"), every_value), rng("names"))
     baseline, noisy, blockers = _families(writer, signatures)
+    _describe([*baseline, *noisy, *blockers], domain, {str(v) for v in every_value}, answers)
     tools = {tool["name"]: _tool(tool) for tool in baseline}
     of_paths = catalogue_tools(tools.values())
     reach, every = Reach(of_paths), Reach(tools.values())
@@ -165,6 +234,8 @@ def _contents(
     queries: list[dict[str, Any]] = []
     catalogue: dict[str, list[dict[str, Any]]] = {}
     draws = rng("queries")
+    drafts: dict[str, TextTask] = {}
+    names = [tool["name"] for tool in (*baseline, *noisy)]
     for i, (start, paths) in enumerate(chosen, 1):
         task_id = f"{domain.name}_task_{i:04}"
         shared = {"input_datatypes": [*start.inputs], "target_datatype": start.target}
@@ -176,11 +247,18 @@ def _contents(
         catalogue[task_id] = [{"tool_set": sorted(p), "steps": len(p)} for p in paths]
         text, record, funnel = query_of(start, records, domain, words["queries"], draws)
         _add(funnels["queries"], funnel)
+        query_id = f"{domain.name}_query_{i:04}"
+        drafts[query_id] = query_task(start, text, record, domain, names)
         queries.append(
-            {"query_id": f"{domain.name}_query_{i:04}", "task_id": task_id, "query_text": text}
+            {"query_id": query_id, "task_id": task_id, "query_text": text}
             | {"correct_answer": str(record[start.target]), **shared}
             | {"input_values": {name: record[name] for name in start.inputs}}
         )
+    written = answers.answers("queries", [*drafts.values()])
+    for query in queries:
+        if value := written.get(drafts[query["query_id"]].id):
+            query["query_text"] = value["query"].strip()
+    funnels |= {f"model: {kind}": funnel for kind, funnel in answers.funnels.items()}
     values = (datatypes, {"order_cases": records}, baseline, noisy, blockers, tasks, catalogue)
     return dict(zip(FILES, (*values, queries), strict=True)), funnels
 
@@ -219,6 +297,25 @@ def _families(
     return baseline, noisy, blockers
 
 
+def _describe(
+    tools: Iterable[dict[str, Any]], domain: Domain, stated: Collection[str], answers: Texts
+) -> None:
+    """Replaces descriptions by those that a model, or a user's file, has for a family of tools."""
+    families: dict[str, dict[str, dict[str, Any]]] = {}
+    for tool in tools:
+        family = families.setdefault(tool.get("baseline_tool_name", tool["name"]), {})
+        family[tool.get("noise_type", EXECUTABLE)] = tool
+    tasks = {
+        task.id: (task, family)
+        for family in families.values()
+        for task in [description_task(family, domain, stated)]
+    }
+    written = answers.answers("descriptions", [task for task, _ in tasks.values()])
+    for name, value in written.items():
+        for label, text in (value or {"descriptions": {}})["descriptions"].items():
+            tasks[name][1][label]["description"] = text.strip()
+
+
 def _tool(tool: Mapping[str, Any]) -> PlanbenchTool:
     return PlanbenchTool(
         tool["name"],
@@ -241,7 +338,6 @@ def _result(
     domain: Domain,
     contents: Mapping[str, Any],
     funnels: Mapping[str, Funnel],
-    digests: Mapping[str, str],
 ) -> GeneratedBenchmark:
     baseline, tasks = contents["baseline_tools.json"], contents["tasks.json"]
     counts = {
@@ -263,5 +359,4 @@ def _result(
         dict(sorted(inputs.items())),
         dict(sorted(lengths.items())),
         funnels,
-        digests,
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from random import Random
 from typing import Any
 
 from .....errors import InputError
-from .....trajectories.planbench.data import BLOCKER_TYPES, NOISE_TYPES
+from .....trajectories.planbench.data import BLOCKER_TYPES, NOISE_TYPES, outputs_by_inputs
 from .domain import DatatypeSpec, Domain, ValueSource, snake
 
 Records = Mapping[str, Mapping[str, Any]]
@@ -32,6 +32,9 @@ class Signature:
     inputs: tuple[str, ...]
     output: str
     parts: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.inputs)} → {self.output}"
 
 
 @dataclass(slots=True)
@@ -84,28 +87,55 @@ def draw_records(domain: Domain, n: int, values: ValueSource) -> dict[str, dict[
 # Signatures ---------------------------------------------------------------------------------------
 
 
+Review = Callable[[Sequence[Signature]], Collection[str]]
+"""Returns those of some candidates that are refused, each as text."""
+
+
 def draw_signatures(
-    domain: Domain, records: Records, n: int, rng: Random, funnel: Funnel
+    domain: Domain,
+    records: Records,
+    n: int,
+    rng: Random,
+    funnel: Funnel,
+    *,
+    review: Review = lambda candidates: (),
 ) -> list[Signature]:
     """Signatures of executable tools: simple ones, then composites of them.
 
     A datatype with few producers is drawn as output before one with many.
 
+    Args:
+        domain: The domain.
+        records: Its records.
+        n: Signatures to draw.
+        rng: Draws.
+        funnel: Counts candidates.
+        review: Is asked about those that no rule refuses; others take the place of what it refuses.
+
     Raises:
         InputError: If the domain does not allow as many.
     """
     chosen: list[Signature] = []
+    refused: set[str] = set()
     produced: Counter[str] = Counter()
     n_composites = round(n * _COMPOSITE_SHARE)
 
     def add(draw: Callable[[], Signature | None], until: int, kind: str) -> None:
+        n_reviewed = len(chosen)
         for _ in range(_DRAWS_PER_TOOL * n):
             if len(chosen) == until:
-                return
+                again = review(chosen[n_reviewed:])
+                if not again:
+                    return
+                refused.update(again)
+                chosen[:] = [of for of in chosen if str(of) not in refused]
+                n_reviewed = len(chosen)
             signature = draw()
-            if signature is not None and funnel.take(
-                _shown(signature), _fault(signature, chosen, records)
-            ):
+            if signature is None:
+                continue
+            if str(signature) in refused:
+                produced[signature.output] += 1  # so that other outputs have their turn
+            elif funnel.take(signature, _fault(signature, chosen, records)):
                 chosen.append(signature)
                 produced[signature.output] += 1
         raise InputError(
@@ -185,23 +215,12 @@ def _fault(signature: Signature, others: Iterable[Signature], records: Records) 
                 return "another tool has its signature"
             if inputs < {*other.inputs} or inputs > {*other.inputs}:
                 return "its inputs and those of a tool with its output are nested"
-    return records_fault(signature.inputs, signature.output, records.values())
-
-
-def records_fault(inputs: Sequence[str], output: str, records: Iterable[Mapping[str, Any]]) -> str:
-    """Why records do not allow a look-up: several results, or one that is known before."""
-    results: dict[tuple[str, ...], str] = {}
-    for record in records:
-        key = tuple(str(record[name]) for name in inputs)
-        if str(record[output]) in key:
-            return "in a record its output equals an input"
-        if results.setdefault(key, str(record[output])) != str(record[output]):
-            return "records with equal inputs have different outputs"
+    outputs = outputs_by_inputs(signature.inputs, signature.output, records)
+    if any(key in values for known, values in outputs.items() for key in known):
+        return "in a record its output equals an input"
+    if any(len(values) > 1 for values in outputs.values()):
+        return "records with equal inputs have different outputs"
     return ""
-
-
-def _shown(of: Signature) -> str:
-    return f"{', '.join(of.inputs)} → {of.output}"
 
 
 def _reasons(funnel: Funnel) -> str:
