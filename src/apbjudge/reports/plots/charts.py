@@ -23,7 +23,6 @@ from .axes import (
     TWO_COLUMNS,
     WHITE,
     Axes,
-    Fill,
     MplFigure,
     heat_colours,
     ink_on,
