@@ -170,9 +170,9 @@ class ReportItems:
                 human[at >= 0] = consensus.correct[at[at >= 0]]
             fifths = np.nan_to_num(np.minimum(5 * table.grade, 4), nan=-1).astype(int)
             columns = (table.correct, human, table.reason, fifths)
-            rows = zip(*(of.tolist() for of in columns), strict=True)
+            rows: Iterator[tuple[int, ...]] = zip(*(of.tolist() for of in columns), strict=True)
             for key, (verdict, label, reason, fifth) in zip(_keys(table, run), rows, strict=True):
-                why = table.reasons[reason] if verdict < 0 else fifth
+                why: object = table.reasons[reason] if verdict < 0 else fifth
                 first.setdefault(key, (key[0], key[2], verdict, why))
                 if {0, 1} <= {correct.setdefault(key, verdict), verdict, label}:
                     differing.add(key)
