@@ -168,9 +168,9 @@ class ReportItems:
                 consensus = self.labels.consensus
                 at = consensus.find(table.item, table.key, answers)
                 human[at >= 0] = consensus.correct[at[at >= 0]]
-            fifths = np.nan_to_num(np.minimum(5 * table.grade, 4), nan=-1).astype(int)
-            columns = (table.correct, human, table.reason, fifths)
-            rows: Iterator[tuple[int, ...]] = zip(*(of.tolist() for of in columns), strict=True)
+            fifths = np.nan_to_num(np.minimum(5 * table.grade, 4), nan=-1)
+            columns = np.column_stack((table.correct, human, table.reason, fifths))
+            rows: list[list[int]] = columns.astype(int).tolist()
             for key, (verdict, label, reason, fifth) in zip(_keys(table, run), rows, strict=True):
                 why: object = table.reasons[reason] if verdict < 0 else fifth
                 first.setdefault(key, (key[0], key[2], verdict, why))
