@@ -35,7 +35,9 @@ def allowed(text: str) -> str:
 @pytest.fixture
 def show(page: Any, tmp_path: Path) -> Show:
     """Shows an item in a page that allows nothing but our own script and style."""
-    script = "\n".join(asset(f"{name}.js") for name in ("nodes", "calls", "verdicts", "item"))
+    script = "\n".join(
+        asset(f"{name}.js") for name in ("nodes", "steps", "calls", "verdicts", "item")
+    )
     style = asset("base.css") + asset("item.css")
     rules = f"default-src 'none'; script-src {allowed(script)}; style-src {allowed(style)}"
     (tmp_path / "page.html").write_text(
@@ -102,7 +104,7 @@ def test_items_are_shown_as_in_the_golden_text(show: Show):
     }
     result = [{"code": "E6", "certainty": "suspected", "message": "m", "where": "tool_chain[3]"}]
     lost = {
-        "prediction": {"calls": [], "findings": result},
+        "prediction": {"findings": result},
         "item": {"id": "i"},
         "judgements": [None],
     }
@@ -116,10 +118,11 @@ def test_items_are_shown_as_in_the_golden_text(show: Show):
 
 def test_the_same_calls_in_another_order_look_correct(show: Show):
     data = example("holistic.jsonl", 2)
-    calls = data["case"]["reference"]["calls"]
+    steps = data["case"]["reference"]["steps"]
+    calls = [call for step in steps for call in step["calls"]]
     ours, theirs = ([Call(c["name"], c["arguments"]) for c in of] for of in (calls[::-1], calls))
     chain = [row._asdict() for row in align(ours, theirs)]
-    data["prediction"] |= {"calls": calls[::-1], "chain": chain}
+    data["prediction"] |= {"steps": steps[::-1], "chain": chain}
     view = show({**data, "judgements": []})
     line = view.locator(".agrees")
     assert line.inner_text() == "✓ The same calls as the reference, in another order."
@@ -206,7 +209,6 @@ def changed(value: Any, change: Callable[[str], Any], place: str = "") -> Any:
 
 NEVER_SHOWN = {
     ".case.files.url",
-    ".prediction.calls.where",
     ".prediction.findings.rule",
     ".prediction.findings.where",  # of those that stand at their place
 }
@@ -214,12 +216,13 @@ NEVER_SHOWN = {
 
 def full() -> dict[str, Any]:
     """An item with something in every field that the view knows."""
-    said = {"name": "n", "arguments": {"a": "v", "b": {"c": ["d"]}}, "reason": "r", "step": 1}
-    call = {**said, "thought": "t", "unknown": True}
+    arguments = {"a": "v", "b": {"c": ["d"]}}
+    call = {"name": "n", "arguments": arguments, "reason": "r", "unknown": True}
+    step = {"number": 1, "thought": "t", "calls": [call, call]}
     result = {"code": "c", "certainty": "proven", "rule": "r", "message": "m", "where": "w"}
     parameters = {"properties": {"x": {"type": "t", "description": "d", "enum": ["e"]}}}
     tool = {"name": "n", "description": "d", "marks": ["m"], "cost": 1, "parameters": parameters}
-    message = {"role": "r", "text": "t", "name": "n", "calls": [{"name": "n", "arguments": {}}]}
+    message = {"source": "r", "text": "t", "name": "n", "calls": [{"name": "n", "arguments": {}}]}
     override = {"field": "f", "was": "w", "now": "n", "because": "b"}
     uncertainty = {
         "method": "samples",
@@ -238,8 +241,7 @@ def full() -> dict[str, Any]:
             "trajectory": [message],
             "reference": {
                 "plan": "p",
-                "calls": [call, call],
-                "idle": [{"step": 9, "thought": "t"}],
+                "steps": [step, {"number": 9, "thought": "t"}],
             },
             "condition": {
                 "unsolvable_type": "u",
@@ -253,8 +255,7 @@ def full() -> dict[str, Any]:
             "kind": "plan",
             "plan": "p",
             "response": "r",
-            "calls": [{**call, "where": "w"}, call],
-            "idle": [{"step": 8, "thought": "t"}],
+            "steps": [step, {"number": 8, "thought": "t"}],
             "problems": [{"where": "w", "message": "m"}],
             "chain": [
                 {"ours": 0, "theirs": 0, "kind": "arguments"},
@@ -284,7 +285,7 @@ def test_hostile_texts_are_only_texts(show: Show, page: Any, sideways: Callable[
     poison = Poison()
     data = poison.into(full())
     for into in (
-        data["prediction"]["calls"][0]["arguments"],
+        data["prediction"]["steps"][0]["calls"][0]["arguments"],
         data["case"]["tools"][0]["parameters"]["properties"],
         data["case"]["groups"],
         data["judgements"][0]["errors"],

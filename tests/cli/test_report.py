@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import apbjudge as package
+from apbjudge.reports.judged_items import ReportItems
 from tests.support.judging import plan_row
 
 from .conftest import Command, example, process
@@ -36,6 +37,16 @@ def test_a_page_and_figures_are_written(run: Path, apbjudge: Command, tmp_path: 
     assert page.startswith("<!doctype html>")
     drawn = {path.suffix for path in (tmp_path / "drawn").iterdir()}
     assert drawn == {".svg", ".pdf", ".png", ".csv"}
+
+
+def test_a_sample_is_stated_on_the_page_and_on_the_terminal(
+    run: Path, apbjudge: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ReportItems, "note", "The list has 1 of 2 items.")
+    shown = apbjudge("report", run, "--table", "steps", "--format", "html")
+    assert (shown.code, shown.err.splitlines()[-1]) == (0, "note: The list has 1 of 2 items.")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<li>The list has 1 of 2 items.</li>" in page
 
 
 def test_unusable_options_are_named(run: Path, apbjudge: Command) -> None:

@@ -43,7 +43,7 @@ def service(tmp_path: Path) -> Any:
 def test_a_rater_sees_the_case_with_its_condition_and_its_reference(service: LabelService) -> None:
     assert len(service.queue) == N
     plan = shown(service, 1)
-    assert plan["prediction"]["calls"][0]["name"] == "search_catalogue"
+    assert plan["prediction"]["steps"][0]["calls"][0]["name"] == "search_catalogue"
     assert "reference" not in plan["case"]
     assert plan["case"]["condition"] == {}
     codes = [one["code"] for one in plan["asks"]["criteria"]]
@@ -80,7 +80,7 @@ def test_responses_are_needed_without_the_protocol_and_never_used_with_it(tmp_pa
     view = shown(opened, 1)["prediction"]
     opened.log.close()
     assert view["response"] != "x"
-    assert len(view["calls"]) == 3
+    assert sum(len(step["calls"]) for step in view["steps"]) == 3
 
 
 SHARED = {4: "WrongReference", 6: "UsefulDistractor", 8: "WrongReplacement"}

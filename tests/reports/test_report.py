@@ -77,14 +77,23 @@ def test_every_judged_row_is_shown_once_with_its_item_and_label(graded: Path) ->
 
 
 def test_of_too_many_items_the_page_has_a_sample_of_each_stratum(write: Write) -> None:
+    """Also of strata with few items: no verdict, another grade, judges or humans that differ."""
     rows = [verdict(f"{i}", "E1" if i % 4 else "", tested_model=f"m{i % 2}") for i in range(400)]
-    judges = report(write("many", rows)).judges
-    items = ReportItems(judges, [], None, [], most=100)
+    rows[1] = unscored("1", "timeout", tested_model="m1")
+    rows[3]["grade"] = 0.6
+    others = [{**row, "judge": "other"} for row in rows[4:7]]
+    others[2] |= {"is_correct": True, "grade": 1.0, "errors": {}}
+    human = {"item_id": "7", "tested_model": "m1", "rater": "ann", "is_correct": True}
+    labels = write("labels", [human]) / "judgements.jsonl"
+    opened = report([write("many", rows), write("others", others, at="b")], labels=labels)
+    items = ReportItems(opened.judges, [], opened.labels, [], most=100)
     strata = Counter((e.tested_model, (e.judgements[0] or {})["is_correct"]) for e in items)
-    assert strata == {("m0", True): 25, ("m0", False): 25, ("m1", False): 50}
-    assert items.note.startswith("The list has 100 of 400 items, drawn at random")
+    assert strata == {("m0", True): 25, ("m0", False): 25, ("m1", False): 51, ("m1", None): 1}
+    assert {"1", "3", "6", "7"} <= {e.item_id for e in items}
+    start = "The list has 102 of 400 items, drawn at random with seed 0"
+    assert items.note.startswith(start)
     assert [e.item_id for e in items] == [e.item_id for e in items]
-    assert ReportItems(judges, [], None, [], most=400).note == ""
+    assert ReportItems(opened.judges, [], None, [], most=400).note == ""
 
 
 def test_predictions_that_moved_or_changed_are_named(graded: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_end_of_a_very_long_text_is_left_out_and_counted(
     step = TrajectoryStep("agent", "call", text="short", calls=calls, observations=seen)
     view = trajectory_view(trajectory(step), None)["steps"][1]
     assert view["text"] == "short"
-    assert view["observations"][0]["text"] == "0123456789\n[1,990 more characters, see the log]"
+    assert view["results"][0]["text"] == "0123456789\n[1,990 more characters, see the log]"
     assert view["calls"][0]["raw"].startswith('{\n  "a": "\n[')
 
 
@@ -166,7 +166,7 @@ def test_whatever_a_call_is_given_and_gets_reaches_the_page(given_: Any, got: An
         "agent", "call", calls=(ToolCall("look", given_),), observations=(ToolResult(got),)
     )
     view = orjson.loads(orjson.dumps(trajectory_view(trajectory(step), None)))["steps"][1]
-    (call,), (seen,) = view["calls"], view["observations"]
+    (call,), (seen,) = view["calls"], view["results"]
     if isinstance(given_, dict):
         assert call["arguments"] == given_
     elif isinstance(given_, str) or given_ is None:

@@ -76,6 +76,8 @@ def report(values: Values) -> int:
         print_written(
             out, f" ({size.entries} items, {size.bytes / 2**20:.1f} MiB); open in a browser"
         )
+        if size.note:
+            typer.echo(f"note: {size.note}", err=True)
     elif out is None:
         _print(_text(result, output))
     else:

@@ -153,9 +153,7 @@ def _task(place: QueuedItem, reader: ItemReader, log: LabelLog) -> Json:
     view = item_view(reader.item(place), place.protocol, place.rubric, reader.roots)
     case, prediction = view["case"], view["prediction"]
     pictures = [file["url"] for file in case["files"] if "url" in file]
-    n_steps = max(
-        (step["step"] for step in (*prediction["calls"], *prediction.get("idle", ()))), default=0
-    )
+    n_steps = max((step["number"] for step in prediction["steps"]), default=0)
     case["files"] = [{k: v for k, v in file.items() if k != "url"} for file in case["files"]]
     rest = {name: value for name, value in case.items() if name in _CASE_PARTS and value}
     labels = (log.history(rater, place.key).label for rater in log.raters)
@@ -184,14 +182,12 @@ def _text(value: object) -> str:
 
 def _chain(of: Mapping[str, Any]) -> str:
     """A plan in words and its steps, one paragraph each."""
-    steps: list[Json] = sorted(
-        (*of.get("calls", ()), *of.get("idle", ())), key=lambda step: step["step"]
-    )
     lines = [
-        f"{step['step']}. {step.get('name', '(calls no tool)')} "
-        f"{orjson.dumps(step.get('arguments') or {}).decode()} "
-        f"{step.get('thought', '')} {step.get('reason', '')}".strip()
-        for step in steps
+        f"{step['number']}. {call.get('name', '(calls no tool)')} "
+        f"{orjson.dumps(call.get('arguments') or {}).decode()} "
+        f"{'' if at else step.get('thought', '')} {call.get('reason', '')}".strip()
+        for step in of.get("steps", ())
+        for at, call in enumerate(step.get("calls", [{}]))
     ]
     return "\n\n".join(filter(None, (of.get("plan", ""), *lines)))
 

@@ -46,7 +46,7 @@ HEADERS: Mapping[str, str] = {
 
 _STYLES = ("base.css", "item.css", "label.css")
 _SCRIPTS = (
-    *("nodes.js", "keys.js", "calls.js", "verdicts.js", "item.js"),
+    *("nodes.js", "keys.js", "steps.js", "calls.js", "verdicts.js", "item.js"),
     *("label_form.js", "label_calls.js", "label.js"),
 )
 _TYPES: Mapping[str, str] = {

@@ -249,7 +249,7 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
         except RowError as error:
             view["problem"] = f"expected {error.expected}, got {error.got}"
     prediction.pop("problems", None)  # found by rule, as are unknown tools
-    for call in prediction["calls"]:
+    for call in (call for step in prediction["steps"] for call in step.get("calls", ())):
         call.pop("unknown", None)
     return {"case": case, "prediction": prediction}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from .page.entries import Entry
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 200_000
 """Items that one page shows: a browser holds no more at once."""
+SEED = 0
+"""Seed of the sample of more items."""
 
 _Key = tuple[str | None, str, str | None, int | str | None]
 """Protocol, item, tested model; and a trajectory's setting, or the line of what became no item."""
@@ -122,9 +125,11 @@ def sources_of(
 class ReportItems:
     """Yields an entry for every judged item, in the order of the predictions, see ``sources_of``.
 
-    Of more than ``most`` items a sample is yielded: the same share of each protocol, tested model
-    and verdict of the first judge, one item at least. ``problems`` gets a line for what could not
-    be used; ``roots`` are the data folders of the item that was yielded last, for its pictures.
+    Of more than about ``most`` items a sample is yielded: the same share of each stratum, one item
+    at least. A stratum has one protocol, tested model, verdict and fifth of the grade, or reason
+    of no verdict, by the first judge, and either judges and humans that agree or such that differ.
+    ``problems`` gets a line for what could not be used; ``roots`` are the data folders of the item
+    that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]
@@ -140,17 +145,42 @@ class ReportItems:
     def __post_init__(self) -> None:
         """Finds where each judge's judgement of each item stands, and samples the items."""
         places: dict[_Key, list[_Place | None]] = {}
-        strata: dict[_Key, object] = {}
         for at, judge in enumerate(self.judges):
             for run, table in zip(judge.runs, judge.tables, strict=True):
-                facts = zip(table.position.tolist(), table.correct.tolist(), strict=True)
-                for key, (offset, correct) in zip(_keys(table, run), facts, strict=True):
+                offsets = table.position.tolist()
+                for key, offset in zip(_keys(table, run), offsets, strict=True):
                     places.setdefault(key, [None] * len(self.judges))[at] = run, offset
-                    strata.setdefault(key, (key[0], key[2], correct))
         self.n_judged, self._places = len(places), places
         if len(places) > self.most:
-            chosen = _sampled(strata, self.most)
+            chosen = _sampled(self._strata(), self.most)
             self._places = {key: places[key] for key in places if key in chosen}
+
+    def _strata(self) -> dict[_Key, object]:
+        """The stratum of each item, by the first judge; judges and humans may differ on it."""
+        first: dict[_Key, tuple[object, ...]] = {}
+        correct: dict[_Key, int] = {}
+        differing: set[_Key] = set()
+        answers = self._answers()
+        pairs = (zip(judge.runs, judge.tables, strict=True) for judge in self.judges)
+        for run, table in chain.from_iterable(pairs):
+            human = np.full(len(table), -1)
+            if self.labels is not None:
+                consensus = self.labels.consensus
+                at = consensus.find(table.item, table.key, answers)
+                human[at >= 0] = consensus.correct[at[at >= 0]]
+            fifths = np.nan_to_num(np.minimum(5 * table.grade, 4), nan=-1)
+            columns = np.column_stack((table.correct, human, table.reason, fifths))
+            rows: list[list[int]] = columns.astype(int).tolist()
+            for key, (verdict, label, reason, fifth) in zip(_keys(table, run), rows, strict=True):
+                why: object = table.reasons[reason] if verdict < 0 else fifth
+                first.setdefault(key, (key[0], key[2], verdict, why))
+                if {0, 1} <= {correct.setdefault(key, verdict), verdict, label}:
+                    differing.add(key)
+        return {key: (*facts, key in differing) for key, facts in first.items()}
+
+    def _answers(self) -> Answers:
+        table = JudgementTable.joined([judge.table for judge in self.judges]).items()
+        return answers_of(table.item, table.key)
 
     @property
     def note(self) -> str:
@@ -158,8 +188,10 @@ class ReportItems:
         if len(self._places) == self.n_judged:
             return ""
         return (
-            f"The list has {len(self._places):,} of {self.n_judged:,} items, drawn at random: the "
-            "same share of each protocol, tested model and verdict. Tables and figures are of all."
+            f"The list has {len(self._places):,} of {self.n_judged:,} items, drawn at random with "
+            f"seed {SEED}: the same share, and one at least, of each combination of protocol, "
+            "tested model, verdict, grade (in fifths), reason without a verdict, and agreement of "
+            "judges and humans. Tables and figures are of all."
         )
 
     def __iter__(self) -> Iterator[Entry]:
@@ -168,9 +200,7 @@ class ReportItems:
         Raises:
             InputError: If a file can't be read.
         """
-        places = dict(self._places)
-        table = JudgementTable.joined([judge.table for judge in self.judges]).items()
-        answers = answers_of(table.item, table.key)
+        places, answers = dict(self._places), self._answers()
         for task in self._tasks():
             key = (task.protocol.name, task.item.item_id, task.item.tested_model, None)
             if (rows := places.pop(key, None)) is not None:
@@ -253,11 +283,11 @@ class ReportItems:
 
 
 def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
-    """About ``most`` keys: the same share of each stratum, one at least."""
+    """About ``most`` keys: the same share of each stratum, one at least, in their order."""
     by_stratum: dict[object, list[_Key]] = {}
     for key, stratum in strata.items():
         by_stratum.setdefault(stratum, []).append(key)
-    rng, share = np.random.default_rng(0), most / len(strata)
+    rng, share = np.random.default_rng(SEED), most / len(strata)
     chosen: set[_Key] = set()
     for keys in by_stratum.values():
         n = max(1, int(share * len(keys)))

@@ -314,7 +314,7 @@ class Report(Shown):
             pictures=items.picture if config.pictures else None,
             version=VERSION,
         )
-        return write_report(report, path)
+        return replace(write_report(report, path), note=items.note)
 
     def _facts(self, judge: JudgeRuns) -> JudgeFacts:
         """Metrics of a judge for the page."""

@@ -31,6 +31,10 @@ def finding(where: str) -> dict[str, Any]:
     return {"code": "E5", "certainty": "proven", "rule": "r", "message": "m", "where": where}
 
 
+def calls_of(view: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call for step in view["steps"] for call in step.get("calls", ())]
+
+
 def examples() -> list[Item]:
     paths = sorted(path for path in Path("examples").glob("*.jsonl") if path.stem != "cases")
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
@@ -43,14 +47,15 @@ def test_every_example():
         result = protocol.find(read, protocol.rubric_for(read))
         view = prediction_view(read, [one.__dict__ for one in result])
         assert orjson.loads(orjson.dumps([case_view(read), view]))[1] == view
-        assert [call["name"] for call in view["calls"]] == [c.name for c in read.prediction.calls]
+        calls = [*read.prediction.calls]
+        assert [call["name"] for call in calls_of(view)] == [call.name for call in calls]
         placed = {f["where"] for f in view["findings"] if "call" not in f}
         assert placed <= {"response", "tool_chain"} | {
-            f"step[{s['step'] - 1}]" for s in view.get("idle", [])
+            f"step[{s['number'] - 1}]" for s in view["steps"] if "calls" not in s
         }
         for shown in view["findings"]:
             if shown["where"].startswith("tool_chain[") or ".tool_calls[" in shown["where"]:
-                assert shown["where"].startswith(view["calls"][shown["call"]]["where"])
+                assert shown["where"].startswith(calls[shown["call"]].where)
 
 
 STEP = {"role": "assistant", "thought": "t", "tool_calls": [{"name": "A", "arguments": {}}] * 2}
@@ -179,7 +184,7 @@ def test_values_are_cut_where_they_become_too_deep(depth: int):
     for _ in range(depth - 1):
         arguments = {"x": arguments}
     read = plan({"name": "A", "parameter_description": arguments})
-    shown = prediction_view(read, [])["calls"][0]["arguments"]
+    shown = calls_of(prediction_view(read, []))[0]["arguments"]
     seen = 0
     while isinstance(shown, dict):
         shown, seen = shown["x"], seen + 1
@@ -191,7 +196,7 @@ def test_numbers_that_a_page_would_round_become_texts():
     as_they_are = [2**53 - 1, 2**53, 1.5, True]
     large = [2**53 + 1, -(2**53) - 1]
     read = plan({"name": "A", "parameter_description": {"x": [*as_they_are, *large]}})
-    shown = prediction_view(read, [])["calls"][0]["arguments"]["x"]
+    shown = calls_of(prediction_view(read, []))[0]["arguments"]["x"]
     assert [repr(value) for value in shown] == [
         *map(repr, as_they_are),
         *(repr(str(value)) for value in large),

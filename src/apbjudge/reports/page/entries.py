@@ -122,8 +122,16 @@ class ReportInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSize:
-    """Size of a written page: judged rows, different cases among them, bytes of the file."""
+    """Size of a written page.
+
+    Attributes:
+        entries: Judged rows.
+        cases: Different cases among them.
+        bytes: Size of the file.
+        note: Note that the entries are a sample of the items; empty if they are all.
+    """
 
     entries: int
     cases: int
     bytes: int
+    note: str = ""

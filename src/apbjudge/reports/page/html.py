@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _REPORTS = Path(__file__).parent.parent
 _SCRIPTS = (
-    *("nodes.js", "keys.js", "calls.js", "verdicts.js", "trajectories.js", "item.js"),
+    *("nodes.js", "keys.js", "steps.js", "calls.js", "verdicts.js", "trajectories.js", "item.js"),
     *("blocks.js", "index.js", "asking.js", "facets.js", "list.js", "rows.js"),
     *("address.js", "form.js", "report.js"),
 )

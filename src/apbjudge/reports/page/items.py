@@ -7,7 +7,7 @@ visible and never reads a text as markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -29,6 +29,7 @@ from ...records.loose_json import as_object
 from ...records.messages import Messages, read_messages
 from ...records.messages.shapes import ARGUMENTS, NAMES, kind_of
 from .alignment import align
+from .steps import call_view, step_view
 from .values import View, as_json, present, safe
 
 CALLS_SHOWN = 400
@@ -50,9 +51,9 @@ def case_view(item: Item) -> View:
     Returns:
         ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
         nothing of tools; else name, description, parameters, cost and marks of each),
-        ``trajectory`` (role, text, calls and name of each message), ``reference`` (plan, calls,
-        idle steps; or None), ``condition`` (hidden from the tested model; its ``claims`` are those
-        of the construction) and ``groups``.
+        ``trajectory`` (a step for each message), ``reference`` (plan, steps; or None),
+        ``condition`` (hidden from the tested model; its ``claims`` are those of the construction)
+        and ``groups``. Steps are those of ``steps``.
     """
     condition, replacement, reference = item.condition, item.condition.replacement, item.reference
     return {
@@ -63,8 +64,8 @@ def case_view(item: Item) -> View:
         "trajectory": [_message(message) for message in item.trajectory],
         "reference": reference
         and {
-            **present(plan=reference.plan, idle=_idle(reference.steps)),
-            "calls": _calls(reference.steps),
+            **present(plan=reference.plan),
+            "steps": _steps(reference.steps),
         },
         "condition": present(
             horizon=condition.horizon,
@@ -121,7 +122,7 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 
 
 def _message(message: Mapping[str, Any]) -> View:
-    """A message in one shape; what has no place in it is added to the text as JSON."""
+    """A message as a step; what has no place in it is added to the text as JSON."""
     try:
         read = read_messages([dict(message)])
     except RowError:
@@ -133,7 +134,7 @@ def _message(message: Mapping[str, Any]) -> View:
         ]
         thought = str(m.extra.get("thought") or m.reasoning)
         texts += [thought, m.text, *(f"[{name}]" for name in m.attachments), *seen]
-        calls += [{"name": c.name, "arguments": safe(as_object(c.arguments))} for c in m.calls]
+        calls += [call_view(c.name, as_object(c.arguments)) for c in m.calls]
         rest |= {name: m.extra[name] for name in m.extra if name not in _NAMING}
         unread = [p for p in m.extra.get("content", ()) if kind_of(as_object(p) or {}) == "unread"]
         rest |= {"content": unread}
@@ -145,11 +146,12 @@ def _message(message: Mapping[str, Any]) -> View:
     rest = {key: value for key, value in rest.items() if value}
     named = (result.name for m in read.messages for result in m.results)
     stated = message.get("role") or next((m.role for m in read.messages), None)
-    return {
-        "role": stated if isinstance(stated, str) else "assistant" if calls else "message",
-        "text": "\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
-        **present(calls=calls, name=next(filter(None, named), None)),
-    }
+    return step_view(
+        calls,
+        source=stated if isinstance(stated, str) else "assistant" if calls else "message",
+        name=next(filter(None, named), None),
+        text="\n\n".join([*filter(None, texts), *([as_json(rest)] if rest else [])]),
+    )
 
 
 _NAMING = ("thought", "content", "name", "tool_call_id")
@@ -166,61 +168,52 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) ->
         findings: What code found, as in a row of ``judgements.jsonl``.
 
     Returns:
-        ``kind``, ``plan``, ``calls`` (name, arguments, reason, step, thought, where, unknown),
-        ``idle`` (steps without a call), ``n_calls`` when not all are shown, ``problems``,
-        ``response``, ``chain`` (ours, theirs, kind of each row; left out without a reference) and
-        ``findings`` (code, certainty, rule, message, where, call: index in ``calls``, path within
-        its arguments, key: the argument).
+        ``kind``, ``plan``, ``steps`` (see the module of this name), ``n_calls`` when not all are
+        shown, ``problems``, ``response``, ``chain`` (ours, theirs, kind of each row; left out
+        without a reference) and ``findings`` (code, certainty, rule, message, where, call: index
+        among the calls of all steps, path within its arguments, key: the argument; of a trajectory,
+        step: its number).
     """
     if item is None:
-        return {"calls": [], "findings": [_finding(finding, ()) for finding in findings]}
+        return {"findings": [_finding(finding, ()) for finding in findings]}
     prediction = item.prediction
     calls = tuple(prediction.calls)
     shown = calls[:CALLS_SHOWN]
-    strangers = {id(call) for call in unknown_calls(item)}
-    views = _calls(prediction.steps, limit=CALLS_SHOWN)
-    for view, call in zip(views, shown, strict=True):
-        view.update(present(where=call.where, unknown=id(call) in strangers or None))
+    unknown = {id(call) for call in unknown_calls(item)}
     reference = item.reference
     return {
         "kind": prediction.kind,
         **present(
             plan=prediction.plan,
-            idle=_idle(prediction.steps),
             n_calls=len(calls) if len(calls) > len(shown) else None,
             problems=[{"where": p.where, "message": p.message} for p in prediction.problems],
             chain=reference and [row._asdict() for row in align(shown, reference.calls)],
         ),
-        "calls": views,
+        "steps": _steps(prediction.steps, most=CALLS_SHOWN, unknown=unknown),
         "findings": [_finding(finding, shown) for finding in findings],
         "response": item.response,
     }
 
 
-def _calls(steps: Sequence[Step], *, limit: int | None = None) -> list[View]:
-    """The calls of all steps in order; a step's thought goes with its first call."""
+def _steps(
+    steps: Sequence[Step], *, most: int | None = None, unknown: Collection[int] = ()
+) -> list[View]:
+    """Steps with at most so many calls, and as many without a call; ids of ``unknown`` calls."""
     views: list[View] = []
+    n_calls = n_idle = 0
     for number, step in enumerate(steps, 1):
-        for i, call in enumerate(step.calls):
-            # A plan's step is its one call, whose reason serves as the thought.
-            thought = step.thought if i == 0 and step.thought != call.reason else ""
-            views.append({**_call(call), "step": number, **present(thought=thought)})
-        if limit is not None and len(views) >= limit:
-            break
-    return views[:limit]
+        calls = step.calls[: None if most is None else most - n_calls]
+        n_calls, n_idle = n_calls + len(calls), n_idle + (not step.calls)
+        # A plan's step is its one call, whose reason serves as the thought.
+        thought = "" if step.calls and step.thought == step.calls[0].reason else step.thought
+        if calls or (not step.calls and n_idle <= CALLS_SHOWN):
+            shown = (_call(call, unknown=id(call) in unknown or None) for call in calls)
+            views.append(step_view(shown, number=number, thought=thought))
+    return views
 
 
-def _call(call: Call) -> View:
-    return {"name": call.name, "arguments": safe(call.arguments), **present(reason=call.reason)}
-
-
-def _idle(steps: Sequence[Step]) -> list[View]:
-    """The steps that call nothing."""
-    return [
-        {"step": number, **present(thought=step.thought)}
-        for number, step in enumerate(steps, 1)
-        if not step.calls
-    ][:CALLS_SHOWN]
+def _call(call: Call, *, unknown: bool | None = None) -> View:
+    return call_view(call.name, call.arguments, reason=call.reason, unknown=unknown)
 
 
 # Findings ----------------------------------------------------------------------------------------
@@ -228,6 +221,7 @@ def _idle(steps: Sequence[Step]) -> list[View]:
 
 _FINDING = ("code", "certainty", "rule", "message", "where")
 _STEP = re.compile(r"step\[\d+\]")
+_STEP_OF_LOG = re.compile(r"steps\[(\d+)\]")
 _HOLDER = re.compile(
     r"\.(?:arguments|parameter_description|parameters|args|input|kwargs)(?=[.\[]|$)"
 )
@@ -236,7 +230,9 @@ _HOLDER = re.compile(
 def _finding(finding: Mapping[str, Any], calls: Sequence[Call]) -> View:
     where = str(finding.get("where") or "")
     index = _place(where, calls)
-    view = present(**{name: finding.get(name) for name in _FINDING}, call=index)
+    of_log = _STEP_OF_LOG.match(where)  # counts from 0
+    number = None if of_log is None else int(of_log[1]) + 1
+    view = present(**{name: finding.get(name) for name in _FINDING}, call=index, step=number)
     if index is None:
         return view
     _, _, path = where.partition(calls[index].where)

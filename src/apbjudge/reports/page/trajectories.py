@@ -27,6 +27,7 @@ from ...records.trajectories import (
     Trajectory,
     TrajectoryStep,
 )
+from .steps import call_view, step_view
 from .values import View, as_json, present, safe
 
 STEPS_SHOWN = 5_000
@@ -60,10 +61,10 @@ def trajectory_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View
         model's), ``success``, ``reward``, ``usage``, ``scores``, ``place`` (where in the log,
         in words), ``answer`` (left out where there is none), ``word``, ``first_error`` (number of
         a step), ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown,
-        ``extra``, and ``steps``. A step has ``number`` (from 1), ``source``, ``kind``, ``text``,
-        ``thought``, ``calls`` (name; arguments, or ``raw`` where they are no object or too long;
-        error), ``observations`` (text, call: index in ``calls``, name, is_error), ``retrieval``,
-        ``execution``, ``extra`` and ``word``: the letters of its executed calls.
+        ``extra``, and ``steps`` (see the module of this name). The arguments of a call are ``raw``
+        also where they are too long. ``results`` have text, call (index in ``calls``), name and
+        is_error; a step may have ``retrieval``, ``execution``, ``extra``, and ``word``: the letters
+        of its executed calls.
     """
     outcome, steps = trajectory.outcome, trajectory.steps
     word = "" if diagnosis is None else diagnosis.word
@@ -134,33 +135,29 @@ def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:
 
 
 def _step(number: int, step: TrajectoryStep, word: str) -> View:
-    return {
-        "number": number,
-        "source": step.source,
-        "kind": step.kind,
-        **present(
-            text=_text(step.text),
-            thought=_text(step.thought),
-            calls=[_call(call) for call in step.calls],
-            observations=[_observation(seen, step.calls) for seen in step.observations],
-            retrieval=step.retrieval and _retrieval(step.retrieval),
-            execution=step.execution and _execution(step.execution),
-            word=word,
-            extra=_extra(step.extra),
-        ),
-    }
+    return step_view(
+        map(_call, step.calls),
+        number=number,
+        source=step.source,
+        kind=step.kind,
+        text=_text(step.text),
+        thought=_text(step.thought),
+        results=[_result(seen, step.calls) for seen in step.observations],
+        retrieval=step.retrieval and _retrieval(step.retrieval),
+        execution=step.execution and _execution(step.execution),
+        word=word,
+        extra=_extra(step.extra),
+    )
 
 
 def _call(call: ToolCall) -> View:
-    view: View = {"name": call.name, **present(error=call.parse_error)}
     stated: Any = call.arguments
-    arguments = safe(stated)
-    if isinstance(stated, dict) and len(orjson.dumps(arguments)) <= TEXT_SHOWN:
-        return {**view, "arguments": arguments}
-    return {**view, **present(raw=_text(stated))}
+    if isinstance(stated, dict) and len(orjson.dumps(safe(stated))) <= TEXT_SHOWN:
+        return call_view(call.name, stated, error=call.parse_error)
+    return {"name": call.name, **present(raw=_text(stated), error=call.parse_error)}
 
 
-def _observation(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
+def _result(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
     """An answer; the only call of a step is the one that an answer without an id is to."""
     ids = [call.call_id for call in calls]
     call = ids.index(seen.call_id) if seen.call_id and seen.call_id in ids else None

@@ -119,7 +119,8 @@ def new_figure(width: float, height: float) -> MplFigure:
     """An empty figure; width and height are in inches."""
     from matplotlib.figure import Figure
 
-    figure: MplFigure = Figure(figsize=(width, height), layout="constrained")
+    # texts are laid out once, for all formats: with so many dots their sizes are not rounded
+    figure: MplFigure = Figure(figsize=(width, height), layout="constrained", dpi=300)
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.03)
     return figure
 
@@ -237,10 +238,7 @@ def series_legend(figure: MplFigure, titles: Sequence[str], *, lines: bool = Fal
 
 
 def legend(figure: MplFigure, handles: Sequence[object], titles: Sequence[str]) -> None:
-    """A legend above the axes, in as few lines as there is room for."""
+    """A legend above the axes, two titles in a line of a column of print."""
     look = {"handlelength": 2.2, "handletextpad": 0.4, "columnspacing": 1.0, "borderpad": 0.1}
-    for columns in range(len(titles), 0, -1):
-        drawn = figure.legend(handles, titles, loc="outside upper center", ncols=columns, **look)
-        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
-            return
-        drawn.remove()
+    columns = 2 if figure.get_figwidth() <= ONE_COLUMN else 4
+    figure.legend(handles, titles, loc="outside upper center", ncols=columns, **look)

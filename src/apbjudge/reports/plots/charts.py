@@ -23,7 +23,6 @@ from .axes import (
     TWO_COLUMNS,
     WHITE,
     Axes,
-    Fill,
     MplFigure,
     heat_colours,
     ink_on,
@@ -43,12 +42,12 @@ from .text import drawable, labels
 
 Marks = Sequence[Mark]
 Names = Sequence[str]
-Point = tuple[float, float]
 
 # Rows of points and bars -------------------------------------------------------------------------
 
 _FULL = 0.99  # shares may come rounded
 _LEAST_TEXT = 0.09  # a narrower part of a bar has no room for its number
+_UNDER_TEXT = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.5}
 
 
 def dot_chart(
@@ -73,8 +72,8 @@ def dot_chart(
     series_of = attrgetter(series)
     own = distinct(map(series_of, marks))
     keys = own if titles is None else [key for key in titles if key in own]
-    height = len(names) * max(0.19, 0.1 * len(keys) + 0.06) + 0.65
-    figure = new_figure(ONE_COLUMN, height + 0.14 * (len(keys) > 3))
+    height = len(names) * max(0.19, 0.1 * len(keys) + 0.06) + 0.51
+    figure = new_figure(ONE_COLUMN, height + 0.14 * math.ceil(len(keys) / 2))
     axes = figure.subplots()
     for index, key in enumerate(keys):
         shift = (index - (len(keys) - 1) / 2) * 0.8 / max(len(keys), 3)
@@ -97,13 +96,19 @@ def bar_chart(
 
     columns = {mark.column for mark in marks}
     fills = dict(zip((key for key in titles if key in columns), FILLS, strict=False))
-    figure = new_figure(ONE_COLUMN, len(names) * 0.22 + 0.75)
+    figure = new_figure(ONE_COLUMN, len(names) * 0.22 + 0.5 + 0.14 * math.ceil(len(fills) / 2))
     axes = figure.subplots()
     lefts = dict.fromkeys(names, 0.0)
     for key, fill in fills.items():
         for mark in marks:
             if mark.column == key and mark.value > 0:
-                _bar_part(axes, lefts[mark.name], names.index(mark.name), mark.value, fill)
+                row = names.index(mark.name)
+                look = {"color": fill.colour, "hatch": fill.hatch}
+                look |= {"edgecolor": INK, "linewidth": 0.5, "height": 0.74}
+                bar = axes.barh(row, mark.value, left=lefts[mark.name], **look)
+                text = f"{100 * mark.value:.0f}" if mark.value >= _LEAST_TEXT else ""
+                box = _UNDER_TEXT if fill.hatch else None
+                axes.bar_label(bar, [text], label_type="center", color=fill.ink, bbox=box)
                 lefts[mark.name] += mark.value
     name_rows(axes, labels(names, NAME_LETTERS))
     undecided = "; open end: undecided" if min(lefts.values()) < _FULL else ""
@@ -117,16 +122,6 @@ def bar_chart(
     return figure
 
 
-def _bar_part(axes: Axes, left: float, row: int, value: float, fill: Fill) -> None:
-    look = {"color": fill.colour, "hatch": fill.hatch, "edgecolor": INK, "linewidth": 0.5}
-    axes.barh(row, value, left=left, height=0.74, **look)
-    if value >= _LEAST_TEXT:
-        box = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.6} if fill.hatch else None
-        middle = {"ha": "center", "va": "center_baseline"}
-        text = f"{100 * value:.0f}"
-        axes.text(left + value / 2, row, text, color=fill.ink, bbox=box, **middle)
-
-
 def count_chart(marks: Marks, _: Names, *, across: str, up: str) -> MplFigure:
     """Bars of counts over steps or levels, each with its count, and a line at their mean."""
     sections = distinct(mark.section for mark in marks)
@@ -136,16 +131,10 @@ def count_chart(marks: Marks, _: Names, *, across: str, up: str) -> MplFigure:
         own = {mark.at: mark.value for mark in marks if mark.section == section}
         places = natural(own)
         mean = sum(own.values()) / len(own)
-        for x, place in enumerate(places):
-            axes.bar(x, own[place], width=0.62, color=FILLS[1].colour, edgecolor=INK, linewidth=0.5)
-            over: dict[str, Any] = {
-                "textcoords": "offset points",
-                "ha": "center",
-                "va": "bottom",
-                "zorder": 4,
-            }
-            over["bbox"] = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.4}
-            axes.annotate(f"{own[place]:.0f}", (x, own[place]), (0, 2), **over)
+        counts = [own[place] for place in places]
+        look = {"color": FILLS[1].colour, "edgecolor": INK, "linewidth": 0.5}
+        bars = axes.bar(range(len(places)), counts, width=0.62, **look)
+        axes.bar_label(bars, fmt="{:.0f}", padding=2, zorder=4, bbox=_UNDER_TEXT)
         axes.axhline(mean, color=FILLS[2].colour, linestyle=(0, (4, 1.5)), linewidth=1.1)
         beside = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
         axes.annotate(f"mean {mean:.1f}", (1.02, mean), color=INK, **beside)
@@ -300,20 +289,11 @@ def _values(marks: Marks, places: Sequence[str]) -> list[float]:
 
 # Costs -------------------------------------------------------------------------------------------
 
-_RING = 12.0  # points from the middle of a ring to what must stay free of it
-_SHIFTS: tuple[Point, ...] = (
-    (0.0, 0.0),
-    *(
-        (round(far * math.cos(turn * math.pi / 6), 3), round(far * math.sin(turn * math.pi / 6), 3))
-        for far in (13.0, 20.0, 28.0)
-        for turn in range(12)
-    ),
-)
-"""Places of a number beside its point, the nearest first."""
+_IN_LINE = 16  # numbers that one line above the axes has room for
 
 
 def cost_chart(marks: Marks, _: Names) -> MplFigure:
-    """A numbered point per tested model; the numbers are explained below.
+    """A point per tested model, with a line to its number above; names are below.
 
     Args:
         marks: Cost of a plan and share of correct plans of each tested model, in turn.
@@ -321,13 +301,21 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
     from matplotlib.lines import Line2D
 
     costs, correct = marks[::2], marks[1::2]
-    figure = new_figure(ONE_COLUMN, 2.3 + 0.15 * math.ceil(len(costs) / 2))
+    figure = new_figure(ONE_COLUMN, 2.6 + 0.15 * math.ceil(len(costs) / 2))
     axes = figure.subplots()
-    values = [(x.value, y.value) for x, y in zip(costs, correct, strict=True)]
-    for x, y in zip(costs, correct, strict=True):
+    lines = math.ceil(len(costs) / _IN_LINE)
+    for at, (x, y) in enumerate(zip(costs, correct, strict=True)):
         whiskers(axes, [(y.value, x)], CONTEXT, flat=True)
         whiskers(axes, [(x.value, y)], CONTEXT, flat=False)
-        axes.plot([x.value], [y.value], marker="o", markersize=3, color=INK, zorder=3)
+        axes.plot([x.value], [y.value], marker="o", markersize=3.5, color=INK, zorder=3)
+        axes.annotate(
+            str(at + 1),
+            xy=(x.value, y.value),
+            xytext=((at + 0.5) / len(costs), 1.03 + 0.07 * (at % lines)),
+            textcoords="axes fraction",
+            ha="center",
+            arrowprops={"arrowstyle": "-", "linestyle": ":", "color": MUTED, "linewidth": 0.6},
+        )
     value_axis(axes, "x", "cost", value_limits(costs), "Mean cost of a plan")
     value_axis(axes, "y", "percent", value_limits(correct), "Correct plans, %")
     names = labels([mark.name for mark in costs], NAME_LETTERS - 4)
@@ -335,40 +323,7 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
     blank = [Line2D([], [], linestyle="none")] * len(numbered)
     look: dict[str, Any] = {"ncols": 2, "handlelength": 0, "columnspacing": 1.0, "borderpad": 0.1}
     figure.legend(blank, numbered, loc="outside lower center", **look)
-    figure.draw_without_rendering()  # gives the points their places
-    places = axes.transData.transform(values) * 72 / figure.dpi
-    moves = shifts([(float(x), float(y)) for x, y in places])
-    for number, (at, shift) in enumerate(zip(values, moves, strict=True), start=1):
-        axes.annotate(
-            str(number),
-            xy=at,
-            xytext=shift,
-            textcoords="offset points",
-            ha="center",
-            va="center_baseline",
-            zorder=4,
-            bbox={"boxstyle": "circle,pad=0.15", "fc": WHITE, "ec": INK, "lw": 0.7},
-            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5} if any(shift) else None,
-        )
     return figure
-
-
-def shifts(places: Sequence[Point]) -> list[Point]:
-    """Offset of each number from its point, so that none hides another or its point.
-
-    Args:
-        places: The points, in points of print.
-    """
-    taken: list[Point] = []
-    moves: list[Point] = []
-    for own, (x, y) in enumerate(places):
-        others = [*taken, *places[own + 1 :]]
-        room = [min([_RING, *(math.dist((x + a, y + b), o) for o in others)]) for a, b in _SHIFTS]
-        shift = _SHIFTS[room.index(max(room))]
-        moves.append(shift)
-        taken.append((x + shift[0], y + shift[1]))
-        taken += [(x, y)] if any(shift) else []
-    return moves
 
 
 # Certainty ---------------------------------------------------------------------------------------

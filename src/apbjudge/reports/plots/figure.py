@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def style(salt: str, families: Families = (OURS,)) -> Generator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Figure:
     """A figure for a paper; the same figure has the same bytes each time.
 
@@ -112,21 +113,30 @@ class Figure:
         columns = [self.data[name] for name in ("name", "at") if name in self.data]
         return {str(text) for column in columns for text in column}
 
+    @cached_property
+    def drawing(self) -> MplFigure:
+        """Matplotlib's figure, drawn and laid out once for all formats.
+
+        A picture without its title says below itself what its boxes are.
+        """
+        with self.style():
+            figure = self.draw()
+            figure.draw_without_rendering()
+            figure.set_layout_engine(None)  # everything has its place now
+            if missing_characters(self.texts):  # the note has room of its own, and moves nothing
+                y = -_NOTE_HEIGHT / 2 / figure.get_figheight()
+                figure.text(0.5, y, BOXES_LINE, ha="center", va="center")
+        return figure
+
     def _saved(self, kind: str, metadata: Mapping[Any, None], dpi: float) -> bytes:
-        """The file; a picture without its title says below itself what its boxes are."""
         from matplotlib.transforms import Bbox
 
+        figure, out = self.drawing, io.BytesIO()
+        width, height = figure.get_size_inches()
+        below = _NOTE_HEIGHT if missing_characters(self.texts) else 0.0
+        area = Bbox.from_extents(0, -below, width, height) if below else None
+        dpi = min(dpi, _MAX_PIXELS / max(width, height + below)) if kind == "png" else dpi
         with self.style():
-            figure, area = self.draw(), None
-            width, height = figure.get_size_inches()
-            longest = max(width, height)
-            if missing_characters(self.texts):  # the note has room of its own, and moves nothing
-                middle = {"ha": "center", "va": "center"}
-                figure.text(0.5, -_NOTE_HEIGHT / 2 / height, BOXES_LINE, **middle)
-                area = Bbox.from_extents(0, -_NOTE_HEIGHT, width, height)
-                longest += _NOTE_HEIGHT
-            dpi = min(dpi, _MAX_PIXELS / longest) if kind == "png" else dpi
-            out = io.BytesIO()
             figure.savefig(out, format=kind, dpi=dpi, metadata=metadata, bbox_inches=area)
         return out.getvalue()
 

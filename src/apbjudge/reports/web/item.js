@@ -1,13 +1,14 @@
 // The item view, shared by the report and the labelling page: apb.itemView(data, options) gives an
 // <article> made of nothing but text nodes and elements named here. Texts of the data are never
 // read as markup, addresses never followed, and invisible characters are shown by their number.
-// Needs nodes.js, calls.js and verdicts.js, in this order; of trajectories, also trajectories.js before this.
+// Needs nodes.js, steps.js, calls.js and verdicts.js, in this order; of trajectories, also
+// trajectories.js before this.
 (() => {
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
     code, count, details, facts, heading, node, pretty, section, text, when, words,
-    SHORT, callCard, chain, generalFindings, marksOf, plans, isSplit, mark, verdictMark, verdicts,
+    SHORT, chain, chainOf, generalFindings, marksOf, plans, stepBody, isSplit, mark, verdictMark, verdicts,
     wholeTrajectory = () => null,
   } = apb.parts;
 
@@ -96,10 +97,9 @@
     ]));
   };
 
-  const message = (view, said) => node("li",
-    node("p.role", { dir: "auto" }, [said.role, said.name].filter(Boolean).join(" · ")),
-    said.text ? words(said.text) : null,
-    (said.calls || []).map((call) => callCard(view, call, {})));
+  const message = (view, step) => node("li",
+    node("p.role", { dir: "auto" }, [step.source, step.name].filter(Boolean).join(" · ")),
+    stepBody(view, step));
 
   const trajectory = (view) => {
     const listed = view.case.trajectory || [];
@@ -150,7 +150,7 @@
       return when(!view.isTrajectory, () => node("p.muted", "The case does not say which tools there were."));
     }
     const ours = new Set(view.called.map((call) => call.name));
-    const theirs = new Set(((view.reference || {}).calls || []).map((call) => call.name));
+    const theirs = new Set(view.theirs.calls.map(({ calls: [call] }) => call.name));
     const rank = (tool) => (ours.has(tool.name) ? 0 : theirs.has(tool.name) ? 1 : 2);
     const use = (tool) => ["called", "called by the reference", ""][rank(tool)];
     const sorted = [...listed].sort((a, b) => rank(a) - rank(b));
@@ -182,13 +182,15 @@
     const whole = { ...data, judgements, labels: data.labels || [] };
     const own = data.case || {};
     const prediction = data.prediction || {};
-    const agents = data.trajectory ? data.trajectory.steps.filter((step) => step.source === "agent") : [];
+    const steps = data.trajectory ?
+      data.trajectory.steps.filter((step) => step.source === "agent") : prediction.steps || [];
     return {
       data: whole, options: chosen, level: chosen.level, case: own, prediction,
       trajectory: data.trajectory || null,
       isCase: (data.item || {}).protocol === "case", // its reference stands in the prediction's place
       isTrajectory: Boolean(data.trajectory || judgements.some((said) => said.diagnosis)),
-      called: data.trajectory ? agents.flatMap((step) => step.calls || []) : prediction.calls || [],
+      called: steps.flatMap((step) => step.calls || []),
+      ours: chainOf(prediction.steps), theirs: chainOf((own.reference || {}).steps),
       reference: own.reference || null,
       human: data.human || (whole.labels.length === 1 ? whole.labels[0] : null),
       findings: chosen.showFindings ? prediction.findings || [] : [],

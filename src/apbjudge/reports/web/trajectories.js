@@ -4,12 +4,11 @@
   "use strict";
   const apb = (globalThis.apb = globalThis.apb || {});
   const {
-    aside, callCard, code, count, details, facts, findingNote, heading, hidden, named, node,
-    section, toolName, when, words,
+    code, count, details, facts, findingNote, findingsOf, foundLine, heading, hidden, named, node,
+    section, stepBody, tag, toolMark, toolName, when, words,
   } = apb.parts;
 
   const UNFOLDED = 8; // a trajectory of at most so many steps is shown unfolded
-  const CLIP = { characters: 900, lines: 12 };
   const PREVIEW = 160;
   const MEASURES = 8; // rows of a longer table that are shown at once
 
@@ -17,52 +16,15 @@
     retrieve: "searches for tools", answer: "answers", invalid: "✕ no valid action",
   };
   const LETTERS = { P: "progress", N: "no progress" };
-  const TOOL_MARKS = { blocked: "⊘ blocked tool", noisy: "⚠ noisy tool" };
-  const REJECTIONS = {
-    untrusted_input_rejected: "an input comes from an untrusted tool",
-    missing_required_input: "a required input is not known yet",
-  };
-  const PROVENANCE = {
-    trusted: "trusted", untrusted: "untrusted: from a noisy or blocked tool", none: "no value",
-  };
-
-  // Long texts -----------------------------------------------------------------------------------
-
-  // Where a text is clipped; its length where it is short enough. Never inside a pair of units.
-  const clipAt = (value) => {
-    let at = 0;
-    for (let lines = 0; lines < CLIP.lines && at !== -1; lines += 1) at = value.indexOf("\n", at + 1);
-    const end = Math.min(at === -1 ? value.length : at, CLIP.characters);
-    if (value.length <= 1.25 * end) return value.length;
-    return /[\ud800-\udbff]/.test(value[end - 1]) ? end - 1 : end;
-  };
-
-  const clipped = (value) => {
-    const end = clipAt(value);
-    const shown = node("pre.answer-text", { dir: "auto" }, value.slice(0, end));
-    if (end === value.length) return shown;
-    const button = node("button.more", { type: "button", "aria-expanded": "false" });
-    const show = (isWhole) => {
-      shown.replaceChildren(apb.text(isWhole ? value : `${value.slice(0, end)}…`));
-      button.setAttribute("aria-expanded", String(isWhole));
-      button.textContent = isWhole ? "Show less" :
-        `Show all ${count(value.length, "character", "characters")}`;
-    };
-    button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
-    show(false);
-    return [shown, button];
-  };
 
   // What a step says in one line -----------------------------------------------------------------
 
-  const tag = (kind, ...said) => node(`span.tag.${kind}`, said);
-  const toolMark = (mark) => when(named(TOOL_MARKS, mark), () => tag(mark, TOOL_MARKS[mark]));
   const letterMark = (letter) => node(letter === "P" ? "span.letter.progress" : "span.letter",
     letter, hidden(`, ${named(LETTERS, letter) || "executed"}`));
 
   const tagsOf = (view, step) => {
     const execution = step.execution || {};
-    const failed = (step.observations || []).some((seen) => seen.is_error);
+    const failed = (step.results || []).some((seen) => seen.is_error);
     return [
       when(step.number === view.trajectory.first_error, () => tag("wrong", "✕ first went wrong here")),
       [...step.word || ""].map(letterMark),
@@ -75,27 +37,10 @@
     ].flat().filter(Boolean);
   };
 
-  const findingsOf = (view, step) =>
-    view.findings.filter((found) => numberIn(found.where) === step.number);
-
-  // A finding's place counts from 0, as steps do in a log.
-  const numberIn = (where) => {
-    const place = /^steps\[(\d+)\]/.exec(where);
-    return place ? Number(place[1]) + 1 : undefined;
-  };
-
   const titleOf = (step) => {
     const names = (step.calls || []).map(toolName);
     const kind = when(named(KINDS, step.kind), () => node("span.kind", KINDS[step.kind]));
     return [kind, ...names].filter(Boolean).flatMap((one, i) => (i ? [", ", one] : [one]));
-  };
-
-  const foundLine = ({ tools }) => {
-    if (!tools) return "";
-    const marked = (mark) => tools.filter((tool) => tool.mark === mark).length;
-    const [blocked, noisy] = [marked("blocked"), marked("noisy")];
-    return [count(tools.length, "tool", "tools") + " returned",
-      blocked ? `${blocked} blocked` : "", noisy ? `${noisy} noisy` : ""].filter(Boolean).join(", ");
   };
 
   const argumentsLine = (given) => Object.entries(given).map(([name, value]) =>
@@ -105,75 +50,8 @@
     const [call] = step.calls || [];
     const said = step.retrieval ? foundLine(step.retrieval) :
       call ? call.raw || argumentsLine(call.arguments || {}) : step.text || step.thought ||
-      (step.observations || []).map((seen) => seen.text).join(" ");
+      (step.results || []).map((seen) => seen.text).join(" ");
     return String(said).slice(0, 4 * PREVIEW).replace(/\s+/g, " ").slice(0, PREVIEW);
-  };
-
-  // The inside of a step -------------------------------------------------------------------------
-
-  const rawCall = (call) => node("div.call", node("p.call-head", toolName(call)), clipped(call.raw));
-
-  const answer = (seen) => node(seen.is_error ? "div.observation.failed" : "div.observation",
-    node("p.role", seen.name ? ["Answer of ", node("code", { dir: "auto" }, seen.name)] : "Answer",
-      when(seen.is_error, () => tag("wrong", "✕ marked as an error"))),
-    seen.text ? clipped(seen.text) : node("p.muted.small", "empty"));
-
-  const callWithAnswers = (view, step, call, index) => {
-    const seen = (step.observations || []).filter((one) => one.call === index);
-    const isOpen = step.execution || step.retrieval;
-    return node("li",
-      call.raw === undefined ? callCard(view, call, {}) : rawCall(call),
-      when(call.error, () =>
-        node("p.note.suspected", node("strong", "! Unreadable arguments"), `: ${call.error}`)),
-      when(seen.length, () => (step.retrieval && step.retrieval.tools ?
-        details("The answer as the agent got it", () => seen.map(answer)) : seen.map(answer))),
-      when(!seen.length && !isOpen, () => node("p.muted.small", "Nothing answers this call.")));
-  };
-
-  const foundTool = (tool) => node("li",
-    toolName(tool), toolMark(tool.mark), " ",
-    when(tool.inputs || tool.output, () => node("span.muted", { dir: "auto" },
-      `${(tool.inputs || []).join(", ")} → ${tool.output || "nothing"}`)),
-    when(tool.tool_type, () => node("span.muted", `, ${tool.tool_type}`)));
-
-  const retrieval = (found) => node("div.found",
-    facts([
-      ["searched by", [when(found.by_inputs, () => "inputs"), when(found.by_output, () => "output")]
-        .filter(Boolean).join(" and ") || undefined],
-      ["inputs taken as", found.inputs && found.inputs.join(", ")],
-      ["output taken as", found.outputs && found.outputs.join(", ")],
-    ]),
-    node("p.role", found.tools ? foundLine(found) : "The search failed."),
-    when(found.tools && found.tools.length, () => node("ul", found.tools.map(foundTool))));
-
-  const execution = (done) => facts([
-    ["executed", done.was_executed ? "yes" : "no"],
-    ["rejected", when(done.rejection, () => {
-      const why = named(REJECTIONS, done.rejection);
-      return why ? `${why} (${done.rejection})` : done.rejection;
-    })],
-    ["the tool reports", when(typeof done.success === "boolean", () =>
-      (done.success ? "success" : "✕ failure"))],
-    ["value", when(done.was_executed, () => [
-      when(done.output_datatype, () => `${done.output_datatype} = `),
-      done.output_value === undefined ? "nothing" : words(done.output_value, "span.words", CLIP.characters)])],
-    ["provenance", when(done.was_executed, () => named(PROVENANCE, done.provenance) || done.provenance)],
-    ["kind of tool", when(done.tool_type, () => [done.tool_type, toolMark(done.mark)])],
-  ]);
-
-  const inside = (view, step) => {
-    const loose = (step.observations || []).filter((seen) => seen.call === undefined);
-    return [
-      findingsOf(view, step).map((found) => findingNote(view, found)),
-      aside("Thought", step.thought),
-      when(step.text, () => words(step.text)),
-      when(step.calls, () => node("ul.calls",
-        step.calls.map((call, index) => callWithAnswers(view, step, call, index)))),
-      when(step.retrieval, () => retrieval(step.retrieval)),
-      when(step.execution, () => execution(step.execution)),
-      loose.map(answer),
-      when(step.extra, () => details("Other fields of the log", () => code(step.extra))),
-    ].flat().filter(Boolean);
   };
 
   // Steps ----------------------------------------------------------------------------------------
@@ -191,7 +69,7 @@
       node("span.preview", { dir: "auto" }, previewOf(step)));
     const show = (isOpen) => {
       if (isOpen && !body.firstChild) {
-        const made = inside(view, step);
+        const made = stepBody(view, step);
         body.append(...(made.length ? made : [node("p.muted.small", "empty")]));
       }
       body.hidden = !isOpen;
@@ -337,7 +215,7 @@
   };
 
   const findings = (view, goTo) => view.findings.map((found) => {
-    const at = numberIn(found.where);
+    const at = found.step;
     if (!view.trajectory || !view.trajectory.steps[at - 1]) return findingNote(view, found, found.where);
     const note = findingNote(view, found);
     note.append(" ", jump(goTo, at, `step ${at}`));
