@@ -287,7 +287,8 @@ class LLMJudge(Judge):
             max_text_bytes=spec.max_text_bytes,
             requires_all=spec.require_files,
         )
-        self.unseen.update(unseen_of(**files.account))
+        if item.files:
+            self.unseen.update(unseen_of(**files.account))
         return self._prompts.make(
             task.item,
             task.rubric,
