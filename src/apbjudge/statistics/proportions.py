@@ -185,7 +185,7 @@ def bounded_ratio(
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
     """A ratio of sums over rows whose own ratios lie within bounds; see ``share``."""
-    columns, all_rows = np.stack([numerators, denominators], axis=1), sample
+    given, all_rows = (numerators, denominators), sample
     rows = denominators > 0
     if not rows.all():
         numerators, denominators, sample = numerators[rows], denominators[rows], sample.take(rows)
@@ -194,7 +194,9 @@ def bounded_ratio(
     else:
         moments = ratio_moments(numerators, denominators, sample)
         estimate = _with_interval(moments, bounds, level)
-    return resampled(estimate, columns, all_rows, RATIO)
+    if all_rows.resampling is None:
+        return estimate
+    return resampled(estimate, np.stack(given, axis=1), all_rows, RATIO)
 
 
 def counted_ratio(
