@@ -141,12 +141,6 @@ class RowFacts(Record):
 
 
 @lru_cache(maxsize=4096)
-def _as_json(facts: RowFacts) -> bytes:
-    """The facts of a row for the ledger; a run has few different ones."""
-    return facts.model_dump_json().encode()
-
-
-@lru_cache(maxsize=4096)
 def _facts_of(text: bytes) -> RowFacts | None:
     """The facts of a line of the ledger; None where it is damaged."""
     try:
@@ -371,7 +365,7 @@ class _Reading:
         attempt = None
         if self._parsed and not item.files:
             key = short_key(item.item_id, item.tested_model)
-            attempt = Attempt(row.row, key, row.case, _as_json(facts))
+            attempt = Attempt(row.row, key, row.case, facts.model_dump_json().encode())
         findings = protocol.find(item, rubric) if source.finds else ()
         return JudgeTask(item, protocol, rubric, findings, row.digest, row.offset, attempt=attempt)
 
