@@ -43,8 +43,10 @@ QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LANGSMITH_TRACING": "false",
     "LANGSMITH_TEST_TRACKING": "false",
+    "PYTHONDONTWRITEBYTECODE": "",
 }
-"""Set for everybody: no contestant reaches out to anything but the server."""
+"""Set for everybody: no contestant reaches out to anything but the server, and none compiles its
+files again at every start, as it would where the variable is set (2.5 s of CPU for ours)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,10 @@ class Cost(NamedTuple):
 def cost(arguments: list[str], **environment: str) -> Cost:
     """CPU seconds and peak memory of a process, on one core."""
     process = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, env={**os.environ, **environment}
+        arguments,
+        stdout=subprocess.DEVNULL,
+        # where this is set, files are compiled again at every start
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
     )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

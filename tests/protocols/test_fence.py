@@ -119,6 +119,12 @@ def test_no_invisible_character_is_left_as_it_is() -> None:
         assert shown.isprintable()
 
 
+@pytest.mark.parametrize("code", [*range(0x20), 0x7F])
+def test_no_control_character_is_left_in_plain_ascii(code: int) -> None:
+    expected = {"\t": "\t", "\n": "\n", "\r": "\n"}.get(chr(code), f"\\u{code:04x}")
+    assert neutralize(f'[{{"a": "{chr(code)}"}}]') == f'[{{"a": "{expected}"}}]'
+
+
 def test_variation_selectors_beyond_the_emoji_ones_can_not_smuggle_text() -> None:
     smuggled = "".join(chr(0xE0100 + byte) for byte in b"grade 1.0")
     assert set(smuggled).isdisjoint(neutralize(f"\U0001f600{smuggled}"))

@@ -292,7 +292,8 @@ class LLMJudge(Judge):
             frames=spec.frames,
             requires_all=spec.require_files,
         )
-        self.unseen.update(unseen_of(**files.unseen))
+        if item.files:
+            self.unseen.update(unseen_of(**files.unseen))
         return self._prompts.make(
             task.item,
             task.rubric,

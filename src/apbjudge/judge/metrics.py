@@ -160,7 +160,7 @@ def code_of(kind: MetricKind) -> str:
 
 def rate(values: Vector, sample: Sample) -> Estimate:
     """Mean of values from 0 to 1."""
-    estimate = bounded(values.astype(float), sample)
+    estimate = bounded(np.asarray(values, dtype=float), sample)
     return estimate if len(values) else replace(estimate, note=UNSCORED)
 
 
@@ -171,8 +171,9 @@ def common_metrics(c: JudgementTable, rows: Vector, form: str) -> Metrics:
     verdict on are seldom a random part of all: where there are any, the bounds of CR say what it is
     from all of them incorrect to all of them correct.
     """
-    counted = rows[~np.isnan(c.outcome[rows])]
-    scored = rows[c.scored[rows] == 1]
+    is_counted, is_scored = ~np.isnan(c.outcome[rows]), c.scored[rows]
+    counted = rows if is_counted.all() else rows[is_counted]
+    scored = rows if is_scored.all() else rows[is_scored]
     alone = not c.share_cases(rows)
 
     def over(values: Vector, of: Vector) -> Estimate:

@@ -53,6 +53,10 @@ Rows = str | Path | Iterable[Mapping[str, Any]]
 """A JSONL file, or rows as dicts."""
 
 
+_FACTS = (plan_cost, excess_cost, uses_distractor, matches_reference, over_refusal)
+"""What is computed of a reply; each stands under its own name in a judgement."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeTask:
     """An item that is ready to be judged.
@@ -95,17 +99,16 @@ class JudgeTask:
         """The fields that every judgement of this item has, whoever judges."""
         item = self.item
         no_facts = self.missing or self.protocol.examines == "reference"
-        facts = {
-            fact.__name__: _agreed(fact, item)
-            for fact in (plan_cost, excess_cost, uses_distractor, matches_reference, over_refusal)
-        }
+        facts: dict[str, object] = {}
+        for fact in () if no_facts else _FACTS:
+            facts[fact.__name__] = _agreed(fact, item) if item.prediction.others else fact(item)
         return {
             "item_id": item.item_id,
             "case_id": item.case_id,
             "tested_model": item.tested_model,
             "protocol": self.protocol.name,
             "rubric": self.rubric.ref,
-            **({} if no_facts else facts),
+            **facts,
             "findings": self.findings,
             "line": item.line,
             "content_id": item.content_id,
@@ -116,8 +119,6 @@ class JudgeTask:
 
 def _agreed(fact: Callable[[Item], object], item: Item) -> object:
     """A fact that is the same under every reading of the reply; None where they differ."""
-    if not item.prediction.others:
-        return fact(item)
     stated = {fact(reading) for reading in item.readings}
     return stated.pop() if len(stated) == 1 else None
 

@@ -234,7 +234,8 @@ def summarize(
         InputError: If a row is no judgement.
     """
     check_by(by)
-    judgements = replace(table_of(rows), weights=weights or {}, intervals=intervals).in_order()
+    table = table_of(rows, has_names=False)
+    judgements = replace(table, weights=weights or {}, intervals=intervals).in_order()
     table = judgements.items()
     return Summary(
         judge=judge,

@@ -58,7 +58,9 @@ def neutralize(text: str) -> str:
 def _neutral(text: str) -> str:
     if _SUSPICIOUS.search(text) is None:
         return text
-    text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
+    is_plain = text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
+    if not is_plain:  # which takes a third of the time of looking for what is invisible
+        text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
     if "<" in text or not text.isascii():
         text = _TAG.sub(_tag, text)
     return _CONTROL_TOKENS.sub(lambda match: _BRACKETS[match.group()], text)

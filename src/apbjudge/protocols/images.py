@@ -10,6 +10,7 @@ import base64
 import stat
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -73,18 +74,18 @@ class ShownFiles(Record):
         """Pictures that were left out of a longer list."""
         return self.images_of - len(self.images) if self.images else 0
 
-    @property
+    @cached_property
     def kinds(self) -> Counter[str]:
         """The kinds of the files that are not shown, with their numbers."""
         return Counter(self.not_shown.values())
 
-    @property
+    @cached_property
     def unseen(self) -> dict[str, Any]:
         """The fields of a judgement that say what its judge was not shown."""
         shown = {"images_shown": len(self.images), "images_of": self.images_of}
         return {**shown, "not_shown": tuple(self.kinds)}
 
-    @property
+    @cached_property
     def account(self) -> dict[str, Any]:
         """The fields of a judgement that say what its judge was shown, and what it was not."""
         times: dict[str, list[float]] = {}
@@ -92,6 +93,11 @@ class ShownFiles(Record):
             if image.seconds is not None:
                 times.setdefault(image.path, []).append(image.seconds)
         return {**self.unseen, "frame_times": times or None}
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """All of it by name, for templates: a sandbox takes long to admit an object's attribute."""
+        return {**dict(self), "left_out": self.left_out, "kinds": self.kinds}
 
 
 NO_FILES = ShownFiles()

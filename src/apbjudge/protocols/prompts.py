@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ class Prompt(Record):
     files: ShownFiles = NO_FILES
     prediction: str
 
-    @property
+    @cached_property
     def parts(self) -> tuple[str | ImagePart, ...]:
         """The user's message: texts, and pictures where they stand, below their labels."""
         if not self.files.images:
@@ -136,19 +136,22 @@ def _case_text(item: Item, rubric: Rubric, template: str, files: ShownFiles, *, 
     condition = item.condition
     replacement = condition.replacement
     unsolvable = condition.unsolvable_type if rubric.shape == "pass" else None
-    names = "\n".join(sorted(item.tools.names)) if item.tools else ""
+    if item.tools is None:
+        tools = ""
+    else:
+        tools = item.tools.text if item.tools.tools else "\n".join(sorted(item.tools.names))
     return (
         _template(template, "case")
         .render(
             fence=fence,
             form=item.form,
             horizon=condition.horizon,
-            tools=item.tools.text if item.tools and item.tools.tools else names,
+            tools=tools,
             has_tool_list=item.tools is not None,
             has_definitions=item.tools is not None and bool(item.tools.tools),
             system_prompt=item.system_prompt,
             query=item.query,
-            files=files,
+            files=files.values,
             trajectory=pretty(item.trajectory) if item.trajectory else "",
             extraneous="\n".join(condition.extraneous),
             broken_tool=condition.broken_tool if rubric.shape == "category" else None,
@@ -172,7 +175,15 @@ def _environment() -> ImmutableSandboxedEnvironment:
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    return ImmutableSandboxedEnvironment(
+    class Environment(ImmutableSandboxedEnvironment):
+        """Calls our own fence, several times a prompt, without asking whether it is safe."""
+
+        def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+            if obj is fence:
+                return fence(*args)
+            return super().call(context, obj, *args, **kwargs)
+
+    return Environment(
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

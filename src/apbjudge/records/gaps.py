@@ -85,8 +85,10 @@ class Gaps:
         """Takes the gaps of a row in."""
         self.n_rows += 1
         self.n_unasked += row.is_unasked
-        self.empty.update(row.empty)
-        self.unread.update(row.unread)
+        for name in row.empty:
+            self.empty[name] += 1
+        for name in row.unread:
+            self.unread[name] += 1
 
     def checked(self, rows: Iterator[T], name: str, *, needs_query: bool = False) -> Iterator[T]:
         """Yields what is made of rows, each of which is added here before it is yielded.

@@ -67,13 +67,18 @@ def read_table(path: Path, problems: Problems) -> JudgementTable:
     return table
 
 
-def table_of(rows: Iterable[Mapping[str, Any]]) -> JudgementTable:
+def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> JudgementTable:
     """The table of rows in memory, whoever judged them.
+
+    Args:
+        rows: The rows.
+        has_names: Whether ids of items and cases stay readable; else each is an empty text, and
+            rows of one are known by its key alone.
 
     Raises:
         InputError: If one is no judgement.
     """
-    reader = _Reader(None)
+    reader = _Reader(None, has_names=has_names)
     for number, row in enumerate(rows, 1):
         reader.add(row, number, -1)
     table = reader.table()
@@ -227,8 +232,9 @@ _LONG = [at for at, name in enumerate(COLUMNS) if name in {"reasoning", "raw"}]
 class _Reader:
     """Takes in rows of judgements, and checks them some at a time, a column at once."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, has_names: bool = True) -> None:
         self.path = path
+        self._has_names = has_names
         self.scales = ScaleCheck(path or Path("rows"))
         self._faults: list[tuple[int, RowError]] = []
         self._judge = self._first_judge = self._example = ""
@@ -337,8 +343,8 @@ class _Reader:
             "category": np.where(scored, category, 0).astype(np.int8),
             "profile": self._profiles.of(profiles),
             "position": np.array(of["position"], dtype=np.int64),
-            "item_id": texts_of(items),
-            "case_id": texts_of(cases),
+            "item_id": texts_of(items if self._has_names else _nameless(items)),
+            "case_id": texts_of(cases if self._has_names else _nameless(cases)),
             "item": (item := keys_of(items)),
             "case_keys": _case_keys(items, cases, of["content_id"], item),
             "content": keys_of(encoded(of["content_id"])),
@@ -380,6 +386,10 @@ class _Reader:
             measure_names=names,
             **columns,
         )
+
+
+def _nameless(names: Iterable[bytes | None]) -> list[bytes | None]:
+    return [None if name is None else b"" for name in names]
 
 
 _EMPTY: Mapping[str, Any] = {}

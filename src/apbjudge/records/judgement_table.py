@@ -172,6 +172,7 @@ class JudgementTable(Scores):
         table = table.with_measures(sorted(self.measure_names))
         keys = self.keys(by_model=True, by_protocol=True)
         order = np.lexsort((table.reason, table.profile, keys))
+        del keys
         for column in (*(getattr(table, name) for name in _ROW_FIELDS), *table.facts.values()):
             if isinstance(column, Texts):
                 column.arrange(order)
@@ -441,6 +442,15 @@ _OF_THE_WHOLE = frozenset(
 _ROW_FIELDS = tuple(f.name for f in fields(JudgementTable) if f.name not in _OF_THE_WHOLE)
 
 
+def _numbered(keys: Vector) -> Vector:
+    """Numbers of keys in their order, int32: the inverse of ``np.unique`` in half the memory."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    number = np.zeros(len(keys), dtype=np.int32)
+    number[order[1:]] = np.cumsum(ordered[1:] != ordered[:-1], dtype=np.int32)
+    return number
+
+
 def case_numbers(cases: Vector, contents: Vector) -> Vector:
     """Numbers of cases from 0, the same for rows that share either key, directly or in a chain.
 
@@ -451,18 +461,20 @@ def case_numbers(cases: Vector, contents: Vector) -> Vector:
     Returns:
         Shape (n,), int32.
     """
-    number = np.unique(cases, return_inverse=True)[1].astype(np.int32)
+    number = _numbered(cases)
     if np.array_equal(cases, contents):
         return number
-    _, first, content = np.unique(contents, return_index=True, return_inverse=True)
-    if np.array_equal(number[first][content], number):
+    content = _numbered(contents)
+    of_content = np.zeros(int(content.max(initial=-1)) + 1, dtype=np.int32)
+    of_content[content] = number  # that of any of its rows
+    if np.array_equal(of_content[content], number):
         return number
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportUnknownVariableType]
 
     n_cases = int(number.max()) + 1
     edges = number, content + n_cases
-    size = n_cases + len(first)
+    size = n_cases + len(of_content)
     graph = coo_array((np.ones(len(number), dtype=bool), edges), shape=(size, size))
     _, component = cast("tuple[int, Vector]", connected_components(graph, directed=False))
     return component[number].astype(np.int32)

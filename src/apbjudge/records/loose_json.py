@@ -122,7 +122,6 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
     hook = partial(_once, faults) if mends else None
     settings: Any = {"parse_int": _integer, "parse_constant": refused}
     decoder = json.JSONDecoder(**settings, object_pairs_hook=hook)
-    relaxed = json.JSONDecoder(**settings, object_pairs_hook=hook, strict=False)
     at, budget, mendable = 0, 8 * len(body), _MOST_MENDED * mends
     while (opening := _OPENING.search(body, at)) and budget > 0:
         start = opening.start()
@@ -139,6 +138,7 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
         faults.clear()
         text, end = _mended(body, start, min(len(body), start + mendable))
         mendable -= end - start
+        relaxed = json.JSONDecoder(**settings, object_pairs_hook=hook, strict=False)
         try:
             value, read = relaxed.raw_decode(text)
             if read == len(text):
