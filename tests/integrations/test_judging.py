@@ -100,8 +100,9 @@ def test_promptfoo_gets_a_grading_result() -> None:
     assert (unscored["pass"], unscored["namedScores"]) == (False, {"judged": 0.0})
     assert unscored["reason"].startswith("not judged")
     json.dumps([wrong, unscored])
-    with pytest.raises(OptionError, match="rubrik"):
-        get_assert(RIGHT, {**context, "config": {"rubrik": "x"}})
+    for options in ({"rubrik": "x"}, {"max_cost": 1}):
+        with pytest.raises(OptionError, match=next(iter(options))):
+            get_assert(RIGHT, {**context, "config": options})
 
 
 COLUMNS = {name: [value] * 3 for name, value in FIELDS.items()}

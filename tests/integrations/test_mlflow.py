@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integrations.test_judging import CALL, QUERY, RIGHT, TOOL, WRONG
-
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("mlflow") is None, reason="mlflow is not installed"),
@@ -23,21 +23,9 @@ def test_mlflow_evaluate_takes_verdict_reason_and_codes(
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("DO_NOT_TRACK", "true")
     monkeypatch.chdir(tmp_path)
-    import mlflow
-
-    from apbjudge.integrations.mlflow import plan_scorer
-
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/store.db")
-    mlflow.set_experiment("plans")
-    data = [
-        {
-            "inputs": {"query": QUERY, "tools": tools},
-            "outputs": reply,
-            "expectations": {"tool_chain": [CALL]},
-        }
-        for reply, tools in ((RIGHT, [TOOL]), (WRONG, [TOOL]), (RIGHT, 3))
-    ]
-    evaluated: Any = mlflow.genai.evaluate(data=data, scorers=[plan_scorer(protocol="holistic")])
+    monkeypatch.syspath_prepend(EXAMPLE)
+    example = import_module("mlflow_evaluate")
+    evaluated: Any = example.evaluated(f"sqlite:///{tmp_path}/store.db")
     assert evaluated.metrics["apbjudge/mean"] == 0.5  # of those that were judged
     feedback = [
         each

@@ -7,13 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
+from shutil import copytree, which
 
 import pytest
-import yaml
 
-from tests.integrations.test_judging import QUERY, RIGHT, TOOL, WRONG
-
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "promptfoo"
 PROGRAM = which("promptfoo")
 pytestmark = [
     pytest.mark.slow,
@@ -23,17 +21,7 @@ OFF = ("DISABLE_TELEMETRY", "DISABLE_UPDATE", "DISABLE_REMOTE_GENERATION", "DISA
 
 
 def test_promptfoo_eval_takes_verdict_reason_and_codes(tmp_path: Path) -> None:
-    (tmp_path / "judge.py").write_text(
-        "from apbjudge.integrations.promptfoo import get_assert as get_assert\n"
-    )
-    check = {"type": "python", "value": "file://judge.py", "config": {"protocol": "holistic"}}
-    replies = {"right": (RIGHT, [TOOL]), "wrong": (WRONG, [TOOL]), "bad": (RIGHT, 3)}
-    tests = [
-        {"vars": {"reply": reply, "query": QUERY, "tools": json.dumps(tools)}, "assert": [check]}
-        for reply, tools in replies.values()
-    ]
-    config = {"prompts": ["{{reply}}"], "providers": ["echo"], "tests": tests}
-    (tmp_path / "promptfooconfig.yaml").write_text(yaml.safe_dump(config))
+    copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     environment = {f"PROMPTFOO_{name}": "1" for name in OFF}
     environment |= {"PROMPTFOO_PYTHON": sys.executable, "PROMPTFOO_CONFIG_DIR": str(tmp_path)}
     command = [str(PROGRAM), "eval", "--no-cache", "--no-table", "-o", "out.json"]

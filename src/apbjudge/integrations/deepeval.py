@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..errors import JudgeError
-from .judging import Result, aresults_of, host, judge_name, results_of, row_of
+from .judging import Result, aresults_of, check_options, host, judge_name, results_of, row_of
 
 _BaseMetric: Any = host("deepeval", "deepeval.metrics").BaseMetric
 
@@ -37,6 +37,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         self.threshold = threshold
         self.response = response
         self.options = {**(options or {}), **more}
+        check_options(self.options, "PlanMetric")
         self.evaluation_model = judge_name(self.options)
         self.include_reason = True
 
@@ -60,13 +61,10 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
 
     def _row(self, case: Any) -> dict[str, Any]:
         """The row of a test case; fields of its metadata count more."""
-        fields = {
-            "expected_output": case.expected_output,
-            "expected_tools": _calls(case.expected_tools),
-            **(case.metadata or {}),
-        }
-        if fields["expected_tools"] is not None:
-            fields.pop("expected_output")
+        expected = _calls(case.expected_tools)
+        fields: dict[str, Any] = {"expected_output": case.expected_output}
+        fields = fields if expected is None else {"expected_tools": expected}
+        fields |= case.metadata or {}
         calls = _calls(case.tools_called) or []
         output = case.actual_output if self.response == "actual_output" else {"plan": calls}
         return row_of(output, fields, query=case.input)

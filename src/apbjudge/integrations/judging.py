@@ -15,13 +15,15 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from ..config import STATIC
-from ..errors import needs
+from ..errors import OptionError, needs
 from ..judge.grade import agrade, grade
 from ..judge.session import Run
 from ..judge.worker import Judgement
 from ..records import Verdict
 from ..runs.loop import Events
 
+OF_RUNS = ("batch", "max_calls", "max_cost", "max_seconds", "max_tokens", "shard")
+"""Options that are about a run as a whole, which rows one at a time can't hold."""
 _logger = logging.getLogger(__name__)
 _EVENTS = Events(progress=lambda progress: None, bad_row=_logger.info, note=_logger.info)
 """A tool shows results itself; what else there is to say goes to the log."""
@@ -89,6 +91,23 @@ def results_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list[Result
 async def aresults_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list[Result]:
     """The results of rows while the event loop goes on; see ``results_of``."""
     return _in_order(await agrade(_samples(rows), **{"events": _EVENTS, **options}))
+
+
+def check_options(options: Mapping[str, Any], of: str) -> None:
+    """Refuses options of ``grade`` that mean nothing for one row at a time.
+
+    Args:
+        options: The options by name.
+        of: Name of the tool, for messages.
+
+    Raises:
+        OptionError: If one of them is stated.
+    """
+    if stated := [name for name in OF_RUNS if name in options]:
+        raise OptionError(
+            f"{of}: {stated[0]}: expected no limit of a whole run, since rows are judged one at a "
+            "time: set it at the provider, or grade a file with apbjudge grade"
+        )
 
 
 def judge_name(options: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..config import STATIC
-from .judging import host, judge_name, results_of, row_of
+from .judging import check_options, host, judge_name, results_of, row_of
 
 _genai: Any = host("mlflow", "mlflow.genai")
 _entities: Any = host("mlflow", "mlflow.entities")
@@ -22,7 +22,11 @@ def plan_scorer(name: str = "apbjudge", **options: Any) -> Any:
     Args:
         name: Name of the feedback.
         **options: Options of ``grade``: ``judge``, ``protocol``, ``rubric``, ….
+
+    Raises:
+        OptionError: If an option is about a run as a whole.
     """
+    check_options(options, "plan_scorer")
     judge = judge_name(options)
     source = _entities.AssessmentSource(
         source_type="CODE" if judge == STATIC else "LLM_JUDGE", source_id=f"apbjudge/{judge}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .judging import results_of, row_of
+from .judging import check_options, results_of, row_of
 
 
 def get_assert(output: object, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +28,9 @@ def get_assert(output: object, context: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: If an option is unusable; promptfoo shows the message as the reason.
     """
     row = row_of(output, context.get("vars") or {}, query=context.get("prompt"))
-    [result] = results_of([row], **(context.get("config") or {}))
+    options: Mapping[str, Any] = context.get("config") or {}
+    check_options(options, "promptfoo")
+    [result] = results_of([row], **options)
     named = {"judged": float(result.score is not None)}
     named |= {f"no {code}": float(not is_set) for code, is_set in result.codes.items()}
     return {
