@@ -53,8 +53,9 @@ def test_a_reply_is_its_text_and_an_object_is_json(output: object, text: str) ->
 
 
 def test_messages_state_query_and_system_prompt_and_fields_count_more() -> None:
-    row = row_of(RIGHT, {"id": "a", "index": np.int64(3), "plan": None}, query=MESSAGES)
-    assert (row["system_prompt"], row["query"]) == ("You plan.", QUERY)
+    for query in (MESSAGES, json.dumps(MESSAGES)):
+        row = row_of(RIGHT, {"id": "a", "index": np.int64(3), "plan": None}, query=query)
+        assert (row["system_prompt"], row["query"]) == ("You plan.", QUERY)
     assert (row["id"], row["index"]) == ("a", 3)
     assert "plan" not in row
     assert row_of(RIGHT, {"query": "other"}, query=MESSAGES)["query"] == "other"

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,6 +20,9 @@ from ..judge.grade import agrade, grade
 from ..judge.session import Run
 from ..judge.worker import Judgement
 from ..records import Verdict
+from ..records.loose_json import as_list
+from ..records.messages import Messages, is_message, read_messages
+from ..records.parameters import parsed
 from ..runs.loop import Events
 
 OF_RUNS = ("batch", "max_calls", "max_cost", "max_seconds", "max_tokens", "shard")
@@ -58,18 +61,15 @@ def row_of(
             JSON.
         fields: Fields of a row by their names (``docs/input.md``), also by the names that are read
             as such; None is left out.
-        query: The task, as text or messages, where ``fields`` have none.
+        query: The task, as text or messages (also as JSON), where ``fields`` have none.
         number: Number of the example, for its id where ``fields`` have none.
     """
     row = {"id": f"example-{number}", "tested_model": "tested-model"}
-    if isinstance(query, str):
+    if chat := _chat(query):
+        texts = {"query": chat.query, "system_prompt": chat.system_prompt}
+        row |= {name: text for name, text in texts.items() if text}
+    elif isinstance(query, str):
         row["query"] = query
-    elif messages := _messages(query):
-        row |= {
-            name: content
-            for name, role in (("system_prompt", "system"), ("query", "user"))
-            if (content := _last_text(messages, role))
-        }
     row |= {name: value for name, value in fields.items() if value is not None}
     return {**orjson.loads(_json(row)), "model_response": _response(output)}
 
@@ -177,20 +177,15 @@ def _response(output: object) -> str:
     """A reply as text; an object, and messages that hold more than one text, as JSON."""
     if isinstance(output, str):
         return output
-    if (messages := _messages(output)) and len(messages) == 1:
-        [message] = messages
-        if isinstance(message["content"], str) and not message.get("tool_calls"):
-            return message["content"]
+    chat = _chat(output)
+    if chat and len(chat.messages) == 1 and chat.final_answer is not None:
+        return chat.final_answer
     return "" if output is None else _json(output).decode()
 
 
-def _messages(value: object) -> list[dict[str, Any]]:
-    """Chat messages; none where a value is no list of them."""
-    entries = cast("list[Any]", value) if isinstance(value, list) else []
-    is_chat = all(isinstance(each, dict) and "content" in each for each in entries)
-    return entries if is_chat else []
-
-
-def _last_text(messages: Sequence[Mapping[str, Any]], role: str) -> str:
-    texts = [of["content"] for of in messages if of.get("role") == role]
-    return texts[-1] if texts and isinstance(texts[-1], str) else ""
+def _chat(value: object) -> Messages | None:
+    """Chat messages, also as JSON; None where a value is no list of them."""
+    listed = as_list(parsed(value))
+    if not listed or not all(map(is_message, listed)):
+        return None
+    return read_messages(listed, is_lenient=True)
