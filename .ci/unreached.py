@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src/apbjudge"
 CALLED_BY_OTHERS = ("validator", "serializer", "command", "callback", "override", "property")
 """Decorators of what a library calls."""
-BY_LIBRARIES = {"format_options", "model_validate_json"}
+BY_LIBRARIES = {"a_measure", "format_options", "model_validate_json"}
 """Methods that stand in for a library's."""
 STOOD_IN_FOR = {"client", "clock", "events", "poll_s", "kinds", "rows", "size", "same_text"}
 """Parameters by which a program or a test stands in for a model, the time, a terminal, or asks for

@@ -211,6 +211,8 @@ _INSTALLED_BY = {
     "sklearn": ("scikit-learn", "scikit-learn"),
     "zstandard": ("zstandard", '"apbjudge[zstd]"'),
     "ray": ("ray", '"apbjudge[ray]"'),
+    "deepeval": ("deepeval", '"apbjudge[deepeval]"'),
+    "mlflow": ("mlflow", '"apbjudge[mlflow]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 
