@@ -29,7 +29,7 @@ OUTPUT = set(
 )
 """Options about what is printed and about exit codes."""
 WATCHED = apbjudge.Events(progress=lambda progress: None, bad_row=lambda message: None)
-FILES = {"report": {"out"}, "check": {"out", "format"}, "validate": {"out"}}
+FILES = {"report": {"out", "leaderboard"}, "check": {"out", "format"}, "validate": {"out"}}
 """Files for what is printed."""
 
 
