@@ -671,8 +671,8 @@ def build(
     model: str | TestedModelSpec | None = None,
     write: str | Sequence[str] = (),
     repairs: int = 2,
-    write_prompts: str = "writing@2",
     cache: bool | _Path | None = None,
+    write_prompts: str = "writing@2",
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -739,11 +739,10 @@ def build(
             can look up), as far as the splits have a use for them. If named: trajectory (a
             harder query with more tools and a longer solution), contradictory and removal (the
             sentences that demand a tool, in place of templates).
-        repairs: How often it is asked again, with the complaints, for a text that code does not
-            accept.
-        write_prompts: writing@2, or a TOML file.
+        repairs: How often it is asked again, with the complaints, for what breaks a rule.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
+        write_prompts: writing@2, or a TOML file.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
@@ -1873,12 +1872,12 @@ def planbench_generate(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     model: str | TestedModelSpec | None = None,
-    theme: str = "",
     write: str | Sequence[str] = (),
     repairs: int = 2,
+    cache: bool | _Path | None = None,
+    theme: str = "",
     generate_prompts: str = "generating@1",
     written: _Rows | Sequence[_Rows] = (),
-    cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
@@ -1923,16 +1922,15 @@ def planbench_generate(
         max_seconds: Seconds a session may take, from its first call.
         model: A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; without
             it all is done by rule, templates and word lists.
-        theme: Subject of a domain that the model writes, in place of --domain.
         write: What else the model does: filters (which look-ups there could be), descriptions
             (of tools), queries; default all.
-        repairs: How often it is asked again, with the complaints, for an answer that breaks a
-            rule.
+        repairs: How often it is asked again, with the complaints, for what breaks a rule.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        theme: Subject of a domain that the model writes, in place of --domain.
         generate_prompts: generating@1, or a TOML file.
         written: File of answers, such as written.jsonl of another benchmark; what is in it is
             not asked for.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or

@@ -29,8 +29,13 @@ OUTPUT = set(
 )
 """Options about what is printed and about exit codes."""
 WATCHED = apbjudge.Events(progress=lambda progress: None, bad_row=lambda message: None)
-FILES = {"report": {"out", "leaderboard"}, "check": {"out", "format"}, "validate": {"out"}}
-"""Files for what is printed."""
+FILES = {
+    "report": {"out", "leaderboard"},
+    "check": {"out", "format"},
+    "validate": {"out"},
+    "scale": {"part"},
+}
+"""Files for what is printed, and the part that a job alone runs."""
 
 
 @pytest.mark.parametrize("path", COMMANDS)

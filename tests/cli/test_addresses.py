@@ -60,6 +60,7 @@ ASKING: dict[str, Sequence[object]] = {
         *("--model", "MODEL"),
     ),
     "batch export": (ROWS, "--judge", "MODEL", "--out", "requests.jsonl"),
+    "planbench generate": ("--domain", "clinic", "--model", "MODEL", "--out", "generated"),
 }
 """What asks a model, with ``MODEL`` where it is named."""
 

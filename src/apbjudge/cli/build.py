@@ -7,8 +7,8 @@ import sys
 import typer
 
 from ..agents.cases.config import BuildConfig
-from ..agents.cases.writing.config import UNSEEN, WriteConfig
-from ..agents.prediction.config import TestedModelSpec
+from ..agents.cases.writing.config import WriteConfig
+from ..agents.prediction.config import OF_FILES, TestedModelSpec
 from .asking import failed_code
 from .options import Values, command, print_files, print_next, print_problems
 from .stopping import Stopping, stoppable
@@ -19,7 +19,7 @@ from .stopping import Stopping, stoppable
     TestedModelSpec,
     WriteConfig,
     Stopping,
-    omit=["data_split", *UNSEEN],
+    omit=["data_split", *OF_FILES],
 )
 def build(values: Values) -> int:
     """Builds cases from logs of trajectories, or rows of queries, tools and calls.

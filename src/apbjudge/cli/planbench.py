@@ -7,14 +7,13 @@ import sys
 import typer
 
 from ..agents.environments.planbench.config import (
-    UNSEEN,
     BlockPlanConfig,
     DataCheckConfig,
     GenerateConfig,
     PathsConfig,
     TextsConfig,
 )
-from ..agents.prediction.config import TestedModelSpec
+from ..agents.prediction.config import OF_FILES, TestedModelSpec
 from ..errors import path_text
 from .asking import failed_code
 from .options import Output, Values, command, json_text, print_result, print_written
@@ -53,7 +52,7 @@ def block_plan(values: Values) -> int:
     return 0
 
 
-@command(TestedModelSpec, TextsConfig, GenerateConfig, Stopping, Output, omit=UNSEEN)
+@command(TestedModelSpec, TextsConfig, GenerateConfig, Stopping, Output, omit=OF_FILES)
 def generate(values: Values) -> int:
     """Generates tools, records, tasks and queries in the layout of PlanBench-XL.
 

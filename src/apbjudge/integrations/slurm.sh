@@ -8,7 +8,7 @@ stop() {
   [ -z "$child" ] || kill -TERM "$child" 2> /dev/null
 }
 trap stop TERM
-eval "$APBJUDGE --part $SLURM_ARRAY_TASK_ID" &
+eval "exec $APBJUDGE --part $SLURM_ARRAY_TASK_ID" & # exec, so that the signal reaches it
 child=$!
 ((stopped)) && stop
 while :; do

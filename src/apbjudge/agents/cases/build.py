@@ -31,6 +31,7 @@ from ...runs.rows import row_error_of
 from ...trajectories.convert import read_tool_list
 from ...trajectories.outcomes import Outcomes
 from ...version import VERSION
+from ..prediction.config import OF_FILES
 from .cases import EFFICIENCY, Context, Reject, Transform
 from .cases import Row as CaseRow
 from .check import CaseChecker
@@ -41,7 +42,7 @@ from .pool import ToolPool
 from .seeds import Seed
 from .sources import SeedEntry, SourceOptions, read_seeds
 from .transforms import TRANSFORMS, holistic
-from .writing.config import UNSEEN, WriteConfig
+from .writing.config import WriteConfig
 from .writing.write import WritingRun, write_texts
 from .writing.writings import Writings
 
@@ -148,7 +149,7 @@ class Build(Shown):
         return build_document(self)
 
 
-@takes(config=BuildConfig, writing=WriteConfig, omit=["data_split", *UNSEEN])
+@takes(config=BuildConfig, writing=WriteConfig, omit=["data_split", *OF_FILES])
 def build(
     config: BuildConfig,
     *,

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ...config import Option, PartConfig, RowsConfig
+from ...config import Names, Option, PartConfig, RowsConfig
 from ...errors import OptionError
 from ...judge.config import ItemConfig
-from ...llm.limits import RunsConfig
+from ...llm.limits import CACHE, Cached, Limits, RunsConfig
 from ...llm.model_spec import AsksModels, ModelSpec
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -162,6 +162,42 @@ class TestedConfig(AsksModels, RunsConfig):
         if not specs and cls.model_fields["model"].is_required():
             raise ValueError("expected at least one, got none")
         return specs
+
+
+OF_FILES = tuple(TestedModelSpec.groups["Model: files"].split())
+"""Settings that a model which writes texts does not have, since it is shown no files."""
+
+
+class WritingConfig(AsksModels, Limits):
+    """A model that writes texts which code checks, and its budget.
+
+    Attributes:
+        texts: The kinds of texts.
+    """
+
+    spec = TestedModelSpec
+    texts: ClassVar[Sequence[str]] = ()
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "cache",
+    }
+
+    model: OneModel = None
+    write: Names = ()
+    repairs: int = Field(
+        default=2,
+        ge=0,
+        le=20,
+        description="How often it is asked again, with the complaints, for what breaks a rule.",
+    )
+    cache: Cached = CACHE
+
+    @field_validator("write")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in names if name not in cls.texts]:
+            raise ValueError(f"expected some of {', '.join(cls.texts)}, got {unknown[0]!r}")
+        return names
 
 
 class ReviewConfig(TestedConfig):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from ....config import Names, Option
-from ....llm.limits import CACHE, Cached, Limits
-from ....llm.model_spec import AsksModels
-from ...prediction.config import TestedModelSpec
+from ....config import Names
+from ...prediction.config import OneModel, WritingConfig
 
 Kind = Literal["trajectory", "query", "plan", "distractors", "private", "contradictory", "removal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -36,21 +34,17 @@ _SPLITS_OF: Mapping[Kind, Sequence[str]] = {
 """Parts of the names of the splits that have a use for a kind; other kinds have to be named, since
 code does without them."""
 
-UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes", "frames")
-"""Settings of models that a writing model does not have, since it is shown no files."""
 
-
-class WriteConfig(AsksModels, Limits):
+class WriteConfig(WritingConfig):
     """Settings of the model that writes texts of cases, and its budget."""
 
-    spec = TestedModelSpec
+    texts = KINDS
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "write repairs write_prompts",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "cache",
+        **WritingConfig.groups,
     }
 
-    model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
+    model: OneModel = Field(
         default=None,
         description="A model that writes what code can't, MODEL or MODEL@ADDRESS; without it "
         "cases are built by rule alone.",
@@ -63,22 +57,7 @@ class WriteConfig(AsksModels, Limits):
         "query with more tools and a longer solution), contradictory and removal (the sentences "
         "that demand a tool, in place of templates).",
     )
-    repairs: int = Field(
-        default=2,
-        ge=0,
-        le=20,
-        description="How often it is asked again, with the complaints, for a text that code does "
-        "not accept.",
-    )
     write_prompts: str = Field(default="writing@2", description="writing@2, or a TOML file.")
-    cache: Cached = CACHE
-
-    @field_validator("write")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := [name for name in names if name not in KINDS]:
-            raise ValueError(f"expected some of {', '.join(KINDS)}, got {unknown[0]!r}")
-        return names
 
     def kinds(self, splits: Sequence[str]) -> tuple[Kind, ...]:
         """The kinds of texts for cases of some splits, in the order of ``KINDS``."""

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from ....config import Config, Grounding, Names, Option
-from ....llm.limits import CACHE, Cached, Limits
-from ....llm.model_spec import AsksModels
-from ...prediction.config import TestedModelSpec
+from ...prediction.config import OneModel, WritingConfig
 
 Scope = Literal["catalogue", "complete", "exhaustive"]
 Setting = Literal[
@@ -22,8 +20,6 @@ Setting = Literal[
 TextKind = Literal["domain", "filters", "descriptions", "queries"]
 TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
 """What a model may write for a generated benchmark."""
-UNSEEN = tuple(TestedModelSpec.groups["Model: files"].split())
-"""Settings of models that one that writes does not have, since it is shown no files."""
 
 
 class DataConfig(Config):
@@ -144,17 +140,16 @@ class GenerateConfig(Config):
     overwrite: bool = Field(default=False, description="Replace a generated benchmark in --out.")
 
 
-class TextsConfig(AsksModels, Limits):
+class TextsConfig(WritingConfig):
     """A model that writes for a generated benchmark, its budget, and answers that there are."""
 
-    spec = TestedModelSpec
+    texts = TEXT_KINDS[1:]
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "theme write repairs generate_prompts written",
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "cache",
+        **WritingConfig.groups,
     }
 
-    model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
+    model: OneModel = Field(
         default=None,
         description="A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; "
         "without it all is done by rule, templates and word lists.",
@@ -167,13 +162,6 @@ class TextsConfig(AsksModels, Limits):
         description="What else the model does: filters (which look-ups there could be), "
         "descriptions (of tools), queries; default all.",
     )
-    repairs: int = Field(
-        default=2,
-        ge=0,
-        le=20,
-        description="How often it is asked again, with the complaints, for an answer that breaks a "
-        "rule.",
-    )
     generate_prompts: str = Field(
         default="generating@1", description="generating@1, or a TOML file."
     )
@@ -182,15 +170,6 @@ class TextsConfig(AsksModels, Limits):
         description="File of answers, such as written.jsonl of another benchmark; what is in it is "
         "not asked for.",
     )
-    cache: Cached = CACHE
-
-    @field_validator("write")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        known = TEXT_KINDS[1:]
-        if unknown := [name for name in names if name not in known]:
-            raise ValueError(f"expected some of {', '.join(known)}, got {unknown[0]!r}")
-        return names
 
 
 class EpisodeConfig(Config):

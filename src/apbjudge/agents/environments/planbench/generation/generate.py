@@ -22,7 +22,8 @@ from .....runs.loop import QUIET, Events
 from .....trajectories.planbench.data import DataFolder, PlanbenchTool
 from .....trajectories.planbench.data import Records as DatabaseFile
 from .....version import VERSION
-from ..config import UNSEEN, GenerateConfig, TextKind, TextsConfig
+from ....prediction.config import OF_FILES
+from ..config import GenerateConfig, TextKind, TextsConfig
 from ..paths import catalogue_tools
 from .domain import Domain, ValueSource, read_domain, wordings
 from .tasks import Reach, choose_tasks, ordered, query_of, starts
@@ -99,7 +100,7 @@ class GeneratedBenchmark(Shown):
         return generated_document(self)
 
 
-@takes(texts=TextsConfig, config=GenerateConfig, omit=[*UNSEEN])
+@takes(texts=TextsConfig, config=GenerateConfig, omit=[*OF_FILES])
 def planbench_generate(
     config: GenerateConfig,
     *,
