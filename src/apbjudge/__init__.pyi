@@ -53,6 +53,7 @@ from .functions import convert as convert
 from .functions import doctor as doctor
 from .functions import entropy as entropy
 from .functions import execute as execute
+from .functions import export as export
 from .functions import grade as grade
 from .functions import init as init
 from .functions import label as label
@@ -69,6 +70,7 @@ from .functions import report as report
 from .functions import reproduce as reproduce
 from .functions import rubric_names as rubric_names
 from .functions import scale as scale
+from .functions import schema as schema
 from .functions import shards_merge as shards_merge
 from .functions import shards_split as shards_split
 from .functions import simulate as simulate

@@ -33,6 +33,8 @@ _BY_MODULE: Mapping[str, str] = {
     "calibration.label_plan": "plan_labels",
     "judge.ensembles": "cascade",
     "integrations.scale": "scale",
+    "integrations.schemas": "schema",
+    "integrations.scores": "export",
     "judge.grade": "agrade grade",
     "judge.merge": "shards_split",
     "judge.project": "init",

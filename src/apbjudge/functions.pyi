@@ -38,7 +38,8 @@ from .audits.config import AuditConfig
 from .audits.session import Audit, Prepared
 from .calibration.config import CalibrationConfig, CompareConfig, LabelPlanConfig
 from .calibration.results import Comparison, LabelPlan, ReliabilityReport
-from .integrations.config import ScaleConfig
+from .integrations.config import ExportConfig, ScaleConfig
+from .integrations.scores import ScoreExport
 from .judge.cascade import CascadeCurve
 from .judge.config import CascadeConfig, GradeConfig, InitConfig, JudgeSpec
 from .judge.doctor import Checkup
@@ -1446,6 +1447,40 @@ def execute(
         InputError: If the benchmark or the file of plans can't be read.
     """
 
+def export(
+    run: _Path = ...,
+    config: ExportConfig | None = None,
+    *,
+    to: Literal["otlp", "langfuse", "phoenix", "langsmith"] = ...,
+    out: _Path | None = None,
+    overwrite: bool = False,
+    url: str | None = None,
+    key_env: str | None = None,
+    project: str | None = None,
+) -> ScoreExport:
+    """Writes the verdicts of a run as scores of its traces, and sends them if an address is given.
+
+    Args:
+        config: The run, the tool, the file, and the address.
+        run: Folder of a run of grade, or its judgements.jsonl.
+        to: OpenTelemetry events in OTLP JSON, scores of Langfuse, annotations of Phoenix, or
+            feedback of LangSmith.
+        out: File to write: the body of a request a line, as it is sent.
+        overwrite: Replace the file that is there.
+        url: Address of the server, such as http://127.0.0.1:6006, to which the path of its API
+            is added. Without it nothing is sent.
+        key_env: Environment variable that holds the server's key; for langfuse PUBLIC:SECRET.
+        project: For langsmith: id of the project of the traces, which newer servers ask for.
+
+    Returns:
+        What was written, and what was left out.
+
+    Raises:
+        InputError: If the run can't be read or has no judgement of a trace, or the server did not
+            take all scores.
+        OptionError: If there is neither a file nor an address, the file exists, or there is no key.
+    """
+
 def grade(
     rows: _Rows,
     config: GradeConfig | None = None,
@@ -2397,6 +2432,19 @@ def scale(
         OptionError: If the plan, an option or the input of a part is unusable.
         PausedError: If parts are not done after all starts.
         ModuleNotFoundError: If the engine is not installed.
+    """
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a file that is read or written.
+
+    Of a file of lines it is that of one line.
+
+    Args:
+        name: One of ``rows``, ``cases``, ``labels``, ``judgements``, ``trajectories``,
+            ``summary``, ``manifest``, ``shards``, ``rubric``.
+
+    Raises:
+        OptionError: If there is no such name.
     """
 
 def shards_merge(

@@ -29,7 +29,12 @@ OUTPUT = set(
 )
 """Options about what is printed and about exit codes."""
 WATCHED = apbjudge.Events(progress=lambda progress: None, bad_row=lambda message: None)
-FILES = {"report": {"out"}, "check": {"out", "format"}, "validate": {"out"}, "scale": {"part"}}
+FILES = {
+    "report": {"out", "leaderboard"},
+    "check": {"out", "format"},
+    "validate": {"out"},
+    "scale": {"part"},
+}
 """Files for what is printed, and the part that a job alone runs."""
 
 

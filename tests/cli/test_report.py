@@ -122,3 +122,40 @@ def test_a_paper_is_reproduced_as_far_as_the_folders_go(
     refused = apbjudge("report", "p", "--format", "html")
     assert (refused.code, "folders of judged runs" in refused.err) == (2, True)
     assert "not judged yet: apbjudge grade p" in apbjudge("reproduce", "apb", "p").out
+
+
+def test_a_leaderboard_is_written_as_csv_and_as_json(apbjudge: Command) -> None:
+    def judge(row: package.Item) -> dict[str, object]:
+        return {"is_correct": row.tested_model != "cress"}
+
+    rows = [
+        plan_row(f"{model}-{n}", tested_model=model, case_id=f"c{n}")
+        for model in ("alder", "birch", "cress")
+        for n in range(30)
+    ]
+    package.grade(rows, judge=judge, out="run")
+    labels = [
+        {"item_id": row["id"], "is_correct": row["tested_model"] == "alder"} for row in rows[:60]
+    ]
+    Path("labels.jsonl").write_text("".join(json.dumps(of) + "\n" for of in labels))
+    for name in ("board.csv", "board.json"):
+        for _ in range(2):  # it replaces its own
+            done = apbjudge("report", "run", "--labels", "labels.jsonl", "--leaderboard", name)
+            assert (done.code, f"written: {name}" in done.err) == (0, True)
+    board = json.loads(Path("board.json").read_text())["leaderboard"]
+    places = {of["tested_model"]: (of["tier"], of["rank_low"], of["rank_high"]) for of in board}
+    assert places == {"alder": (1, 1, 2), "birch": (1, 1, 2), "cress": (2, 3, 3)}
+    first = board[0]
+    assert (first["metric"], first["value"], first["n_items"]) == ("CR", 1.0, 30)
+    assert (first["judge_agreement"], first["judge_labels"]) == (0.5, 60)
+    table = list(csv.DictReader(io.StringIO(Path("board.csv").read_text())))
+    assert [of["tested_model"] for of in table] == ["alder", "birch", "cress"]
+    assert list(table[0]) == list(first)
+    Path("other.csv").write_text("name,value\n")
+    refused = apbjudge("report", "run", "--leaderboard", "other.csv")
+    assert (refused.code, "exists and is no report" in refused.err) == (2, True)
+
+
+def test_bounds_have_no_tiers(run: Path) -> None:
+    board = package.report(run).leaderboard
+    assert {(of["bound"], of["tier"]) for of in board} == {("upper", None)}

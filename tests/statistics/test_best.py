@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apbjudge.statistics.best import RowValues, best_set
+from apbjudge.statistics.best import Place, RowValues, best_set, places
 
 Draw = Callable[[np.random.Generator], list[RowValues]]
 REPETITIONS = 400
@@ -115,3 +115,53 @@ def test_the_best_rows_of_some(name: str) -> None:
 def test_values_out_of_bounds_are_refused() -> None:
     with pytest.raises(ValueError, match="differences"):
         best_set([share(90), row(np.full(100, -3.0))], better="higher")
+
+
+# ranks and tiers ---------------------------------------------------------------------------------
+
+
+def tiers_of(rows: Sequence[RowValues], **options: Any) -> list[int | None]:
+    return [place and place.tier for place in places(rows, better="higher", **options)]
+
+
+def test_tiers_end_where_all_above_are_shown_better_than_all_below() -> None:
+    assert tiers_of([share(50), share(95), share(92), row([]), share(48)]) == [2, 1, 1, None, 2]
+    # 60 differs from neither 75 nor 45, which differ from each other: a chain is one tier
+    chain = [share(75, first=0), share(60, first=200), share(45, first=400)]
+    assert places(chain, better="higher") == [
+        Place(tier=1, rank_low=1, rank_high=2),
+        Place(tier=1, rank_low=1, rank_high=3),
+        Place(tier=1, rank_low=2, rank_high=3),
+    ]
+    assert places([row([1.0])], better="higher") == [Place(tier=1, rank_low=1, rank_high=1)]
+    assert places([], better="higher") == []
+    lower = places([share(50), share(95)], better="lower")
+    assert [of and of.tier for of in lower] == [1, 2]
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_two_rows_are_told_apart_as_by_a_best_set_at_half_the_error(level: float) -> None:
+    rng = np.random.default_rng(5)
+    seen = set[bool]()
+    for _ in range(40):
+        rows = [row(rng.random(40) < 0.5), row(rng.random(40) < 0.75)]
+        differ = len({*tiers_of(rows, level=level)}) == 2
+        seen.add(differ)
+        assert differ == (sum(best_set(rows, better="higher", level=(1 + level) / 2)) == 1)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("apart", [0, N])
+@pytest.mark.slow
+def test_all_statements_of_a_ranking_hold_together_as_often_as_stated(apart: int) -> None:
+    wrong = 0
+    for seed in range(REPETITIONS):
+        rows = answers(np.random.default_rng(seed), apart=apart)
+        found = [place for place in places(rows, better="higher") if place is not None]
+        best_ranks = (1, 1, 3, 4)  # of MEANS, whose first two are equal
+        worst_ranks = (2, 2, 3, 4)
+        wrong += any(
+            place.rank_low > worst or place.rank_high < best
+            for place, best, worst in zip(found, best_ranks, worst_ranks, strict=True)
+        )
+    assert wrong <= 0.05 * REPETITIONS * 1.6

@@ -61,6 +61,8 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "planbench generate": "Generates tools, records, tasks and queries in the layout of "
         "PlanBench-XL.",
         "planbench check": "Holds data of PlanBench-XL against the rules by which it is made.",
+        "export": "Writes verdicts as scores for OpenTelemetry, Langfuse, Phoenix or LangSmith.",
+        "schema": "Prints the JSON Schema of a file, or lists the files that have one.",
         "scale": "Runs a command in parts on an engine and merges the parts.",
         "shards split": "Prints the commands that work on rows in parts, and the one that merges "
         "them.",

@@ -25,6 +25,7 @@ _WRITTEN_BY_US = re.compile(
     rb"|[^\n]*--table [a-z-]+\)\n|## [^\n]*\(Table |## Changes\n"
     rb"|from [^\n]* to [^\n]*\n[0-9]+ items in both|% Tables made by apbjudge"
     rb"|(?:# )?(?:Judge settings of each run|Tested models)\n|Judge,Run,Model,|Tested model,Run,"
+    rb"|judge,protocol,setting,tier,"
     rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
 )
 """Beginnings of a file that this command wrote, in any of its formats."""
@@ -41,6 +42,11 @@ class ReportOutput(Config):
     out: Path | None = Field(
         default=None,
         description="File to write; without it html goes to report.html, the rest to the screen.",
+    )
+    leaderboard: Path | None = Field(
+        default=None,
+        description="File for a leaderboard, JSON where it ends in .json, else CSV: tested models "
+        "by rate of success, with intervals, tiers, and what is known of the judge.",
     )
     figures: Path | None = Field(
         default=None,
@@ -67,8 +73,8 @@ def report(values: Values) -> int:
         if name in config.tables and output.format == "csv" and set(config.tables) != {name}:
             raise OptionError(f"--table: expected {name} alone with csv, whose columns differ")
     out = output.out or (Path("report.html") if output.format == "html" else None)
-    if out is not None:
-        _check_replaceable(out)
+    for path in filter(None, (out, output.leaderboard)):
+        _check_replaceable(path)
     result = open_report(config)
     _warn(result)
     if output.format == "html" and out is not None:
@@ -82,6 +88,7 @@ def report(values: Values) -> int:
         _print(_text(result, output))
     else:
         write_file(out, _text(result, output).encode(errors="backslashreplace"))
+    _write_leaderboard(result, output.leaderboard)
     if output.figures is not None:
         write_all_figures(result.figures, output.figures)
     return print_problems(list(dict.fromkeys(result.problems)))
@@ -170,6 +177,21 @@ def _text(result: Report, output: ReportOutput) -> str:
         parts.append(render_markdown(document) if is_md else render_text(document, width=WIDTH))
     parts += [(changes_markdown if is_md else changes_text)(changes)] if changes else []
     return "\n".join(parts)
+
+
+def _write_leaderboard(result: Report, path: Path | None) -> None:
+    """Writes the leaderboard where a file for it is named."""
+    from ..reports.paper.leaderboard import leaderboard_csv
+    from ..version import VERSION
+
+    if path is None:
+        return
+    if not (lines := result.leaderboard):
+        raise OptionError("--leaderboard: expected runs with rates of success, got none")
+    is_json = path.suffix.casefold() == ".json"
+    values = {"apbjudge": VERSION, "leaderboard": lines}
+    text = json_text(values) + "\n" if is_json else leaderboard_csv(lines)
+    write_file(path, text.encode(errors="backslashreplace"))
 
 
 def _figures(result: Report, output: ReportOutput) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ..config import Config
+from ..config import Config, Option
+
+ScoreTarget = Literal["otlp", "langfuse", "phoenix", "langsmith"]
 
 
 class ScaleConfig(Config):
@@ -23,4 +27,36 @@ class ScaleConfig(Config):
         ge=1,
         description="How often a part is started that was paused, was killed, or left rows without "
         "a result.",
+    )
+
+
+class ExportConfig(Config):
+    """A run, and the tool that its verdicts go to."""
+
+    groups: ClassVar[Mapping[str, str]] = {"Sending": "url key_env project"}
+
+    run: Annotated[Path, Option(is_argument=True)] = Field(
+        description="Folder of a run of grade, or its judgements.jsonl."
+    )
+    to: ScoreTarget = Field(
+        description="OpenTelemetry events in OTLP JSON, scores of Langfuse, annotations of "
+        "Phoenix, or feedback of LangSmith."
+    )
+    out: Path | None = Field(
+        default=None, description="File to write: the body of a request a line, as it is sent."
+    )
+    overwrite: bool = Field(default=False, description="Replace the file that is there.")
+    url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s@?#]+$",
+        description="Address of the server, such as http://127.0.0.1:6006, to which the path of "
+        "its API is added. Without it nothing is sent.",
+    )
+    key_env: str | None = Field(
+        default=None,
+        description="Environment variable that holds the server's key; for langfuse PUBLIC:SECRET.",
+    )
+    project: str | None = Field(
+        default=None,
+        description="For langsmith: id of the project of the traces, which newer servers ask for.",
     )

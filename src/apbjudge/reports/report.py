@@ -49,6 +49,7 @@ from .page.entries import JudgeFacts, ReportInput, ReportSize
 from .paper.building import JudgeResults, TableSources, headline_tables, paper_tables
 from .paper.definitions import TABLE_KEYS
 from .paper.formatting import tables_csv, tables_document
+from .paper.leaderboard import leaderboard_rows
 from .paper.table import PaperTable
 from .paper.trajectories import TRAJECTORY_TABLE_KEYS
 from .plots import Figure, paper_figures
@@ -145,6 +146,11 @@ class Report(Shown):
         refined = tuple(self._refined())
         reliability = renamed(self.reliability, self.names)
         return TableSources(judges=tuple(judges), refined=refined, reliability=reliability)
+
+    @cached_property
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """Tested models by their rate of success, with tiers; see ``leaderboard_rows``."""
+        return leaderboard_rows(self._results)
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
         """Under the names that are shown, with the intervals that were asked for."""

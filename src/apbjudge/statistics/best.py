@@ -1,9 +1,10 @@
-"""Rows of a table that may be the best: a set that holds the truly best one."""
+"""Rows of a table against each other: a set that holds the truly best one, ranks and tiers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import sqrt
 from statistics import NormalDist
 from typing import Literal
@@ -74,6 +75,74 @@ def best_set(
         ahead = (sides[j] for j in nonempty[:at])
         best[i] = not any(_is_better(side, sides[i], better, bounds, test) for side in ahead)
     return best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The place of a row in a ranking.
+
+    Attributes:
+        tier: Number of its tier, from 1. Rows of different tiers are all shown to differ; within a
+            tier some are not, so that it can't be divided.
+        rank_low: The best rank that it may truly have: 1, and 1 more for each row that is shown to
+            be better.
+        rank_high: The worst rank: that of the last row, less 1 for each row shown to be worse.
+    """
+
+    tier: int
+    rank_low: int
+    rank_high: int
+
+
+def places(
+    rows: Sequence[RowValues],
+    *,
+    better: Literal["higher", "lower"],
+    bounds: Bounds | None = (0.0, 1.0),
+    level: float = CONFIDENCE_LEVEL,
+) -> list[Place | None]:
+    """Ranks and tiers of rows, such that all differences that they claim hold together.
+
+    Each of the k (k - 1) statements that one row is better than another is tested one-sided at
+    (1 - level) / (k (k - 1)), by the tests of ``best_set`` (Bonferroni). The rows are put in the
+    order of their means, and a tier ends where every row above is shown to be better than every
+    row below.
+
+    Args:
+        rows: One entry a row.
+        better: Which values are better.
+        bounds: Least and greatest possible value; None where there are none.
+        level: The least chance that no statement is wrong: that every true rank is in its row's
+            range, and that rows of a better tier are truly better.
+
+    Returns:
+        The place of each row; None of one without values.
+
+    Raises:
+        ValueError: If a value is out of bounds.
+
+    When not to use it: see ``best_set``. A row of few items joins the tiers on both of its sides.
+    """
+    sides = _sides(rows)
+    sign = -1 if better == "higher" else 1
+    ranked = [i for i, side in enumerate(sides) if len(side.values)]
+    ranked.sort(key=lambda i: (sign * sides[i].mean, i))
+    k = len(ranked)
+    test = 1 - 2 * (1 - level) / max(1, k * (k - 1))
+    shown = np.zeros((k, k), dtype=bool)
+    for first, second in combinations(range(k), 2):
+        ahead, behind = sides[ranked[first]], sides[ranked[second]]
+        shown[first, second] = _is_better(ahead, behind, better, bounds, test)
+    of: list[Place | None] = [None] * len(rows)
+    tier = 0
+    for at, i in enumerate(ranked):
+        tier += bool(shown[:at, at:].all())  # of the first row too, which nothing is above
+        of[i] = Place(
+            tier=tier,
+            rank_low=1 + int(shown[:, at].sum()),
+            rank_high=k - int(shown[at].sum()),
+        )
+    return of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

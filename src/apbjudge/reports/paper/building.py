@@ -126,7 +126,7 @@ def _is_bound(table: PaperTable) -> bool:
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
     """A table; None where it would have no row or too few columns."""
     readers = {
-        "judgements": _judged_rows,
+        "judgements": judged_rows,
         "samples": sample_rows,
         "trajectories": trajectory_rows,
         "correlations": correlation_rows,
@@ -165,7 +165,7 @@ def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[
 # Judgements alone --------------------------------------------------------------------------------
 
 
-def _judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
+def judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
     """Rows by tested model and, where the table tells them apart, by value."""
     rows_by_heads: dict[tuple[str, ...], TableRow] = {}
     for section in definition.sections:
