@@ -86,6 +86,8 @@ async def agrade(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -196,6 +198,8 @@ def audit(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     run: RunsConfig | None = None,
@@ -277,6 +281,9 @@ def audit(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -307,6 +314,8 @@ def batch_export(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -392,6 +401,9 @@ def batch_export(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -517,6 +529,8 @@ def branch(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -591,6 +605,9 @@ def branch(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1102,6 +1119,8 @@ def doctor(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -1189,6 +1208,9 @@ def doctor(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1320,6 +1342,8 @@ def execute(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
@@ -1386,6 +1410,9 @@ def execute(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1467,6 +1494,8 @@ def grade(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -1558,6 +1587,9 @@ def grade(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1979,6 +2011,8 @@ def predict(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -2039,6 +2073,9 @@ def predict(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -2152,6 +2189,8 @@ def refine(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
@@ -2206,6 +2245,9 @@ def refine(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -2402,7 +2444,11 @@ def scale(
     """
 
 def shards_merge(
-    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    as_: Literal["jsonl", "parquet"] = "jsonl",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -2414,6 +2460,7 @@ def shards_merge(
             any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -2463,6 +2510,8 @@ def simulate(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -2518,6 +2567,9 @@ def simulate(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
