@@ -214,16 +214,19 @@ def test_uploads_come_in_the_interval_and_failures_are_tried_again(
 ) -> None:
     folder = tmp_path / "apbjudge-upload/memory:/b/run"
     folder.mkdir(parents=True)
-    waits, notes, turns = list[float](), list[str](), [Event() for _ in range(3)]
+    waits, notes = list[float](), list[str]()
+    is_written, are_done = Event(), Event()
     push = Mirror.push
 
-    def wait(stop: Event, seconds: float) -> bool:
-        waits.append(seconds)
-        if len(waits) > 2:
-            turns[2].set()
-            return stop.wait()
-        turns[len(waits) - 1].wait()
-        return False
+    class Clock(Event):
+        """Lets two intervals pass once there is something to bring up."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0)
+            if len(waits) > 2:
+                are_done.set()
+                return super().wait()
+            return not is_written.wait(30)
 
     def fails_once(self: Mirror) -> None:
         if not notes:
@@ -231,11 +234,11 @@ def test_uploads_come_in_the_interval_and_failures_are_tried_again(
         push(self)
 
     monkeypatch.setattr(Mirror, "push", fails_once)
-    with mirrored(folder, notes.append, wait):
+    monkeypatch.setattr(mirror, "Event", Clock)
+    with mirrored(folder, notes.append):
         (folder / "judgements.jsonl").write_bytes(b"1\n")
-        turns[0].set()
-        turns[1].set()
-        turns[2].wait()
+        is_written.set()
+        assert are_done.wait(30)
         assert len(memory.find("/b/run")) == 1
     assert (waits, notes[0]) == ([60.0] * 3, "no network; it is tried again in 60 s")
 

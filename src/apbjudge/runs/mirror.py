@@ -266,7 +266,6 @@ def bring_up(folder: Path) -> None:
 def mirrored(
     folder: Path,
     note: Callable[[str], None] = lambda message: None,
-    wait: Callable[[Event, float], bool] = Event.wait,
 ) -> Generator[None]:
     """Goes on with what is at the address of a run's folder, and brings up what is written.
 
@@ -275,7 +274,6 @@ def mirrored(
     Args:
         folder: The folder.
         note: Receives what the user should know.
-        wait: Waits for an event for at most some seconds; returns whether it came.
 
     Raises:
         InputError: If the address can't be read, or at the end can't be written.
@@ -288,10 +286,10 @@ def mirrored(
     mirror.restore()
 
     def keep_up() -> None:
-        while not wait(stop, every):
+        while not stop.wait(every):
             try:
                 mirror.push()
-            except ApbJudgeError as error:
+            except (ApbJudgeError, OSError) as error:
                 note(f"{error}; it is tried again in {every:g} s")
 
     thread = Thread(target=keep_up, daemon=True)
@@ -308,7 +306,7 @@ def mirrored(
         try:
             mirror.push()
             note(f"the run is at {address}")
-        except ApbJudgeError as error:
+        except (ApbJudgeError, OSError) as error:
             text = f"{error}; all is in {folder}, and the same command brings it up"
             if failure is None:
                 raise InputError(text) from None
