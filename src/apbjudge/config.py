@@ -38,6 +38,7 @@ from pydantic.fields import FieldInfo
 
 from .errors import OptionError, shorten
 from .memory import file_of, rows_in
+from .remote import UPLOAD_EVERY, address_in, local_value, work_folder
 
 PROJECT = "apbjudge.toml"
 """The project file: a ``--config`` file that is found rather than named."""
@@ -127,7 +128,7 @@ class Config(BaseModel):
 
         def __init__(self, **values: Any) -> None:
             fields = type(self).model_fields
-            check_files(fields, values)
+            values = with_local_files(fields, values)
             paths = {name: _with_paths(v, name, fields.get(name)) for name, v in values.items()}
             try:
                 super().__init__(**paths)
@@ -207,41 +208,36 @@ class RowsConfig(Config):
         return {name.strip(): column.strip() for name, _, column in pairs}
 
 
-_SCHEME = re.compile(r"(?:[^=:/]*=)?([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])", re.IGNORECASE)
-"""The beginning of an address, perhaps after ``NAME=``; a ``Path`` has one slash of the two."""
+_WRITTEN = set("out figures cache junit ci_summary export_label_studio work folder".split())
+"""Settings that name what is written."""
 
 
-def check_local(option: str, value: Any, *, is_path: bool = True) -> None:
-    """Refuses files that are not on this machine, such as ``s3://bucket/rows.jsonl``.
+def with_local_files(fields: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with files on this machine in the place of addresses such as ``s3://bucket/x``.
 
-    Args:
-        option: What names them.
-        value: A path or a text; or several, in any depth.
-        is_path: Whether texts are paths for sure; others may be links, as a licence is.
+    What is read is fetched. The folder of a run that goes to an address is one to work in.
 
     Raises:
-        OptionError: If there is one.
+        InputError: If an address can't be read.
+        OptionError: If one names what is written, and is no run's folder.
     """
-    if isinstance(value, list | tuple):
-        for each in cast("Sequence[Any]", value):
-            check_local(option, each, is_path=is_path)
-    if not isinstance(value, str | Path):
-        return
-    match = _SCHEME.match(text := str(value))
-    if match is None or os.path.lexists(text) or (not is_path and match[1] in ("http", "https")):
-        return
-    raise OptionError(
-        f"{option}: expected a file or folder on this machine, got {match[1]}://"
-        f"{shorten(text[match.end() :])[1:-1]}: copy it first, apbjudge opens no {match[1]}://"
-    )
-
-
-def check_files(fields: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> None:
-    """Refuses files that are not on this machine, of all settings; see ``check_local``."""
+    local = dict(values)
     for name, value in values.items():
-        if name in fields and option_of(fields[name]).metavar != "URL":
-            is_path = "Path" in str(fields[name].annotation)
-            check_local(option_name(name, fields[name]), value, is_path=is_path)
+        if name not in fields or option_of(fields[name]).metavar == "URL":
+            continue
+        is_path = "Path" in str(fields[name].annotation)
+        if name not in _WRITTEN:
+            local[name] = local_value(value, is_path=is_path)
+        elif not (address := address_in(value, is_path=is_path)):
+            continue
+        elif name != "out" or "upload_every" not in fields:
+            option = option_name(name, fields[name])
+            raise OptionError(f"{option}: expected a path on this machine, got {shorten(address)}")
+        else:
+            if (every := values.get("upload_every")) is not None:
+                UPLOAD_EVERY.set(float(every))
+            local[name] = work_folder(address, values.get("work"))
+    return local
 
 
 def _with_paths(value: Any, name: str, field: FieldInfo | None) -> Any:

@@ -213,6 +213,7 @@ _INSTALLED_BY = {
     "ray": ("ray", '"apbjudge[ray]"'),
     "deepeval": ("deepeval", '"apbjudge[deepeval]"'),
     "mlflow": ("mlflow", '"apbjudge[mlflow]"'),
+    "fsspec": ("fsspec", '"apbjudge[remote]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 
@@ -329,9 +330,16 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+FETCHED = "apbjudge-remote-"
+"""Beginning of the names of folders with what was fetched; see ``remote``."""
+_FETCHED = re.compile(rf".*/{FETCHED}[^/]+/([^/:]+):/(.*)", re.DOTALL)
+
+
 def path_text(path: str | os.PathLike[str]) -> str:
-    """A path as text, whatever bytes it has."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+    """A path as text, whatever bytes it has; the address of what was fetched from one."""
+    text = os.fsencode(path).decode(errors="backslashreplace")
+    match = _FETCHED.fullmatch(text)
+    return f"{match[1]}://{match[2]}" if match else text
 
 
 _RUNNER_COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\[)")

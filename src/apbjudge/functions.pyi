@@ -87,6 +87,8 @@ async def agrade(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -197,6 +199,8 @@ def audit(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     run: RunsConfig | None = None,
@@ -278,6 +282,9 @@ def audit(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -308,6 +315,8 @@ def batch_export(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -393,6 +402,9 @@ def batch_export(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -518,6 +530,8 @@ def branch(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -592,6 +606,9 @@ def branch(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1102,6 +1119,8 @@ def doctor(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -1189,6 +1208,9 @@ def doctor(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1320,6 +1342,8 @@ def execute(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
@@ -1386,6 +1410,9 @@ def execute(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -1501,6 +1528,8 @@ def grade(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
@@ -1592,6 +1621,9 @@ def grade(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -2012,6 +2044,8 @@ def predict(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -2072,6 +2106,9 @@ def predict(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -2185,6 +2222,8 @@ def refine(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
@@ -2239,6 +2278,9 @@ def refine(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
@@ -2448,7 +2490,11 @@ def schema(name: str) -> dict[str, Any]:
     """
 
 def shards_merge(
-    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    as_: Literal["jsonl", "parquet"] = "jsonl",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -2460,6 +2506,7 @@ def shards_merge(
             any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -2509,6 +2556,8 @@ def simulate(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     out: _Path | None = None,
+    work: _Rows | None = None,
+    upload_every: float = 60.0,
     overwrite: bool = False,
     cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
@@ -2564,6 +2613,9 @@ def simulate(
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
         out: Folder of the run; the same command continues the run in it.
+        work: Folder on this machine for the work on a run whose --out is an address such as
+            s3://bucket/run. Without it in the user's state folder.
+        upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
         cache: Whether replies are cached for later runs, or the folder for them. None caches

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..errors import OptionError, visible
 from ..judge import merge as judged
 from ..judge.session import Run
+from ..remote import here
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
 from ..runs.merging import (
@@ -45,7 +46,11 @@ _COMMANDS = {
 
 
 def shards_merge(
-    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    as_: Literal["jsonl", "parquet"] = "jsonl",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -57,6 +62,7 @@ def shards_merge(
             any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -66,11 +72,14 @@ def shards_merge(
             inputs, parts or codes are missing or there twice, or ``out`` holds a run.
         InputError: If a file can't be read or written.
     """
-    name = "" if rubric or not parts else _command_of(Path(parts[0]))
+    parts = [here(part) for part in parts]
+    name = "" if rubric or not parts else _command_of(parts[0])
     if name not in _COMMANDS:
-        return judged.shards_merge(parts, out, rubric=rubric)
+        return judged.shards_merge(parts, out, rubric=rubric, as_=as_)
+    if as_ == "parquet":
+        raise OptionError(f"--as: expected jsonl for a run of {name}, got parquet")
     folder, (run, kind, take) = Path(out), _COMMANDS[name]
-    of_parts = read_parts([Path(part) for part in parts], kind)
+    of_parts = read_parts(parts, kind)
     check_free(folder, kind)
     with RecordLog(folder, kind, of_parts[0].identity) as log:
         manifest = joined_manifest(of_parts)

@@ -27,7 +27,7 @@ class Requests(Config):
     GradeOptions,
     *settings_of("batch export"),
     Requests,
-    omit=["by"],
+    omit=["by", "work", "upload_every"],
     hide=OF_RUNS,
 )
 def export(values: Values) -> int:

@@ -24,7 +24,7 @@ from .tested import function_of, settings_of
     JudgeSpec,
     GradeOptions,
     *settings_of("doctor"),
-    omit=["by", "out"],
+    omit=["by", "out", "work", "upload_every"],
     hide=[*OF_RUNS, "overwrite"],
 )
 def doctor(values: Values) -> int:

@@ -26,7 +26,7 @@ from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
-from ..config import Config, Option, check_files, is_switch, kinds, option_name, option_of
+from ..config import Config, Option, is_switch, kinds, option_name, option_of, with_local_files
 from ..errors import path_text, visible
 from ..judge.config import JudgeSpec
 from .completion import completer
@@ -112,13 +112,16 @@ class ConfigCommand:
         settings.add_config(*entries)
         if has_settings and not any(map(is_file, entries)):
             settings.add_project()
-        values = settings.values
-        check_files(self.fields, values)
+        values = Values(with_local_files(self.fields, settings.values))
         for note in settings.notes():
             typer.echo(visible(note), err=True)
         for note in _unfinished(values):
             typer.echo(f"warning: {note}", err=True)
         code = self.run(values)
+        if "upload_every" in self.fields and values.get("out") and not values.get("dry_run"):
+            from ..runs.mirror import bring_up
+
+            bring_up(Path(values["out"]))
         if values.get("dry_run"):  # and all of it is usable, so that nothing secret is printed
             typer.echo(f"\n{settings.origins_text()}", nl=False)
         return code

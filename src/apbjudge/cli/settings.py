@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from ..config import PROJECT, is_negated, kinds, option_name, option_of, unknown_name
 from ..errors import OptionError, visible
+from ..remote import address_in
 
 Values = dict[str, Any]
 """Values that the user set, by field name; what is missing has its default."""
@@ -137,7 +138,10 @@ class Settings:
         if not isinstance(value, str) or not (may_be_path or "Path" in kind):
             return value
         before, is_named, text = value.partition("=") if "tuple[tuple" in kind else ("", "", value)
-        if not Path(os.path.realpath(folder / text)).is_relative_to(os.path.realpath(folder)):
+        is_elsewhere = address_in(value)  # which nobody calls whom the user did not ask to
+        if is_elsewhere or not Path(os.path.realpath(folder / text)).is_relative_to(
+            os.path.realpath(folder)
+        ):
             raise OptionError(
                 f"{where}: {name}: expected a path in the folder of the file, got {value!r}; give "
                 "others on the command line"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FILES = (
     "judgements.jsonl predictions.jsonl trajectories.jsonl branched.jsonl failures.jsonl "
-    "summary.json summary.csv manifest.json"
+    "judgements.parquet summary.json summary.csv manifest.json"
 ).split()
 
 
@@ -49,6 +49,11 @@ class MergeOptions(Config):
         description="The rubric whose codes were judged apart, such as apb-holistic@1.",
     )
     out: Path = Field(description="Folder for the whole run.")
+    as_: Annotated[Literal["jsonl", "parquet"], Option("--as")] = Field(
+        default="jsonl",
+        description="parquet: judgements also as judgements.parquet, with a column for each field "
+        "that is text, a number or a truth value, and the whole row in the column json.",
+    )
 
 
 @command(SplitOptions)
@@ -68,7 +73,8 @@ def split(values: Values) -> int:
 def merge(values: Values) -> int:
     """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
     options = MergeOptions.of(values)
-    print_merged(function_of("shards merge")(options.parts, options.out, rubric=options.rubric))
+    merged = function_of("shards merge")
+    print_merged(merged(options.parts, options.out, rubric=options.rubric, as_=options.as_))
     return 0
 
 

@@ -21,6 +21,7 @@ from ..judge.merge import divided
 from ..judge.session import Run
 from ..options import takes
 from ..records.run_folder import MANIFEST
+from ..remote import address_in
 from ..runs.results import ModelRun
 from ..runs.shards import INDEX
 from .config import ScaleConfig
@@ -80,6 +81,8 @@ def scale(
         ModuleNotFoundError: If the engine is not installed.
     """
     stated = _read(Path(plan))
+    if address := address_in(stated.out):
+        raise OptionError(f"{plan}: out: expected a folder on this machine, got {address!r}")
     out, whole = Path(stated.out), Path(stated.out, "whole")
     if _is_done(whole):
         tell(f"{path_text(whole)} holds the whole run already")

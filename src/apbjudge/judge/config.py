@@ -184,7 +184,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
         "Logs of trajectories": "from_ outcomes success accept_loss grounding same_text",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "data_root missing overwrite regrade cache batch shard",
+        "Run": "data_root missing overwrite regrade cache batch shard work upload_every",
     }
 
     protocol: str = Field(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
@@ -19,6 +18,7 @@ from ..options import takes
 from ..protocols import Protocol
 from ..records.files import log_path, name_of
 from ..records.run_folder import cases_of, predictions_of
+from ..remote import place_of
 from ..runs.event_loops import in_thread
 from ..runs.loop import QUIET, Events
 from ..runs.session import carry_out, default_folder, folder_of
@@ -171,7 +171,7 @@ def default_out(rows: Path, config: GradeConfig) -> Path:
         identity["judge"] = [first.scoring, config.escalate.model]
         slug = f"{slug}-cascade"
     files = (path for path in (rows, config.cases) if path is not None)
-    paths = [os.fsencode(path.resolve()).hex() for path in files]
+    paths = [place_of(path) for path in files]
     return default_folder(name_of(rows), f"{identity['protocol']}-{slug}", identity, paths)
 
 

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ..errors import InputError, OptionError, RowError
+from ..errors import InputError, OptionError, RowError, path_text
 from ..jsonl import write_atomically
 from ..records import judgement_row, read_judgement
+from ..records.judgement_parquet import write_parquet
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
 from ..records.own_rows import kind_of, own_rows
-from ..records.run_folder import MissingPredictions
+from ..records.run_folder import PARQUET, MissingPredictions
+from ..remote import here
 from ..rubrics import Rubric, load_rubric
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
@@ -66,7 +68,7 @@ def shards_split(
     """
     shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
     lines = [
-        [*command.split(), "--shard", shard, "--out", str(folder), *options, "--", str(rows)]
+        [*command.split(), "--shard", shard, "--out", str(folder), *options, "--", path_text(rows)]
         for shard, folder in shards
     ]
     folders = [str(folder) for _, folder in shards]
@@ -92,7 +94,7 @@ def divided(
     Raises:
         InputError: If the rows can't be read, or the index can't be written.
     """
-    index, remarks = _index(Path(rows), Path(out), parts, command, options)
+    index, remarks = _index(here(rows), Path(out), parts, command, options)
     numbers = range(1, parts + 1)
     shards = [f"{i}/{parts}" if index is None else f"{index}#{i}" for i in numbers]
     return list(zip(shards, (Path(out, f"part-{i}") for i in numbers), strict=True)), remarks
@@ -123,7 +125,13 @@ def _index(
     return index, [apart] * bool(n_apart)
 
 
-def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
+def shards_merge(
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    as_: Literal["jsonl", "parquet"] = "jsonl",
+) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
@@ -133,6 +141,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
         parts: One folder for each shard or rubric, in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for shards.
+        as_: ``parquet`` writes the judgements as Parquet too.
 
     Returns:
         The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
@@ -143,7 +152,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
         InputError: If a file can't be read or written.
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
-    runs = read_parts([Path(part) for part in parts], kind, "rubric" if rubric else "shard")
+    runs = read_parts([here(part) for part in parts], kind, "rubric" if rubric else "shard")
     joint = _joint_rubric(runs, rubric) if rubric else None
     missing = _missing(runs) or _missing_of_pieces(runs)
     check_free(folder, kind)
@@ -159,6 +168,8 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
         with manifest_states([(log, manifest)]):
             rows = merged_rows(runs, kind) if joint is None else _by_codes(runs, joint)
             log.replace_all(rows, superseded=superseded_lines(runs))
+            if as_ == "parquet":
+                write_parquet(folder / PARQUET, log.current())
             fields = list(dict.fromkeys(name for names in by for name in names))
             note = first.manifest.get("note")
             weights = manifest.get("weights")

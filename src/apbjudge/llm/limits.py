@@ -40,6 +40,14 @@ class RunsConfig(Limits):
     out: Path | None = Field(
         default=None, description="Folder of the run; the same command continues the run in it."
     )
+    work: Path | None = Field(
+        default=None,
+        description="Folder on this machine for the work on a run whose --out is an address such "
+        "as s3://bucket/run. Without it in the user's state folder.",
+    )
+    upload_every: float = Field(
+        default=60.0, gt=0, description="Seconds between uploads to an --out that is an address."
+    )
     overwrite: bool = Field(
         default=False,
         description="Replace a run of other input or settings in --out; the same run continues in "

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from gzip import GzipFile
-from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 from weakref import finalize
 
-from ..errors import InputError, OptionError, needs
+from ..errors import InputError, OptionError
+from ..remote import zstandard
 
 STDIN = Path("-")
 """Standard input, in place of a file."""
@@ -224,15 +224,3 @@ def _unzstd(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
             rest, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
     if frame is not None:
         raise EOFError("the file breaks off")
-
-
-def zstandard(path: Path) -> Any:
-    """The library of that name, for reading a file.
-
-    Raises:
-        InputError: If it is not installed.
-    """
-    try:
-        return import_module("zstandard")
-    except ImportError:
-        raise InputError(needs(f"{path}: reading zstd", "zstandard")) from None

@@ -30,6 +30,7 @@ from ..jsonl import (
     read_lines,
     replacing,
 )
+from ..remote import here, is_fetched
 from .files import STDIN, TemporaryFile, name_of, unpacked
 from .json_stream import Element, array_members, read_array, read_member, read_objects
 from .loose_json import as_object
@@ -125,7 +126,7 @@ def own_rows(
     columns = columns or {}
     if not isinstance(rows, str | Path):
         return _in_memory(rows, columns, wanted, tested_model)
-    path = Path(rows)
+    path = here(rows)
     is_there = path == STDIN or path.exists()
     if not is_there or (path.is_fifo() and not columns):
         return OwnRows(path)  # whoever reads it says so; rows of a pipe are read as they come
@@ -134,7 +135,7 @@ def own_rows(
     match = _checked(str(path), sample, columns, wanted)
     lacks_model = bool(tested_model) and not all(row.get("tested_model") for row in sample)
     if kind == "lines" and match.is_own and unpacked(path) == path and not lacks_model:
-        return OwnRows(path)
+        return OwnRows(path, RowReading({path: path} if is_fetched(path) else {}))
     stem = name_of(Path(path.stem))
     key = (tuple(sorted(match.fields.items())), match.missing, tested_model)
     copy = _copy(path, _stamp(path), kind, split, key).path

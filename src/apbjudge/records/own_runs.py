@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from ..errors import InputError, visible
+from ..remote import state_folder
 
 SEAL = "seal"
 _KEY_BYTES = 32
@@ -91,8 +92,7 @@ def _key() -> bytes:
     """The user's key, made when missing; where it can't be kept, one of this process alone."""
     own = secrets.token_bytes(_KEY_BYTES)
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder is known
-        base = Path(os.environ.get("XDG_STATE_HOME", ""))
-        folder = (base if base.is_absolute() else Path.home() / ".local" / "state") / "apbjudge"
+        folder = state_folder()
         path = folder / "seal.key"
         if not path.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

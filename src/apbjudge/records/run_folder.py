@@ -10,10 +10,11 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from ..config import check_local
 from ..errors import InputError, RowError, path_text, visible
 from ..jsonl import object_of, read_line_at, read_lines
+from ..remote import here
 from .base import Record, row_error
+from .judgement_parquet import json_lines
 from .judgement_reader import NOT_STATED, read_table
 from .judgement_table import JudgementTable, Problems
 from .judgements import COLUMNS, ERROR_CODES, Unscored, Verdict, read_judgement
@@ -29,7 +30,8 @@ SUPERSEDED = "superseded.jsonl"
 """Judgements that the input no longer asks for, and failures that were asked again."""
 DAMAGED = "damaged.txt"
 """Lines of JUDGEMENTS that are no judgements."""
-FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv")
+PARQUET = "judgements.parquet"
+FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv", PARQUET)
 """Other files that a run writes into its folder; they can be computed again."""
 
 _UNFINISHED = ("running", "interrupted", "paused")
@@ -124,8 +126,15 @@ class MissingPredictions(Record):
 
 
 def judgements_path(path: Path) -> Path:
-    """The file of judgements that a path means: itself, or the one in the run's folder."""
-    return path / JUDGEMENTS if path.is_dir() else path
+    """The file of judgements that a path means: itself, or the one in the run's folder.
+
+    It may be a Parquet file, see ``judgement_parquet.json_lines``.
+    """
+    path = here(path)
+    if not path.is_dir():
+        return path
+    is_parquet = not (path / JUDGEMENTS).exists() and (path / PARQUET).exists()
+    return path / (PARQUET if is_parquet else JUDGEMENTS)
 
 
 def predictions_of(rows: Path) -> Path:
@@ -136,7 +145,7 @@ def predictions_of(rows: Path) -> Path:
     Raises:
         InputError: If these were rows in memory, or are nowhere any more.
     """
-    check_local("rows", rows)
+    rows = here(rows)
     file = rows / PREDICTIONS
     if file.is_file() or not (rows / JUDGEMENTS).is_file():
         return file if file.is_file() else rows
@@ -219,7 +228,7 @@ def read_judgements(path: Path) -> Iterator[Verdict | Unscored]:
         InputError: If there is none, or a line of it is damaged.
     """
     file = judgements_path(path)
-    for line in read_lines(file, any_format=True):
+    for line in read_lines(json_lines(file), any_format=True):
         try:
             if isinstance(line.values, RowError):
                 raise line.values
@@ -240,7 +249,7 @@ def read_run(path: Path, command_paths: Iterable[Path | None] = ()) -> RunFolder
         InputError: See ``judgement_reader.read_table``.
     """
     file, problems = judgements_path(path), Problems()
-    table, manifest = read_table(file, problems), read_manifest(file.parent)
+    table, manifest = read_table(json_lines(file), problems), read_manifest(file.parent)
     weights = {c: w for c, w in mapping(manifest.get("weights")).items() if type(w) is float}
     places = tuple(place for place in command_paths if place is not None)
     return RunFolder(file, manifest, replace(table, weights=weights), tuple(problems), places)
@@ -400,7 +409,7 @@ class RunFolder:
         Raises:
             RowError: If there is none any more.
         """
-        return completed(object_of(read_line_at(self.path, position)))
+        return completed(object_of(read_line_at(json_lines(self.path), position)))
 
 
 def completed(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..errors import InputError, OptionError, OtherRunError, RowError, path_text
 from ..jsonl import read_lines
 from ..records.keys import KeyMap, KeySet, bytes_key, short_key
 from ..records.run_folder import MANIFEST
+from ..remote import address_in
 from .attempts import ATTEMPTS, Attempts
 from .rows import RowSource
 
@@ -217,7 +218,7 @@ def _mark_of(values: object) -> InputMark | None:
     if not isinstance(path, str):
         return None
     return InputMark(
-        path=os.path.realpath(path),
+        path=path if address_in(path) else os.path.realpath(path),
         bytes=size if type(size) is int else None,
         sha256=sha256 if isinstance(sha256, str) else None,
     )

@@ -6,6 +6,7 @@ its records, what identifies the run, who works on the rows, and what the record
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from ..version import VERSION
 from .event_loops import block_on
 from .folder import RecordLog, finished_in, manifest_states
 from .loop import QUIET, Events, Progress
+from .mirror import bring_up, mirrored
 from .resume import RecordKind, inputs_json
 from .rows import RowSource
 from .shards import in_identity
@@ -125,7 +127,7 @@ class Session(ABC, Generic[T, Out]):
 
         For runs that work below the folder before there is anything to be written into it.
         """
-        with self.open() as log:
+        with mirrored(self.folder, self.events.note), self.open() as log:
             if not (self.folder / MANIFEST).exists():
                 log.write_manifest(self.manifest(log) | {"state": "running"})
 
@@ -160,11 +162,14 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
         work: Fills their logs; None for what the only session asks.
     """
     with ExitStack() as stack:
+        folder = Path(os.path.commonpath([session.folder for session in sessions]))
+        stack.enter_context(mirrored(folder, sessions[0].events.note))
         opened: list[tuple[RecordLog[T], dict[str, Any]]] = []
         for session in sessions:
             log = stack.enter_context(session.open())
             opened.append((log, session.manifest(log)))
         with manifest_states(opened):
+            bring_up(folder)
             progress = block_on((work or sessions[0].ask)([log for log, _ in opened]))
             ended: list[Out] = []
             for session, (log, manifest) in zip(sessions, opened, strict=True):

@@ -13,6 +13,7 @@ from ...llm import Client
 from ...llm.limits import RunsConfig
 from ...llm.litellm_client import dropped_settings
 from ...llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
+from ...remote import place_of
 from ...runs.folder import RecordLog
 from ...runs.loop import Events, LoopRun, Progress, Worker, run_loop
 from ...runs.results import ModelRun
@@ -150,7 +151,7 @@ def folder_named(
     slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
     name = f"{what}-{slug}" if what else slug
     known_by = {**in_identity(source.shard), **identity}
-    return default_folder(path.stem, name, known_by, os.fsencode(path.resolve()).hex())
+    return default_folder(path.stem, name, known_by, place_of(path))
 
 
 def described(spec: TestedModelSpec, resources: Resources, events: Events) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from typing import Any, cast
 
 from ...errors import InputError, RowError
 from ...jsonl import MAX_LINE_BYTES, object_of
-from ...records.files import zstandard
 from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
+from ...remote import zstandard
 from ..base import LogEntry
 from . import LogFormat
 from .derived import trajectory_of_messages

@@ -24,6 +24,7 @@ from ....jsonl import read_lines
 from ....options import takes
 from ....records import Verdict, resolve
 from ....records.base import row_error
+from ....records.judgement_parquet import json_lines
 from ....records.labels import read_labels
 from ....records.run_folder import judgements_path, read_judgements
 from ....records.trajectories import Trajectory, TrajectoryStep
@@ -231,7 +232,7 @@ def _mean(values: Array) -> float | None:
 def _is_judged(path: Path) -> bool:
     """True if a path is a judge's run, or its file of judgements."""
     file = judgements_path(path)
-    first = next(read_lines(file, any_format=True), None) if file.is_file() else None
+    first = next(read_lines(json_lines(file), any_format=True), None) if file.is_file() else None
     if first is None or isinstance(first.values, RowError):
         return False
     return first.values.get("kind") in ("verdict", "unscored") and "judge" in first.values

@@ -140,7 +140,7 @@ def execute(
 
 def execution_folder(benchmark: str, config: ExecuteConfig) -> Path:
     """The folder a run gets when none is named: the same command finds it again."""
-    left_out = {"mode", "first", "out", "overwrite", "cache", "sandbox"}
+    left_out = {"mode", "first", "out", "overwrite", "work", "upload_every", "cache", "sandbox"}
     content = [config.model_dump(mode="json", exclude=left_out)]
     names = [spec.slug for spec in config.model] or list(config.mode)
     slug = names[0] if len(names) == 1 else f"{len(names)}-models"
