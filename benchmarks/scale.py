@@ -229,8 +229,9 @@ def two_nodes() -> Iterator[Disturb]:
         cluster.shutdown()
 
 
-def measured(bench: Bench, only: list[str]) -> None:
-    """Prints a line for each run of the table."""
+def measured(bench: Bench, only: list[str]) -> bool:
+    """Prints a line for each run of the table; True if no record or call is wrong."""
+    is_right = True
     one = bench.folder / "one"
     with server(VERDICT, Load(bench.folder, bench.n, CONCURRENCY, LATENCY_MS)) as (url, end):
         argv = [*APBJUDGE, "grade", str(bench.rows), "--judge", "hosted_vllm/echo"]
@@ -247,6 +248,7 @@ def measured(bench: Bench, only: list[str]) -> None:
     few = small.run("few", 2)[0] if "parts" in only else None
 
     def line(name: str, parts: int, disturb: Disturb | None = None) -> None:
+        nonlocal is_right
         usage, calls, n_ended = bench.run(name, parts, disturb)
         cpu = read = "-"
         if few is not None and disturb is None:  # what a process reads before it has rows
@@ -255,7 +257,9 @@ def measured(bench: Bench, only: list[str]) -> None:
         extra, bound = calls - bench.n, n_ended * (CONCURRENCY + FLUSHED)
         print(f"{name:<24}{parts:>6}{calls:>7}{extra:>7}{bound:>7}", end="")
         print(f"{cpu:>7}{read:>7}{usage.peak_mb:>9.0f}", end="")
-        print(f"  {records(bench.whole(name)) == right}", flush=True)
+        is_equal = records(bench.whole(name)) == right
+        print(f"  {is_equal}", flush=True)
+        is_right = is_right and is_equal and 0 <= extra <= bound
 
     if "parts" in only:
         for parts in (8, 64):
@@ -263,12 +267,14 @@ def measured(bench: Bench, only: list[str]) -> None:
         summaries = {(bench.whole(f"{n} parts") / "summary.json").read_bytes() for n in (8, 64)}
         same = summaries == {(one / "summary.json").read_bytes()}
         print(f"summary.json of 1, 8 and 64 parts byte-identical: {same}")
+        is_right = is_right and same
     for name, disturb in DISTURBED.items():
         if name in only:
             line(name, 8, disturb)
     if "node lost" in only and bench.engine == "ray":
         with two_nodes() as disturb:
             line("node lost", 8, disturb)
+    return is_right
 
 
 DISTURBED = {
@@ -300,15 +306,18 @@ def main() -> None:
     parser.add_argument("--merge-rows", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="*", choices=kinds, default=kinds)
     options = parser.parse_args()
+    is_right = True
     with tempfile.TemporaryDirectory(prefix="apbjudge-scale-") as name:
         bench = Bench(Path(name), Path(name, "rows.jsonl"), options.rows, options.engine)
         if set(options.only) != {"merge"}:
             write_rows(bench.rows, bench.n)
-            measured(bench, options.only)
+            is_right = measured(bench, options.only)
         if "merge" in options.only:
             bench = replace(bench, rows=Path(name, "many.jsonl"), n=options.merge_rows)
             write_rows(bench.rows, bench.n)
             merged(bench)
+    if not is_right:
+        raise SystemExit("calls beyond the bound, or records that differ")
 
 
 if __name__ == "__main__":

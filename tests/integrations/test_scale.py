@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -270,10 +272,33 @@ def test_unusable_plans_are_refused(tmp_path: Path, more: dict[str, Any], compla
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: not shown")
-def test_parts_are_tasks_of_ray(tmp_path: Path) -> None:
-    right = Answer(RIGHT)
-    with ChatServer(lambda seen: right) as server:
-        run = apbjudge.scale(_plan(tmp_path, options=_running(server.address)), engine="ray")
-        assert isinstance(run, apbjudge.Run)
-        assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
-        assert len(server.requests) == 40
+def test_parts_are_tasks_of_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of relative paths, in a cluster that began elsewhere, where a worker is killed."""
+    ray: Any = import_module("ray")
+    at_work = tmp_path / "elsewhere"
+    at_work.mkdir()
+
+    def answer(seen: Seen) -> Answer:
+        if seen.number == 12:
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):  # of others, or it has ended
+                    is_worker = (folder / "cmdline").read_bytes().startswith(b"ray::_run")
+                    if is_worker and (folder / "cwd").readlink() == at_work:
+                        os.kill(int(folder.name), signal.SIGKILL)
+                        break
+        return Answer(RIGHT)
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        with ChatServer(answer) as server:
+            options = _running(server.address)
+            plan = _plan(tmp_path, out="out", options=options)
+            monkeypatch.chdir(at_work)
+            run = apbjudge.scale(plan, engine="ray")
+            assert isinstance(run, apbjudge.Run)
+            assert _lines(at_work / "out" / "whole") == list(range(1, 41))
+            assert 40 <= len(server.requests) <= 44
+        assert ray.is_initialized()  # it is the caller's
+    finally:
+        ray.shutdown()

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import needs
+from ..errors import OptionError, needs
 from .parts import PAUSED, UNUSABLE, Ended, Part, run_part
 
 RETRIES = 3
@@ -28,13 +28,13 @@ def run_parts(
 
     Raises:
         ModuleNotFoundError: If Ray is not installed.
+        OptionError: If no cluster can be joined or started.
     """
     if find_spec("ray") is None:
         raise ModuleNotFoundError(needs("--engine ray", "ray"), name="ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
     ray: Any = import_module("ray")
-    if is_ours := not ray.is_initialized():
-        ray.init(include_dashboard=False)
+    is_ours = _begin(ray)
     task = ray.remote(num_cpus=1, max_retries=retries)(_run)
     waiting, running = list(reversed(parts)), dict[Any, Part]()
     try:
@@ -58,6 +58,18 @@ def run_parts(
             ray.wait(list(running), num_returns=len(running), timeout=grace_s)
         if is_ours:
             ray.shutdown()
+
+
+def _begin(ray: Any) -> bool:
+    """Joins or starts a cluster; False if the caller has done so."""
+    if ray.is_initialized():
+        return False
+    try:
+        ray.init(include_dashboard=False)
+    except Exception as error:  # noqa: BLE001 - Ray raises many kinds, among them Exception itself
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise OptionError(f"--engine ray: expected a cluster to join or start: {text}") from None
+    return True
 
 
 def _run(part: Part, folder: Path) -> Ended:
