@@ -8,14 +8,14 @@
 The judge is a server that answers after 60 ms. Every run is a command with a plan of its own and an
 empty cache, 2 parts at a time. ``calls`` is what the server saw, ``extra`` what it saw beyond one
 call a row. ``CPU`` is the CPU seconds of all processes that graded, imports and all, over those of
-one ``grade``. ``read`` is what these processes read, over the size of the rows, less what they read
-of a run of 2 rows. ``equal`` says whether the records are those of the undisturbed run, each once,
+one ``grade``. ``equal`` says whether the records are those of the undisturbed run, each once,
 but for times and usage. No figure is a wall time.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import random
@@ -36,6 +36,8 @@ from engine import Run as Process
 from peers.rows import prose, row, tool
 from peers.tools import VERDICT
 
+import apbjudge
+
 CONCURRENCY, LATENCY_MS = 64, 60
 FLUSHED = 4
 """Rows that a process may have an answer of and no record yet."""
@@ -44,20 +46,21 @@ APBJUDGE = [sys.executable, "-m", "apbjudge"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What processes took: CPU seconds, bytes read by ``read``, the largest peak in MB."""
+    """What processes took: CPU seconds, and the largest peak in MB."""
 
     cpu_s: float
-    read: int
     peak_mb: float
-    n: int
 
 
 class Watch:
-    """Samples the processes in which rows are graded, from the moment that one of them begins."""
+    """Samples the processes in which rows are graded, from the moment that one of them begins.
 
-    def __init__(self, mark: str) -> None:
-        self.mark = mark
-        self._last = dict[int, tuple[float, int, float]]()
+    They are told from all others of the machine by their working directory, which is the bench's.
+    """
+
+    def __init__(self, mark: str, folder: Path) -> None:
+        self.mark, self.folder = mark, folder
+        self._last = dict[int, tuple[float, float]]()
 
     def sample(self) -> list[int]:
         """Takes the present figures of all of them; returns the ids of those at work."""
@@ -65,7 +68,8 @@ class Watch:
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError, ValueError, KeyError):  # it has ended
                 pid = int(folder.name)
-                is_at_work = self.mark in (folder / "cmdline").read_text().replace("\0", " ")
+                is_ours = (folder / "cwd").readlink() == self.folder
+                is_at_work = is_ours and self.mark in (folder / "cmdline").read_text()
                 if is_at_work or pid in self._last:
                     self._last[pid] = _figures(folder)
                 if is_at_work:
@@ -75,17 +79,17 @@ class Watch:
     @property
     def usage(self) -> Usage:
         """All figures together."""
-        cpu, read, peak = zip(*self._last.values(), strict=True) if self._last else ((), (), ())
-        return Usage(sum(cpu), sum(read), max(peak, default=0.0), len(self._last))
+        cpu, peak = zip(*self._last.values(), strict=True) if self._last else ((), ())
+        return Usage(sum(cpu), max(peak, default=0.0))
 
 
-def _figures(folder: Path) -> tuple[float, int, float]:
-    """CPU seconds, bytes read and peak of a process."""
+def _figures(folder: Path) -> tuple[float, float]:
+    """CPU seconds and peak of a process."""
     ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-    lines = (folder / "io").read_text() + (folder / "status").read_text()
-    values = dict(line.split(":", 1) for line in lines.splitlines())
+    lines = (folder / "status").read_text().splitlines()
+    values = dict(line.split(":", 1) for line in lines)
     cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-    return cpu_s, int(values["rchar"]), int(values["VmHWM"].split()[0]) / 1024
+    return cpu_s, int(values["VmHWM"].split()[0]) / 1024
 
 
 def write_rows(path: Path, n: int) -> None:
@@ -120,7 +124,7 @@ class Bench:
     @property
     def mark(self) -> str:
         """What stands in the command line of a process in which rows are graded."""
-        return "ray::_run" if self.engine == "ray" else "multiprocessing.spawn import spawn_main"
+        return "ray::_run" if self.engine == "ray" else "from multiprocessing.spawn"
 
     def env(self, name: str) -> dict[str, str]:
         """The environment of a run, whose cache is its own."""
@@ -131,7 +135,9 @@ class Bench:
         """The command on an engine, with 2 parts at a time."""
         command = [*APBJUDGE, "scale", str(plan), "--engine", self.engine, "--at-once", "2"]
         with (self.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=self.env(name))
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=self.env(name), cwd=self.folder
+            )
         try:
             yield process
         finally:
@@ -163,7 +169,7 @@ class Bench:
         Returns:
             What the processes took, the calls that the server saw, how many were ended.
         """
-        n_ended, watch = None, Watch(self.mark)
+        n_ended, watch = None, Watch(self.mark, self.folder)
         with server(VERDICT, Load(self.folder, self.n, CONCURRENCY, LATENCY_MS)) as (url, end):
             plan = self.folder / f"{name}.toml"
             options = "" if judge == "static" else f'api_base = "{url}"\nmax_concurrency = 64\n'
@@ -242,21 +248,15 @@ def measured(bench: Bench, only: list[str]) -> bool:
     print(f"{bench.n} rows of {bench.rows.stat().st_size / bench.n / 1000:.1f} kB: ", end="")
     print(f"one process {calls} calls, {cpu_s:.2f} CPU s, peak {peak:.0f} MB; {bench.engine}:")
     print(f"{'run':<24}{'parts':>6}{'calls':>7}{'extra':>7}{'bound':>7}", end="")
-    print(f"{'CPU':>7}{'read':>7}{'peak MB':>9}  equal", flush=True)
-    small = replace(bench, rows=bench.folder / "few.jsonl", n=2)
-    write_rows(small.rows, small.n)
-    few = small.run("few", 2)[0] if "parts" in only else None
+    print(f"{'CPU':>7}{'peak MB':>9}  equal", flush=True)
 
     def line(name: str, parts: int, disturb: Disturb | None = None) -> None:
         nonlocal is_right
         usage, calls, n_ended = bench.run(name, parts, disturb)
-        cpu = read = "-"
-        if few is not None and disturb is None:  # what a process reads before it has rows
-            n_bytes = usage.read - usage.n * few.read / few.n
-            cpu, read = f"{usage.cpu_s / cpu_s:.2f}", f"{n_bytes / bench.rows.stat().st_size:.2f}"
+        cpu = f"{usage.cpu_s / cpu_s:.2f}" if disturb is None else "-"
         extra, bound = calls - bench.n, n_ended * (CONCURRENCY + FLUSHED)
         print(f"{name:<24}{parts:>6}{calls:>7}{extra:>7}{bound:>7}", end="")
-        print(f"{cpu:>7}{read:>7}{usage.peak_mb:>9.0f}", end="")
+        print(f"{cpu:>7}{usage.peak_mb:>9.0f}", end="")
         is_equal = records(bench.whole(name)) == right
         print(f"  {is_equal}", flush=True)
         is_right = is_right and is_equal and 0 <= extra <= bound
@@ -268,6 +268,8 @@ def measured(bench: Bench, only: list[str]) -> bool:
         same = summaries == {(one / "summary.json").read_bytes()}
         print(f"summary.json of 1, 8 and 64 parts byte-identical: {same}")
         is_right = is_right and same
+        share = bytes_read(bench, 64) / bench.rows.stat().st_size
+        print(f"bytes of the rows that 64 parts read, over their size: {share:.3f}")
     for name, disturb in DISTURBED.items():
         if name in only:
             line(name, 8, disturb)
@@ -275,6 +277,33 @@ def measured(bench: Bench, only: list[str]) -> bool:
         with two_nodes() as disturb:
             line("node lost", 8, disturb)
     return is_right
+
+
+def bytes_read(bench: Bench, parts: int) -> int:
+    """How much of the rows all parts read, judged by rule in this process."""
+    n_bytes, opened = 0, io.open
+
+    class Counted(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            nonlocal n_bytes
+            n = super().readinto(buffer) or 0
+            n_bytes += n
+            return n
+
+    def counted(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if mode == "rb" and Path(path) == bench.rows:
+            return io.BufferedReader(Counted(path))
+        return opened(path, mode, *args, **options)
+
+    folder = bench.folder / "read"
+    apbjudge.shards_split(bench.rows, out=folder, parts=parts)
+    io.open = counted
+    try:
+        for i in range(1, parts + 1):
+            apbjudge.grade(bench.rows, shard=f"{folder}/index.json#{i}", out=folder / f"part-{i}")
+    finally:
+        io.open = opened
+    return n_bytes
 
 
 DISTURBED = {
@@ -308,12 +337,13 @@ def main() -> None:
     options = parser.parse_args()
     is_right = True
     with tempfile.TemporaryDirectory(prefix="apbjudge-scale-") as name:
-        bench = Bench(Path(name), Path(name, "rows.jsonl"), options.rows, options.engine)
+        folder = Path(name).resolve()
+        bench = Bench(folder, folder / "rows.jsonl", options.rows, options.engine)
         if set(options.only) != {"merge"}:
             write_rows(bench.rows, bench.n)
             is_right = measured(bench, options.only)
         if "merge" in options.only:
-            bench = replace(bench, rows=Path(name, "many.jsonl"), n=options.merge_rows)
+            bench = replace(bench, rows=folder / "many.jsonl", n=options.merge_rows)
             write_rows(bench.rows, bench.n)
             merged(bench)
     if not is_right:

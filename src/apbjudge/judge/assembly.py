@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -52,13 +52,18 @@ def run_of_judgements(
     path = rows if not isinstance(rows, str | PathLike) else Path(rows)
     config = with_cases(path, config)
     check_settings(config)
-    several = len(config.judge) > 1 or config.escalate is not None
-    if several or config.batch or config.judge[0].is_static:
+    first, *more = config.judge
+    if more or config.escalate is not None or config.batch or first.is_static:
         raise OptionError("--judge: expected one model, whose judgements these are")
     path = path if isinstance(path, Path) else list(path)  # they are read twice
     with folder_of(config.out) as folder:
         run = run_config(source_of(path, config), config, folder, client=None, events=QUIET)
-        return run_in(run, lambda logs: _write(run, logs[0], _by_key(judgements)))
+        records = _by_key(judgements)
+
+        async def work(logs: Sequence[Log]) -> Progress:
+            return await _write(run, logs[0], records)
+
+        return run_in(run, work)
 
 
 def _by_key(judgements: Iterable[Judgement | Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
