@@ -77,6 +77,7 @@ from .functions import simulate as simulate
 from .functions import validate as validate
 from .judge import GradeConfig as GradeConfig
 from .judge import JudgeSpec as JudgeSpec
+from .judge.assembly import run_of_judgements as run_of_judgements
 from .judge.session import Run as Run
 from .judge.summary import Summary as Summary
 from .judge.summary import summarize as summarize

@@ -3,7 +3,8 @@
 ApbJudgeError
 ├── UsageError            the command or call can't be carried out as asked
 │   ├── OptionError       an option, a setting or a rubric file is unusable
-│   │   └── OtherRunError     the folder for the output holds another run
+│   │   ├── OtherRunError     the folder for the output holds another run
+│   │   └── BusyError         another process is writing there
 │   ├── InputError        an input file as a whole is unusable
 │   └── PluginError       code of a plug-in, such as a protocol or a check, failed
 ├── GateError             a figure does not meet a condition; an AssertionError too
@@ -72,6 +73,10 @@ class OptionError(UsageError):
 
 class OtherRunError(OptionError):
     """The folder for the output holds another run of ours, which ``overwrite`` would replace."""
+
+
+class BusyError(OptionError):
+    """Another process is writing what this one would write."""
 
 
 class InputError(UsageError):

@@ -2449,16 +2449,19 @@ def scale(
     at_once: int = 2,
     starts: int = 4,
     tell: Callable[[str], None] = ...,
+    grace_s: float = 60.0,
 ) -> Run | ModelRun[Any] | None:
     """Runs a command in parts on an engine and merges the parts.
 
-    Limits of cost, calls and tokens in the plan's options are divided by the number of parts.
+    Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each
+    of which is then started once.
 
     Args:
         plan: A TOML file with ``rows``, ``out``, ``parts``, perhaps ``command`` (``grade``), and a
             table ``options``.
         config: The engine.
         tell: Called with a line for each event.
+        grace_s: Seconds that calls in flight have to finish when it is stopped.
         engine: local, processes of this machine; ray, tasks of a Ray cluster; slurm, an array
             of jobs.
         at_once: Parts that run at the same time.

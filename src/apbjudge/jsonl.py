@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from .errors import InputError, OptionError, RowError, visible
+from .errors import BusyError, InputError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
@@ -428,7 +428,7 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
 
     Raises:
         InputError: If the lock's file can't be written, or its file system has no locks.
-        OptionError: If another process holds it.
+        BusyError: If another process holds it.
     """
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -438,7 +438,7 @@ def take_lock(lock: Path, of: Path, *, busy: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise OptionError(busy) from None
+        raise BusyError(busy) from None
     except OSError as error:
         os.close(descriptor)
         raise InputError(

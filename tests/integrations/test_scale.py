@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
+import signal
+import subprocess
 import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +22,7 @@ import pytest
 import apbjudge
 from apbjudge.errors import InputError, OptionError, PausedError
 from tests.support.judging import RIGHT, plan_row, write_rows
-from tests.support.server import Answer, ChatServer, Seen
+from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen
 
 SBATCH = """#!/bin/bash
 # Runs the tasks one after the other, at once; those that were requeued again.
@@ -139,21 +146,94 @@ def test_a_killed_process_costs_what_was_in_flight(tmp_path: Path) -> None:
 
     lines: list[str] = []
     with ChatServer(answer) as server:
-        plan = _plan(tmp_path, options=_running(server.address, max_calls=80))
+        plan = _plan(tmp_path, options=_running(server.address))
         run = apbjudge.scale(plan, tell=lines.append)
         assert isinstance(run, apbjudge.Run)
         assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
-        assert 40 <= len(server.requests) <= 40 + 2 * 2 * 4  # two processes with four each, twice
-        assert "max_calls of a part: 20, 80 in all" in lines
-        assert sum("a process was killed" in line for line in lines) >= 2
+        assert 40 <= len(server.requests) <= 40 + 2 * 4  # the other process goes on
+        assert sum("its process was killed (start 1 of 4)" in line for line in lines) == len(lines)
         server.forget()
         settings, rows = _running(server.address), tmp_path / "rows.jsonl"
         whole = apbjudge.grade(rows, out=tmp_path / "one", **settings)
-        assert run.summary.to_json() == whole.summary.to_json()
+        figures = [of.summary.to_json() | {"totals": None} for of in (run, whole)]
+        assert figures[0] == figures[1]  # the totals have what the kills cost
         server.forget()
         assert apbjudge.scale(plan, tell=lines.append) is None
+        assert "whole holds the whole run already" in lines[-1]
+        shutil.rmtree(tmp_path / "out" / "whole")
+        assert apbjudge.scale(plan) is not None  # of parts that are all done
         assert server.requests == []
-    assert lines[-1].endswith("whole holds the whole run already")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sign", "code"), [("SIGTERM", 75), ("SIGINT", 130), ("SIGKILL", -signal.SIGKILL)]
+)
+def test_an_engine_that_is_stopped_pauses_its_parts(tmp_path: Path, sign: str, code: int) -> None:
+    """Calls in flight finish, also where it can't wait for them; the same command goes on."""
+    reached = threading.Event()
+
+    def answer(seen: Seen) -> Answer:
+        if seen.number > 20:
+            reached.set()
+        time.sleep(0.05)
+        return Answer(RIGHT)
+
+    def scaled() -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "apbjudge", "scale", str(plan)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    with ChatServer(answer) as server:
+        plan = _plan(tmp_path, 120, options=_running(server.address))
+        first = scaled()
+        assert reached.wait(PATIENCE_S)
+        os.kill(first.pid, getattr(signal, sign))
+        _, err = first.communicate(timeout=PATIENCE_S)  # its processes hold it open
+        assert first.returncode == code, err
+        states = [json.loads(path.read_text())["state"] for path in tmp_path.glob("out/*/manif*")]
+        assert 1 <= states.count("paused") <= 2
+        assert "running" not in states
+        second = scaled()
+        _, err = second.communicate(timeout=PATIENCE_S)
+        assert second.returncode == 0, err
+        assert len(server.requests) == 120
+    assert _lines(tmp_path / "out" / "whole") == list(range(1, 121))
+
+
+def test_limits_hold_for_all_parts_together(tmp_path: Path) -> None:
+    lines: list[str] = []
+    right = Answer(RIGHT)
+    with ChatServer(lambda seen: right) as server:
+        plan = _plan(tmp_path, options=_running(server.address, max_calls=9))
+        run = apbjudge.scale(plan, tell=lines.append)
+        assert isinstance(run, apbjudge.Run)
+        assert len(server.requests) == run.summary.scored == 8
+    assert lines[:2] == [
+        "max_calls of a part: 2, 8 in all",
+        "parts are started once, because of max_calls",
+    ]
+
+
+def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
+    """Before what is done is mixed with what could never be merged with it."""
+    right = Answer(RIGHT)
+    with ChatServer(lambda seen: right) as server:
+        options = _running(server.address)
+        apbjudge.scale(_plan(tmp_path, options=options))
+        server.forget()
+        for name in ("whole", "part-2"):
+            shutil.rmtree(tmp_path / "out" / name)
+        with pytest.raises(OptionError, match=r"part-2 have different settings \(protocol\)"):
+            apbjudge.scale(_plan(tmp_path, options=options | {"protocol": "holistic"}))
+        assert len(server.requests) <= 5
+        for n in (3, 5):
+            with pytest.raises(OptionError, match=f"parts: expected 4, .* got {n}"):
+                apbjudge.scale(_plan(tmp_path, parts=n, options=options))
+        with pytest.raises(InputError, match=r"rows.jsonl: expected the file that .*index.json"):
+            apbjudge.scale(_plan(tmp_path, 41, options=options))
+        (tmp_path / "out" / "index.json").unlink()
+        with pytest.raises(OptionError, match=r"parts: expected 4, of which .*part-1 is one"):
+            apbjudge.scale(_plan(tmp_path, parts=50, options=options))
 
 
 def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
@@ -174,6 +254,13 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
         ({"parts": 0}, "parts: expected"),
         ({"command": "report"}, "command: expected"),
         ({"options": {"shard": "1/2"}}, "expected no shard"),
+        ({"options": {"events": 1}}, "expected no events"),
+        ({"options": {"judgee": "m"}}, r"part-1: grade: .*did you mean judge"),
+        ({"options": {"max-cost": "low"}}, "max_cost: expected a number, got 'low'"),
+        (
+            {"options": {"max_calls": 3}},
+            "max_calls: expected at least 1 for each of 4 parts, got 3",
+        ),
         ({"options": {"judge": "nobody/m"}}, "part-.: "),
         ({"rows": "absent.jsonl"}, "absent.jsonl"),
     ],
@@ -185,10 +272,33 @@ def test_unusable_plans_are_refused(tmp_path: Path, more: dict[str, Any], compla
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: not shown")
-def test_parts_are_tasks_of_ray(tmp_path: Path) -> None:
-    right = Answer(RIGHT)
-    with ChatServer(lambda seen: right) as server:
-        run = apbjudge.scale(_plan(tmp_path, options=_running(server.address)), engine="ray")
-        assert isinstance(run, apbjudge.Run)
-        assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
-        assert len(server.requests) == 40
+def test_parts_are_tasks_of_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of relative paths, in a cluster that began elsewhere, where a worker is killed."""
+    ray: Any = import_module("ray")
+    at_work = tmp_path / "elsewhere"
+    at_work.mkdir()
+
+    def answer(seen: Seen) -> Answer:
+        if seen.number == 12:
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):  # of others, or it has ended
+                    is_worker = (folder / "cmdline").read_bytes().startswith(b"ray::_run")
+                    if is_worker and (folder / "cwd").readlink() == at_work:
+                        os.kill(int(folder.name), signal.SIGKILL)
+                        break
+        return Answer(RIGHT)
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        with ChatServer(answer) as server:
+            options = _running(server.address)
+            plan = _plan(tmp_path, out="out", options=options)
+            monkeypatch.chdir(at_work)
+            run = apbjudge.scale(plan, engine="ray")
+            assert isinstance(run, apbjudge.Run)
+            assert _lines(at_work / "out" / "whole") == list(range(1, 41))
+            assert 40 <= len(server.requests) <= 44
+        assert ray.is_initialized()  # it is the caller's
+    finally:
+        ray.shutdown()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import apbjudge
 from apbjudge import InputError, OptionError
 from apbjudge.records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS, match_columns
+from apbjudge.records.own_rows import kind_of
 from tests.support.commands import CommandResult, in_process
 from tests.support.rows import FIND_OK, TOOLS, plan
 
@@ -244,3 +245,13 @@ def test_no_column_is_lost_or_read_twice(names: list[str], wanted: frozenset[str
     if not match.complaint:
         assert len(match.rename(row)) == len(row)
         assert match.is_own or match.describe(id="line", tested_model="file")
+
+
+def test_a_file_of_long_rows_is_not_scanned_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first row is longer than the head, as an object with all rows would be."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"id": "r{n}", "query": "{"x" * 20_000}"}}\n' for n in range(2)))
+    monkeypatch.setattr("apbjudge.records.own_rows.array_members", lambda *of: 1 / 0)
+    assert kind_of(path) == "lines"

@@ -6,6 +6,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config
+from ..errors import PausedError
 from ..integrations.config import ScaleConfig
 from .options import Values, argument, command
 from .shards import print_merged
@@ -43,5 +44,10 @@ def scale(values: Values) -> int:
             if ended.text:
                 tell(f"part {number}: {ended.text}")
             return ended.code
-        run = scale_in_parts(plan, ScaleConfig.of(values), tell=tell)
+        grace_s = Stopping.of(values).grace
+        try:
+            run = scale_in_parts(plan, ScaleConfig.of(values), tell=tell, grace_s=grace_s)
+        except PausedError as error:
+            tell(str(error))
+            raise
     return 0 if run is None else print_merged(run)

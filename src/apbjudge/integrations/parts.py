@@ -8,18 +8,20 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..errors import ApbJudgeError, PausedError, visible
+import orjson
+
+from ..errors import ApbJudgeError, BusyError, OptionError, PausedError, path_text, visible
 from ..judge.session import Run
 from ..llm.failures import may_pass
+from ..records.run_folder import MANIFEST
 from ..runs.event_loops import current_stop, signals_pause
 from ..runs.loop import Events, Progress
+from ..runs.resume import changed_settings
 
 DONE, LEFT, UNUSABLE, PAUSED = 0, 1, 2, 75
 """How a part ended, as the exit codes of commands say it."""
-GRACE_S = 60.0
-"""Seconds that calls in flight have to finish after SIGTERM."""
 
 
 class Part(NamedTuple):
@@ -31,6 +33,8 @@ class Part(NamedTuple):
         options: Its options, by their names in Python.
         shard: The part, for ``shard``.
         folder: Folder of its run.
+        grace_s: Seconds that calls in flight have to finish after SIGTERM.
+        like: Folder of another part whose run is of the same settings; None where there is none.
     """
 
     command: str
@@ -38,6 +42,8 @@ class Part(NamedTuple):
     options: Mapping[str, Any]
     shard: str
     folder: Path
+    grace_s: float = 60.0
+    like: Path | None = None
 
 
 class Ended(NamedTuple):
@@ -54,17 +60,28 @@ def run_part(part: Part) -> Ended:
     def say(text: str) -> None:
         sys.stderr.write(f"{name}: {visible(text)}\n")
 
+    is_checked = False
+
+    def check(progress: Progress) -> None:
+        """Refuses settings of a plan that was changed, before more than a few calls are made."""
+        nonlocal is_checked
+        if part.like is not None and not is_checked:
+            check_alike(part.like, part.folder)
+        is_checked = True
+
     function = getattr(import_module("apbjudge"), part.command)
-    events = Events(progress=_ignore, bad_row=say, note=say)
+    events = Events(progress=check, bad_row=say, note=say)
     stop = current_stop()
     is_main = current_thread() is main_thread()  # only there are signals taken
     try:
-        with stop.applied(), signals_pause(stop, GRACE_S) if is_main else nullcontext():
+        with stop.applied(), signals_pause(stop, part.grace_s) if is_main else nullcontext():
             run = function(
                 part.rows, shard=part.shard, out=part.folder, events=events, **part.options
             )
     except PausedError:
         return Ended(PAUSED, "paused")
+    except BusyError as error:  # left by an engine that was killed, or another one is at it
+        return Ended(PAUSED, str(error))
     except ApbJudgeError as error:
         return Ended(UNUSABLE, str(error))
     if isinstance(run, Run):
@@ -80,5 +97,32 @@ def run_part(part: Part) -> Ended:
     return Ended(LEFT, f"{n} rows have no result yet") if n else Ended(DONE)
 
 
-def _ignore(progress: Progress) -> None:
-    """Nobody looks at the progress of a part among many."""
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """The manifest of a part's run; empty where there is none."""
+    try:
+        manifest: object = orjson.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", manifest) if isinstance(manifest, dict) else {}
+
+
+def check_alike(one: Path, other: Path) -> None:
+    """Refuses two parts of different settings, which could never be merged.
+
+    Raises:
+        OptionError: If they are.
+    """
+    identities = [
+        {
+            name: value
+            for name, value in manifest_of(of).get("identity", {}).items()
+            if name != "shard"
+        }
+        for of in (one, other)
+    ]
+    if changed := changed_settings(*identities):
+        names = f"{path_text(one)} and {path_text(other)}"
+        raise OptionError(
+            f"{names} have different settings ({visible(', '.join(changed))}): choose another out "
+            "for another plan"
+        )

@@ -7,25 +7,26 @@ those that are not done and merges them all.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import orjson
 from pydantic import Field
 
 from ..agents.merging import shards_merge
 from ..config import Config
-from ..errors import InputError, OptionError, PausedError, path_text
+from ..errors import InputError, OptionError, PausedError, path_text, shorten
+from ..jsonl import file_size
 from ..judge.merge import divided
 from ..judge.session import Run
 from ..options import takes
-from ..records.run_folder import MANIFEST
 from ..remote import address_in
 from ..runs.results import ModelRun
-from ..runs.shards import INDEX
+from ..runs.shards import INDEX, read_index
 from .config import ScaleConfig
-from .parts import DONE, UNUSABLE, Ended, Part, run_part
+from .parts import DONE, UNUSABLE, Ended, Part, check_alike, manifest_of, run_part
 
 Tell = Callable[[str], None]
 
@@ -51,24 +52,30 @@ class Plan(Config):
 class Engine(Protocol):
     """Runs parts; knows nothing of a part but that it ended, and how."""
 
-    def __call__(self, parts: Sequence[Part], at_once: int) -> Iterator[tuple[Part, Ended]]:
+    def __call__(self, parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ended]]:
         """Yields each part as it ends; one that was killed as paused."""
         ...
 
 
 @takes(config=ScaleConfig)
 def scale(
-    plan: str | Path, config: ScaleConfig, *, tell: Tell = lambda line: None
+    plan: str | Path,
+    config: ScaleConfig,
+    *,
+    tell: Tell = lambda line: None,
+    grace_s: float = 60.0,
 ) -> Run | ModelRun[Any] | None:
     """Runs a command in parts on an engine and merges the parts.
 
-    Limits of cost, calls and tokens in the plan's options are divided by the number of parts.
+    Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each
+    of which is then started once.
 
     Args:
         plan: A TOML file with ``rows``, ``out``, ``parts``, perhaps ``command`` (``grade``), and a
             table ``options``.
         config: The engine.
         tell: Called with a line for each event.
+        grace_s: Seconds that calls in flight have to finish when it is stopped.
 
     Returns:
         The merged run, in ``whole`` below ``out``; None where it is there already, or Slurm makes
@@ -85,16 +92,21 @@ def scale(
         raise OptionError(f"{plan}: out: expected a folder on this machine, got {address!r}")
     out, whole = Path(stated.out), Path(stated.out, "whole")
     if _is_done(whole):
-        tell(f"{path_text(whole)} holds the whole run already")
+        tell(f"{path_text(whole)} holds the whole run already; another plan needs another out")
         return None
-    parts = _parts(stated, tell)
+    parts = [part._replace(grace_s=grace_s) for part in _parts(stated, tell)]
+    if limits := _LIMITS & parts[0].options.keys():  # each start of a part has them anew
+        tell(f"parts are started once, because of {', '.join(sorted(limits))}")
+        config = config.model_copy(update={"starts": 1})
     if config.engine == "slurm":
         from .slurm import submit
 
         tell(submit(Path(plan), stated.parts, out, config))
         return None
     if config.engine == "ray":
-        from .ray import run_parts
+        from . import ray
+
+        run_parts = partial(ray.run_parts, retries=0 if limits else ray.RETRIES)
     else:
         from .local import run_parts
     _complete(parts, run_parts, config, tell)
@@ -123,6 +135,7 @@ def scale_part(plan: str | Path, number: int, tell: Tell) -> Ended:
 def _parts(plan: Plan, tell: Tell) -> list[Part]:
     options, out = _of_part(plan, tell), Path(plan.out)
     if (out / INDEX).exists():  # other parts read it now
+        _check_index(out / INDEX, plan)
         numbers = range(1, plan.parts + 1)
         shards = [(f"{out / INDEX}#{i}", out / f"part-{i}") for i in numbers]
     else:
@@ -131,6 +144,26 @@ def _parts(plan: Plan, tell: Tell) -> list[Part]:
         for remark in remarks:
             tell(remark.removeprefix("# "))
     return [Part(plan.command, plan.rows, options, *shard) for shard in shards]
+
+
+def _check_index(path: Path, plan: Plan) -> None:
+    """Refuses an index of other rows, or of other parts: some may be done already.
+
+    Raises:
+        InputError: If it is of other rows.
+        OptionError: If it is of another number of parts.
+    """
+    index, size = read_index(path), file_size(Path(plan.rows))
+    if index.bytes != size:
+        raise InputError(
+            f"{plan.rows}: expected the file that {path_text(path)} divides, of {index.bytes} "
+            f"bytes, got one of {size}; choose another out for other rows"
+        )
+    if (n := len(index.parts)) != plan.parts:
+        raise OptionError(
+            f"parts: expected {n}, into which {path_text(path)} divides the rows, got "
+            f"{plan.parts}; choose another out for another number"
+        )
 
 
 def _read(path: Path) -> Plan:
@@ -145,44 +178,71 @@ def _read(path: Path) -> Plan:
 
 
 _DIVIDED = ("max_cost", "max_calls", "max_tokens")
+_LIMITS = {*_DIVIDED, "max_seconds"}
+_OF_PARTS = ("rows", "out", "shard", "client", "events")
+"""Parameters of the commands that a plan can't state."""
 
 
 def _of_part(plan: Plan, tell: Tell) -> dict[str, Any]:
     """The options of a part: its share of what limits the whole."""
     options = {name.replace("-", "_"): value for name, value in plan.options.items()}
-    for name in sorted({"out", "shard"} & options.keys()):
-        raise OptionError(f"options: expected no {name}, which each part has of its own")
+    for name in _OF_PARTS:
+        if name in options:
+            raise OptionError(f"options: expected no {name}, which each part has of its own")
     for name in _DIVIDED:
         if name in options:
-            share = options[name] / plan.parts
-            options[name] = share if name == "max_cost" else max(1, int(share))
-            tell(f"{name} of a part: {options[name]:g}, {options[name] * plan.parts:g} in all")
+            limit: Any = options[name]
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                raise OptionError(f"options: {name}: expected a number, got {shorten(limit)}")
+            share = limit / plan.parts if name == "max_cost" else int(limit // plan.parts)
+            if not share:
+                raise OptionError(
+                    f"options: {name}: expected at least 1 for each of {plan.parts} parts, "
+                    f"got {limit}"
+                )
+            options[name] = share
+            tell(f"{name} of a part: {share:g}, {share * plan.parts:g} in all")
     return options
 
 
 def _is_done(folder: Path) -> bool:
-    try:
-        return orjson.loads((folder / MANIFEST).read_bytes()).get("state") == "done"
-    except (OSError, ValueError, AttributeError):
-        return False
+    return manifest_of(folder).get("state") == "done"
+
+
+def _check_division(folder: Path, count: int) -> None:
+    """Refuses to go on from a part of other parts; see ``_check_index`` for those of an index."""
+    shard = manifest_of(folder).get("identity", {}).get("shard", "")
+    if (n := str(shard).partition("@")[0].partition("/")[2]) != str(count):
+        raise OptionError(
+            f"parts: expected {n}, of which {path_text(folder)} is one, got {count}; choose "
+            "another out for another number"
+        )
 
 
 def _complete(parts: Sequence[Part], run_parts: Engine, config: ScaleConfig, tell: Tell) -> None:
     """Starts parts that are not done until they are, or were started often enough."""
-    waiting = [part for part in parts if not _is_done(part.folder)]
-    if n := len(parts) - len(waiting):
-        tell(f"{n} of {len(parts)} parts are done already")
+    done = [part.folder for part in parts if _is_done(part.folder)]
+    waiting = [part for part in parts if part.folder not in set(done)]
+    if done:
+        tell(f"{len(done)} of {len(parts)} parts are done already")
+        _check_division(done[0], len(parts))
+        for folder in done[1:]:
+            check_alike(done[0], folder)
+        waiting = [part._replace(like=done[0]) for part in waiting]
     for start in range(1, config.starts + 1):
-        left: list[Part] = []
-        for part, ended in run_parts(waiting, config.at_once):
-            if ended.code == UNUSABLE:
-                raise OptionError(f"{path_text(part.folder)}: {ended.text}")
-            if ended.code != DONE:
-                tell(f"{path_text(part.folder)}: {ended.text} (start {start} of {config.starts})")
-                left.append(part)
-        waiting = left
         if not waiting:
             return
+        left: list[Part] = []
+        with closing(run_parts(waiting, config.at_once)) as running:
+            for part, ended in running:
+                if ended.code == UNUSABLE:
+                    raise OptionError(f"{path_text(part.folder)}: {ended.text}")
+                if ended.code != DONE:
+                    tell(
+                        f"{path_text(part.folder)}: {ended.text} (start {start} of {config.starts})"
+                    )
+                    left.append(part)
+        waiting = left
     if open_parts := [path_text(part.folder) for part in waiting if not _is_done(part.folder)]:
-        names = ", ".join(open_parts)
-        raise PausedError(f"not done after {config.starts} starts: {names}; the same call goes on")
+        names, times = ", ".join(open_parts), f"{config.starts} start{'s' * (config.starts > 1)}"
+        raise PausedError(f"not done after {times}: {names}; the same call goes on")

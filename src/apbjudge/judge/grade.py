@@ -75,28 +75,13 @@ def grade(
     check_settings(config)
     if own_judge is not None:
         _check_own(config)
-    first, *more = config.judge
-    if (more or config.escalate is not None) and not isinstance(rows, str | Path):
+    if (len(config.judge) > 1 or config.escalate is not None) and not isinstance(rows, str | Path):
         rows = list(rows)  # each judge reads them
     source = input_of(rows, config, protocol, events)
     if source.reading.text:
         events.note(f"{source.name}: {source.reading.text}")
-    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
-    # what a kill must not lose and no record holds: all of a run in memory, votes of an item
-    is_durable = config.out is None or any(spec.samples > 1 for spec in config.judge)
-    resources = replace(resources, is_durable=is_durable)
     with folder_of(config.out) as folder:
-        run = RunConfig(
-            folder=folder,
-            source=source,
-            spec=first,
-            resources=resources,
-            events=events,
-            by=config.by,
-            intervals=config.settings,
-            in_memory=config.out is None,
-            overwrite=config.overwrite,
-        )
+        run = run_config(source, config, folder, client=client, events=events)
         finished = _carried_out(run, config, own_judge)
     if isinstance(source, ItemSource):
         for line in source.gaps.lines():
@@ -108,6 +93,31 @@ def grade(
     if nothing and events is QUIET and config.shard is None:
         warn(f"no row has a verdict: {finished.summary.totals.why_unscored}", stacklevel=3)
     return finished
+
+
+def run_config(
+    source: ItemSource | TrajectorySource,
+    config: GradeConfig,
+    folder: Path,
+    *,
+    client: Client | None,
+    events: Events,
+) -> RunConfig:
+    """The run of the first judge in a folder."""
+    resources = shared_resources(client=client, limits=config, cache=config.cache, warn=events.note)
+    # what a kill must not lose and no record holds: all of a run in memory, votes of an item
+    is_durable = config.out is None or any(spec.samples > 1 for spec in config.judge)
+    return RunConfig(
+        folder=folder,
+        source=source,
+        spec=config.judge[0],
+        resources=replace(resources, is_durable=is_durable),
+        events=events,
+        by=config.by,
+        intervals=config.settings,
+        in_memory=config.out is None,
+        overwrite=config.overwrite,
+    )
 
 
 def _carried_out(run: RunConfig, config: GradeConfig, own_judge: FunctionJudge | None) -> Run:

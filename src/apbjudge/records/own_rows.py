@@ -21,12 +21,14 @@ import orjson
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import (
     ARRAY,
+    MAX_LINE_BYTES,
     SPREAD,
     TABLE,
     Line,
     line_of,
     open_buffered,
     other_format,
+    parse_object,
     read_lines,
     replacing,
 )
@@ -243,6 +245,10 @@ def kind_of(path: Path, split: str = "") -> Kind:
         plain = unpacked(path)
         with open_buffered(plain) as file:
             head = file.peek()
+            may_be_object = head.startswith(b"{") and head.count(b"\n") <= 1
+            # a row longer than the head, and more behind it: else all of the file would be scanned
+            first = parse_object(file.readline(MAX_LINE_BYTES)) if may_be_object else {}
+            has_rows = isinstance(first, dict) and file.read(1) == b"{"
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
     if head.startswith((b"PAR1", b"ARROW1")) or plain.suffix.lower() in _ARROW:
@@ -252,7 +258,7 @@ def kind_of(path: Path, split: str = "") -> Kind:
         return "cells"
     if format_ == ARRAY:
         return "array"
-    is_object = format_ == SPREAD or (head.startswith(b"{") and head.count(b"\n") <= 1)
+    is_object = format_ == SPREAD or (may_be_object and not has_rows)
     if is_object and _member_of(plain):
         return "member"
     return "objects" if format_ == SPREAD else "lines"

@@ -137,7 +137,7 @@ def parse_shard(text: str) -> Shard:
     """
     path, mark, number = text.strip().rpartition("#")
     if mark and re.fullmatch(r"\d{1,6}", number, re.ASCII):
-        pieces = _read_index(Path(path))
+        pieces = read_index(Path(path))
         return Shard(int(number), len(pieces.parts), pieces.digest, pieces)
     form = rf"(\d{{1,6}})/(\d{{1,6}})(?:@([0-9a-f]{{{_DIGITS}}}))?"
     if match := re.fullmatch(form, text.strip(), re.ASCII):
@@ -145,7 +145,12 @@ def parse_shard(text: str) -> Shard:
     raise OptionError(f"--shard: expected I/N with 1 <= I <= N, or INDEX#I, got {text!r}")
 
 
-def _read_index(path: Path) -> PieceIndex:
+def read_index(path: Path) -> PieceIndex:
+    """The pieces of a file that ``pieces_of`` cut.
+
+    Raises:
+        InputError: If it can't be read, or is no index.
+    """
     try:
         index = PieceIndex.model_validate_json(path.read_bytes(), strict=True)
     except OSError as error:

@@ -1,0 +1,354 @@
+"""Measures a run in parts on an engine: what parts cost, and what each failure costs.
+
+    python benchmarks/scale.py                               # processes of this machine
+    python benchmarks/scale.py --engine ray --rows 3000      # tasks of Ray, on this machine
+    python benchmarks/scale.py --engine ray --only parts killed
+    python benchmarks/scale.py --only merge --merge-rows 1000000
+
+The judge is a server that answers after 60 ms. Every run is a command with a plan of its own and an
+empty cache, 2 parts at a time. ``calls`` is what the server saw, ``extra`` what it saw beyond one
+call a row. ``CPU`` is the CPU seconds of all processes that graded, imports and all, over those of
+one ``grade``. ``equal`` says whether the records are those of the undisturbed run, each once,
+but for times and usage. No figure is a wall time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+from engine import QUIET, Load, server, spawn
+from engine import Run as Process
+from peers.rows import prose, row, tool
+from peers.tools import VERDICT
+
+import apbjudge
+
+CONCURRENCY, LATENCY_MS = 64, 60
+FLUSHED = 4
+"""Rows that a process may have an answer of and no record yet."""
+APBJUDGE = [sys.executable, "-m", "apbjudge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What processes took: CPU seconds, and the largest peak in MB."""
+
+    cpu_s: float
+    peak_mb: float
+
+
+class Watch:
+    """Samples the processes in which rows are graded, from the moment that one of them begins.
+
+    They are told from all others of the machine by their working directory, which is the bench's.
+    """
+
+    def __init__(self, mark: str, folder: Path) -> None:
+        self.mark, self.folder = mark, folder
+        self._last = dict[int, tuple[float, float]]()
+
+    def sample(self) -> list[int]:
+        """Takes the present figures of all of them; returns the ids of those at work."""
+        at_work: list[int] = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, ValueError, KeyError):  # it has ended
+                pid = int(folder.name)
+                is_ours = (folder / "cwd").readlink() == self.folder
+                is_at_work = is_ours and self.mark in (folder / "cmdline").read_text()
+                if is_at_work or pid in self._last:
+                    self._last[pid] = _figures(folder)
+                if is_at_work:
+                    at_work.append(pid)
+        return at_work
+
+    @property
+    def usage(self) -> Usage:
+        """All figures together."""
+        cpu, peak = zip(*self._last.values(), strict=True) if self._last else ((), ())
+        return Usage(sum(cpu), max(peak, default=0.0))
+
+
+def _figures(folder: Path) -> tuple[float, float]:
+    """CPU seconds and peak of a process."""
+    ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+    lines = (folder / "status").read_text().splitlines()
+    values = dict(line.split(":", 1) for line in lines)
+    cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return cpu_s, int(values["VmHWM"].split()[0]) / 1024
+
+
+def write_rows(path: Path, n: int) -> None:
+    """Rows of about 8 kB."""
+    rng = random.Random(1)
+    with path.open("wb") as file:
+        for i in range(n):
+            if i % 50 == 0:
+                tools = [tool(rng, name) for name in ("tool_a", "tool_b")]
+            one = row(rng, i, tools)
+            one["query"] += " " + prose(rng, max(0, 7800 - len(orjson.dumps(one))))
+            file.write(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    """The records of a run by line, without times and what calls cost."""
+    with (run / "judgements.jsonl").open("rb") as file:
+        rows = [json.loads(line) for line in file]
+    kept = [{**of, "latency_s": 0, "usage": 0, "cost_usd": 0} for of in rows]
+    return sorted(kept, key=lambda of: of["line"])
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The rows, and the folder for runs."""
+
+    folder: Path
+    rows: Path
+    n: int
+    engine: str
+
+    @property
+    def mark(self) -> str:
+        """What stands in the command line of a process in which rows are graded."""
+        return "ray::_run" if self.engine == "ray" else "from multiprocessing.spawn"
+
+    def env(self, name: str) -> dict[str, str]:
+        """The environment of a run, whose cache is its own."""
+        return {**os.environ, **QUIET, "APBJUDGE_CACHE_DIR": str(self.folder / f"{name}-cache")}
+
+    @contextmanager
+    def scaled(self, name: str, plan: Path) -> Iterator[subprocess.Popen[bytes]]:
+        """The command on an engine, with 2 parts at a time."""
+        command = [*APBJUDGE, "scale", str(plan), "--engine", self.engine, "--at-once", "2"]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=self.env(name), cwd=self.folder
+            )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def whole(self, name: str) -> Path:
+        """The folder of a merged run."""
+        return self.folder / name / "whole"
+
+    def n_recorded(self, name: str) -> int:
+        """Rows of all parts that have a record."""
+        paths = (self.folder / name).glob("part-*/judgements.jsonl")
+        return sum(path.read_bytes().count(b"\n") for path in paths)
+
+    def run(
+        self, name: str, parts: int, disturb: Disturb | None = None, judge: str = "hosted_vllm/echo"
+    ) -> tuple[Usage, int, int]:
+        """Runs a plan to its end, again where it was stopped.
+
+        Args:
+            name: Of the run.
+            parts: Number of parts.
+            disturb: Called when half of the rows are recorded, with the driver and the ids of the
+                processes at work; returns how many of these it ended.
+            judge: The judge.
+
+        Returns:
+            What the processes took, the calls that the server saw, how many were ended.
+        """
+        n_ended, watch = None, Watch(self.mark, self.folder)
+        with server(VERDICT, Load(self.folder, self.n, CONCURRENCY, LATENCY_MS)) as (url, end):
+            plan = self.folder / f"{name}.toml"
+            options = "" if judge == "static" else f'api_base = "{url}"\nmax_concurrency = 64\n'
+            plan.write_text(
+                f'rows = "{self.rows}"\nout = "{self.folder / name}"\nparts = {parts}\n[options]\n'
+                f'judge = "{judge}"\n{options}'
+            )
+            while not (self.whole(name) / "summary.json").exists():
+                with self.scaled(name, plan) as driver:
+                    while driver.poll() is None:
+                        at_work = watch.sample()
+                        if disturb and n_ended is None and self.n_recorded(name) >= self.n / 2:
+                            n_ended = disturb(driver, at_work)
+                        time.sleep(0.1)
+                if driver.returncode not in (0, 75, -signal.SIGKILL):
+                    log = (self.folder / f"{name}.log").read_text(errors="replace")
+                    raise SystemExit(f"{name}: exit code {driver.returncode}: {log[-2000:]}")
+                while driver.returncode and watch.sample():
+                    time.sleep(0.2)  # the processes of a driver that was killed end their parts
+            calls = int(end()["requests"])
+        return watch.usage, calls, n_ended or 0
+
+
+Disturb = Callable[[subprocess.Popen[bytes], list[int]], int]
+
+
+def kill_workers(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:
+    """SIGKILL of all processes in which rows are graded."""
+    for pid in at_work:
+        os.kill(pid, signal.SIGKILL)
+    return len(at_work)
+
+
+def kill_driver(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:
+    """SIGKILL of the command itself."""
+    driver.kill()
+    return len(at_work)
+
+
+def stop_driver(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:
+    """SIGTERM of the command itself."""
+    driver.terminate()
+    return 0
+
+
+@contextmanager
+def two_nodes() -> Iterator[Disturb]:
+    """A Ray cluster of two nodes on this machine, and what takes one of them away."""
+    from ray.cluster_utils import Cluster  # pyright: ignore
+
+    cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    node = cluster.add_node(num_cpus=1)
+    os.environ["RAY_ADDRESS"] = cluster.address
+
+    def remove(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:
+        cluster.remove_node(node, allow_graceful=False)
+        return 1
+
+    try:
+        yield remove
+    finally:
+        del os.environ["RAY_ADDRESS"]
+        cluster.shutdown()
+
+
+def measured(bench: Bench, only: list[str]) -> bool:
+    """Prints a line for each run of the table; True if no record or call is wrong."""
+    is_right = True
+    one = bench.folder / "one"
+    with server(VERDICT, Load(bench.folder, bench.n, CONCURRENCY, LATENCY_MS)) as (url, end):
+        argv = [*APBJUDGE, "grade", str(bench.rows), "--judge", "hosted_vllm/echo"]
+        argv += ["--api-base", url, "--max-concurrency", str(CONCURRENCY), "--out", str(one)]
+        cpu_s, _, peak = spawn(Process(argv, bench.env("one")), bench.folder / "one.log")
+        calls = int(end()["requests"])
+    right = records(one)
+    print(f"{bench.n} rows of {bench.rows.stat().st_size / bench.n / 1000:.1f} kB: ", end="")
+    print(f"one process {calls} calls, {cpu_s:.2f} CPU s, peak {peak:.0f} MB; {bench.engine}:")
+    print(f"{'run':<24}{'parts':>6}{'calls':>7}{'extra':>7}{'bound':>7}", end="")
+    print(f"{'CPU':>7}{'peak MB':>9}  equal", flush=True)
+
+    def line(name: str, parts: int, disturb: Disturb | None = None) -> None:
+        nonlocal is_right
+        usage, calls, n_ended = bench.run(name, parts, disturb)
+        cpu = f"{usage.cpu_s / cpu_s:.2f}" if disturb is None else "-"
+        extra, bound = calls - bench.n, n_ended * (CONCURRENCY + FLUSHED)
+        print(f"{name:<24}{parts:>6}{calls:>7}{extra:>7}{bound:>7}", end="")
+        print(f"{cpu:>7}{usage.peak_mb:>9.0f}", end="")
+        is_equal = records(bench.whole(name)) == right
+        print(f"  {is_equal}", flush=True)
+        is_right = is_right and is_equal and 0 <= extra <= bound
+
+    if "parts" in only:
+        for parts in (8, 64):
+            line(f"{parts} parts", parts)
+        summaries = {(bench.whole(f"{n} parts") / "summary.json").read_bytes() for n in (8, 64)}
+        same = summaries == {(one / "summary.json").read_bytes()}
+        print(f"summary.json of 1, 8 and 64 parts byte-identical: {same}")
+        is_right = is_right and same
+        share = bytes_read(bench, 64) / bench.rows.stat().st_size
+        print(f"bytes of the rows that 64 parts read, over their size: {share:.3f}")
+    for name, disturb in DISTURBED.items():
+        if name in only:
+            line(name, 8, disturb)
+    if "node lost" in only and bench.engine == "ray":
+        with two_nodes() as disturb:
+            line("node lost", 8, disturb)
+    return is_right
+
+
+def bytes_read(bench: Bench, parts: int) -> int:
+    """How much of the rows all parts read, judged by rule in this process."""
+    n_bytes, opened = 0, io.open
+
+    class Counted(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            nonlocal n_bytes
+            n = super().readinto(buffer) or 0
+            n_bytes += n
+            return n
+
+    def counted(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if mode == "rb" and Path(path) == bench.rows:
+            return io.BufferedReader(Counted(path))
+        return opened(path, mode, *args, **options)
+
+    folder = bench.folder / "read"
+    apbjudge.shards_split(bench.rows, out=folder, parts=parts)
+    io.open = counted
+    try:
+        for i in range(1, parts + 1):
+            apbjudge.grade(bench.rows, shard=f"{folder}/index.json#{i}", out=folder / f"part-{i}")
+    finally:
+        io.open = opened
+    return n_bytes
+
+
+DISTURBED = {
+    "workers killed": kill_workers,
+    "driver killed": kill_driver,
+    "driver stopped": stop_driver,
+}
+
+
+def merged(bench: Bench) -> None:
+    """Prints what merging the parts of a static judge's run takes."""
+    usage, _, _ = bench.run("static", 64, judge="static")
+    parts = [str(bench.folder / "static" / f"part-{i}") for i in range(1, 65)]
+    argv = [*APBJUDGE, "shards", "merge", *parts, "--out", str(bench.folder / "again")]
+    cpu_s, _, peak = spawn(Process(argv, bench.env("again")), bench.folder / "again.log")
+    print(
+        f"{bench.n} static rows in 64 parts: peak of a process {usage.peak_mb:.0f} MB; merge ",
+        end="",
+    )
+    print(f"{cpu_s / bench.n * 1e6:.0f} CPU us a row, peak {peak:.0f} MB")
+
+
+def main() -> None:
+    """Reads the options and prints the table."""
+    kinds = ["parts", *DISTURBED, "node lost", "merge"]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--engine", choices=["local", "ray"], default="local")
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--merge-rows", type=int, default=1_000_000)
+    parser.add_argument("--only", nargs="*", choices=kinds, default=kinds)
+    options = parser.parse_args()
+    is_right = True
+    with tempfile.TemporaryDirectory(prefix="apbjudge-scale-") as name:
+        folder = Path(name).resolve()
+        bench = Bench(folder, folder / "rows.jsonl", options.rows, options.engine)
+        if set(options.only) != {"merge"}:
+            write_rows(bench.rows, bench.n)
+            is_right = measured(bench, options.only)
+        if "merge" in options.only:
+            bench = replace(bench, rows=folder / "many.jsonl", n=options.merge_rows)
+            write_rows(bench.rows, bench.n)
+            merged(bench)
+    if not is_right:
+        raise SystemExit("calls beyond the bound, or records that differ")
+
+
+if __name__ == "__main__":
+    main()
