@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, field_validator
 
 from ....config import Names, Option
-from ....llm.limits import CACHE, Cached, Limits
+from ....llm.limits import StoreConfig
 from ....llm.model_spec import AsksModels
 from ...prediction.config import TestedModelSpec
 
@@ -40,14 +40,14 @@ UNSEEN = ("vision", "max_images", "max_image_bytes", "max_text_bytes", "frames")
 """Settings of models that a writing model does not have, since it is shown no files."""
 
 
-class WriteConfig(AsksModels, Limits):
+class WriteConfig(AsksModels, StoreConfig):
     """Settings of the model that writes texts of cases, and its budget."""
 
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "write repairs write_prompts",
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "cache",
+        "Run": "cache cache_kind claim take_over",
     }
 
     model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
@@ -71,7 +71,6 @@ class WriteConfig(AsksModels, Limits):
         "not accept.",
     )
     write_prompts: str = Field(default="writing@2", description="writing@2, or a TOML file.")
-    cache: Cached = CACHE
 
     @field_validator("write")
     @classmethod

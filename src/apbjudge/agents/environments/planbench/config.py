@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from ....config import Config, Grounding, Names, Option
-from ....llm.limits import CACHE, Cached, Limits
+from ....llm.limits import StoreConfig
 from ....llm.model_spec import AsksModels
 from ...prediction.config import TestedModelSpec
 
@@ -144,14 +144,14 @@ class GenerateConfig(Config):
     overwrite: bool = Field(default=False, description="Replace a generated benchmark in --out.")
 
 
-class TextsConfig(AsksModels, Limits):
+class TextsConfig(AsksModels, StoreConfig):
     """A model that writes for a generated benchmark, its budget, and answers that there are."""
 
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Model: writing": "theme write repairs generate_prompts written",
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "cache",
+        "Run": "cache cache_kind claim take_over",
     }
 
     model: Annotated[TestedModelSpec | None, Option(metavar="MODEL")] = Field(
@@ -182,7 +182,6 @@ class TextsConfig(AsksModels, Limits):
         description="File of answers, such as written.jsonl of another benchmark; what is in it is "
         "not asked for.",
     )
-    cache: Cached = CACHE
 
     @field_validator("write")
     @classmethod
