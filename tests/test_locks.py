@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from apbjudge import InputError, OptionError, grade
+from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.locks import SILENCE_S, ClaimFile, Claiming, Lock
 from apbjudge.runs.clearing import take_folder_lock
+from apbjudge.runs.folder import RecordLog
 
 ROWS = Path(__file__).parents[1] / "examples" / "holistic.jsonl"
 NOW = 1_700_000_000.0
@@ -184,3 +186,24 @@ def test_a_holder_beats_and_notices_when_its_claim_is_another_one_s(tmp_path: Pa
         lock.check()
     lock.close()
     assert json.loads(path.read_text()) == ELSEWHERE
+
+
+def test_a_run_whose_claim_was_taken_over_leaves_the_folder_to_the_other(tmp_path: Path) -> None:
+    clock = _Clock()
+    claiming = Claiming(by="file", now=clock.now, sleep=clock.sleep)
+    other = (tmp_path / "manifest.json", tmp_path / "judgements.jsonl")
+
+    def run() -> None:
+        with RecordLog(tmp_path, JUDGEMENT_RECORDS, {"a": 1}, claiming=claiming) as log:
+            _left(tmp_path, 0, ELSEWHERE)
+            for path in other:
+                path.write_text("{}")
+            lock = log._lock
+            assert isinstance(lock, ClaimFile)
+            lock.beat()
+            log.write_manifest({})
+
+    with pytest.raises(OptionError, match="another process has taken over"):
+        run()
+    assert [path.read_text() for path in other] == ["{}", "{}"]
+    assert json.loads((tmp_path / "claim.json").read_text()) == ELSEWHERE

@@ -85,9 +85,12 @@ async def agrade(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
     | JudgeSpec
@@ -107,6 +110,7 @@ async def agrade(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -121,6 +125,7 @@ async def agrade(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -151,6 +156,7 @@ def audit(
     config: AuditConfig | None = None,
     *,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -165,6 +171,7 @@ def audit(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -195,9 +202,12 @@ def audit(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     run: RunsConfig | None = None,
     client: Client | None = None,
     events: Events = ...,
@@ -217,6 +227,8 @@ def audit(
         events: Who watches.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -236,6 +248,8 @@ def audit(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -276,11 +290,17 @@ def audit(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
 
     Raises:
         OptionError: If an option, the rubric or the judge's access is unusable, or the folder
@@ -306,9 +326,12 @@ def batch_export(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
     by: str | Sequence[str] = (),
@@ -324,6 +347,7 @@ def batch_export(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -338,6 +362,7 @@ def batch_export(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -391,11 +416,17 @@ def batch_export(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
@@ -427,6 +458,8 @@ def batch_export(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -447,6 +480,8 @@ def batch_export(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -516,9 +551,12 @@ def branch(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     judge: str | TestedModelSpec | None = None,
     same_text: str | TestedModelSpec | None = None,
@@ -528,6 +566,7 @@ def branch(
     trials: int = 1,
     sweep: str = "",
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -542,6 +581,7 @@ def branch(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -590,11 +630,17 @@ def branch(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         judge: The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.
@@ -610,6 +656,8 @@ def branch(
             --samples, or b=1,3,5,10 for --max-trajectories.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -630,6 +678,8 @@ def branch(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -667,12 +717,16 @@ def build(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     model: str | TestedModelSpec | None = None,
     write: str | Sequence[str] = (),
     repairs: int = 2,
     write_prompts: str = "writing@2",
-    cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -683,6 +737,7 @@ def build(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -731,6 +786,14 @@ def build(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
             built by rule alone.
         write: What it writes: query (harder and more natural, values kept), plan (prose of the
@@ -741,10 +804,10 @@ def build(
         repairs: How often it is asked again, with the complaints, for a text that code does not
             accept.
         write_prompts: writing@2, or a TOML file.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -759,6 +822,8 @@ def build(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -887,11 +952,15 @@ def check(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     ask: str | JudgeSpec | None = None,
     votes: int = 3,
     run: _Path | None = None,
-    cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -906,6 +975,7 @@ def check(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -942,15 +1012,23 @@ def check(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         ask: litellm model with provider, optionally with its addresses after @, that is asked
             about claims that code can't settle.
         votes: Independent replies about a case.
         run: Folder for the judge's run; the same command continues it. Without it everything is
             asked anew, but for cached replies.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -970,6 +1048,8 @@ def check(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1101,9 +1181,12 @@ def doctor(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
     by: str | Sequence[str] = (),
@@ -1119,6 +1202,7 @@ def doctor(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -1133,6 +1217,7 @@ def doctor(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1188,11 +1273,17 @@ def doctor(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
@@ -1224,6 +1315,8 @@ def doctor(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1244,6 +1337,8 @@ def doctor(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1319,9 +1414,12 @@ def execute(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     guide: Literal["codes", "none"] = "codes",
     critic: str | TestedModelSpec | None = None,
@@ -1339,6 +1437,7 @@ def execute(
     prompts: str = "neutral@1",
     review: Literal["self", "critic", "static", "judge"] = "self",
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -1353,6 +1452,7 @@ def execute(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1385,11 +1485,17 @@ def execute(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         guide: Whether a model's review goes by the six error codes.
@@ -1413,6 +1519,8 @@ def execute(
         review: Who reviews drafts; as --mode of refine.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1433,6 +1541,8 @@ def execute(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1466,9 +1576,12 @@ def grade(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
     | JudgeSpec
@@ -1488,6 +1601,7 @@ def grade(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -1502,6 +1616,7 @@ def grade(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1557,11 +1672,17 @@ def grade(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
@@ -1591,6 +1712,8 @@ def grade(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1610,6 +1733,8 @@ def grade(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1837,14 +1962,18 @@ def planbench_generate(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     model: str | TestedModelSpec | None = None,
     theme: str = "",
     write: str | Sequence[str] = (),
     repairs: int = 2,
     generate_prompts: str = "generating@1",
     written: _Rows | Sequence[_Rows] = (),
-    cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int = 0,
@@ -1855,6 +1984,7 @@ def planbench_generate(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1886,6 +2016,14 @@ def planbench_generate(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         model: A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; without
             it all is done by rule, templates and word lists.
         theme: Subject of a domain that the model writes, in place of --domain.
@@ -1896,10 +2034,10 @@ def planbench_generate(
         generate_prompts: generating@1, or a TOML file.
         written: File of answers, such as written.jsonl of another benchmark; what is in it is
             not asked for.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1914,6 +2052,8 @@ def planbench_generate(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1978,15 +2118,19 @@ def predict(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     preset: str | None = None,
     samples: int = 1,
     batch: bool = False,
     full: bool = False,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2001,6 +2145,7 @@ def predict(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2038,11 +2183,17 @@ def predict(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
@@ -2051,6 +2202,8 @@ def predict(
         full: Write each prediction with all fields of its case, to be graded without --cases.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2071,6 +2224,8 @@ def predict(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -2151,9 +2306,12 @@ def refine(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     guide: Literal["codes", "none"] = "codes",
     critic: str | TestedModelSpec | None = None,
@@ -2165,6 +2323,7 @@ def refine(
     review_prompts: str = "ablate@1",
     data_root: _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2179,6 +2338,7 @@ def refine(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2205,11 +2365,17 @@ def refine(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: Tested models with their addresses, as for predict; without it as the run asked
             them. A draft's model may be named without provider.
         guide: Whether a model's review goes by the six error codes.
@@ -2228,6 +2394,8 @@ def refine(
             without it that of the run.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2248,6 +2416,8 @@ def refine(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -2402,7 +2572,11 @@ def scale(
     """
 
 def shards_merge(
-    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    claim: Literal["lock", "file"] = "lock",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -2414,6 +2588,7 @@ def shards_merge(
             any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -2462,9 +2637,12 @@ def simulate(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     options: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
@@ -2474,6 +2652,7 @@ def simulate(
     max_episode_cost: float | None = None,
     kind: str | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2488,6 +2667,7 @@ def simulate(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2517,11 +2697,17 @@ def simulate(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         options: A setting of the benchmark, such as block_plan=plan.json.
@@ -2533,6 +2719,8 @@ def simulate(
         kind: Kind of benchmark, shipped or of an installed package; default by content.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2553,6 +2741,8 @@ def simulate(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.

@@ -177,7 +177,8 @@ class ClaimFile:
         try:
             holder = _holder_in(self._path)
             if holder is not None and holder.token == self._own.token:
-                os.utime(self._path, (self._claiming.now(),) * 2)
+                now = self._claiming.now()
+                os.utime(self._path, (now, now))
             else:
                 self._is_lost = True
         except OSError:
@@ -231,7 +232,8 @@ class ClaimFile:
         try:
             fields = {name: of for name, of in self._own._asdict().items() if name != "beat"}
             os.write(descriptor, orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
-            os.utime(descriptor, (self._claiming.now(),) * 2)
+            now = self._claiming.now()
+            os.utime(descriptor, (now, now))
         except OSError:
             path.unlink(missing_ok=True)
             raise

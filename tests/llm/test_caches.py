@@ -14,12 +14,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -358,6 +359,10 @@ def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there
 
 # Segments
 
+zstandard: Any = import_module("zstandard") if find_spec("zstandard") else None
+needs_zstd = pytest.mark.skipif(zstandard is None, reason="zstandard is not installed")
+WITH_ZSTD = [pytest.param(True, marks=needs_zstd), False]
+
 
 def _segment(folder: Path, entries: dict[str, bytes], every: int = 1) -> Path:
     """A segment with so many replies a block."""
@@ -377,7 +382,7 @@ def _segment_values(folder: Path, keys: str, *warnings: str) -> list[bytes | Non
     return values
 
 
-@pytest.mark.parametrize("with_zstd", [True, False])
+@pytest.mark.parametrize("with_zstd", WITH_ZSTD)
 def test_each_process_has_its_own_segment_and_reads_those_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_zstd: bool
 ) -> None:
@@ -399,7 +404,7 @@ def test_each_process_has_its_own_segment_and_reads_those_of_others(
         assert _segment_values(tmp_path, "a", needs) == [None]
 
 
-@pytest.mark.parametrize("with_zstd", [True, False])
+@pytest.mark.parametrize("with_zstd", WITH_ZSTD)
 def test_a_segment_that_breaks_off_anywhere_has_its_whole_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_zstd: bool
 ) -> None:
@@ -416,6 +421,7 @@ def test_a_segment_that_breaks_off_anywhere_has_its_whole_blocks(
     assert set(seen) == {0, 1, 2}
 
 
+@needs_zstd
 def test_a_damaged_block_costs_its_own_replies(tmp_path: Path) -> None:
     path = _segment(tmp_path, dict.fromkeys("abc", VALUE))
     data = bytearray(path.read_bytes())
@@ -426,6 +432,7 @@ def test_a_damaged_block_costs_its_own_replies(tmp_path: Path) -> None:
     assert _segment_values(tmp_path, "abc") == [None] * 3
 
 
+@needs_zstd
 def test_a_strangers_segments_open_nothing_else_and_do_not_fill_the_memory(tmp_path: Path) -> None:
     inside, outside = tmp_path / "c", tmp_path / "outside"
     target = _segment(outside, {"a": VALUE})

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from ..errors import OptionError, visible
 from ..judge import merge as judged
 from ..judge.session import Run
+from ..llm.limits import Claim
+from ..locks import Claiming
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
 from ..runs.merging import (
@@ -45,7 +47,11 @@ _COMMANDS = {
 
 
 def shards_merge(
-    parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    claim: Claim = "lock",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -57,6 +63,7 @@ def shards_merge(
             any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -68,11 +75,12 @@ def shards_merge(
     """
     name = "" if rubric or not parts else _command_of(Path(parts[0]))
     if name not in _COMMANDS:
-        return judged.shards_merge(parts, out, rubric=rubric)
+        return judged.shards_merge(parts, out, rubric=rubric, claim=claim)
     folder, (run, kind, take) = Path(out), _COMMANDS[name]
     of_parts = read_parts([Path(part) for part in parts], kind)
     check_free(folder, kind)
-    with RecordLog(folder, kind, of_parts[0].identity) as log:
+    claiming = Claiming(by=claim)
+    with RecordLog(folder, kind, of_parts[0].identity, claiming=claiming) as log:
         manifest = joined_manifest(of_parts)
         with manifest_states([(log, manifest)]):
             log.replace_all(merged_rows(of_parts, kind), superseded=superseded_lines(of_parts))

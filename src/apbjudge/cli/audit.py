@@ -37,7 +37,7 @@ class AuditOptions(RunsConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": GradeConfig.groups["Budget"],
-        "Run": "data_root overwrite cache max_unscored fail_on dry_run",
+        "Run": "data_root overwrite cache cache_kind claim take_over max_unscored fail_on dry_run",
     }
 
     judges: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(

@@ -9,6 +9,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
+from ..llm.limits import Claim
 from .options import Values, command, print_files
 from .tested import function_of
 
@@ -49,6 +50,9 @@ class MergeOptions(Config):
         description="The rubric whose codes were judged apart, such as apb-holistic@1.",
     )
     out: Path = Field(description="Folder for the whole run.")
+    claim: Claim = Field(
+        default="lock", description="How other processes are kept out of --out, as for grade."
+    )
 
 
 @command(SplitOptions)
@@ -68,7 +72,7 @@ def split(values: Values) -> int:
 def merge(values: Values) -> int:
     """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
     options = MergeOptions.of(values)
-    print_merged(function_of("shards merge")(options.parts, options.out, rubric=options.rubric))
+    print_merged(function_of("shards merge")(**options.model_dump()))
     return 0
 
 

@@ -236,7 +236,9 @@ def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None
     """The longest of what latency, calls per minute and tokens per minute demand."""
     if not calls:
         return 0.0
-    rounds = max(1.0, calls / spec.max_concurrency)
+    each = spec.concurrency_per_endpoint
+    at_once = each * len(spec.addresses) if each else spec.max_concurrency
+    rounds = max(1.0, calls / at_once)
     demands = [
         rounds * latency_s if latency_s is not None else None,
         60 * calls / spec.rpm if spec.rpm else None,

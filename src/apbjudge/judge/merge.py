@@ -13,6 +13,8 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError
 from ..jsonl import write_atomically
+from ..llm.limits import Claim
+from ..locks import Claiming
 from ..records import judgement_row, read_judgement
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
 from ..records.own_rows import kind_of, own_rows
@@ -123,7 +125,13 @@ def _index(
     return index, [apart] * bool(n_apart)
 
 
-def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | None = None) -> Run:
+def shards_merge(
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    claim: Claim = "lock",
+) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
@@ -133,6 +141,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
         parts: One folder for each shard or rubric, in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for shards.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
@@ -152,7 +161,7 @@ def shards_merge(parts: Sequence[str | Path], out: str | Path, *, rubric: str | 
     identity = dict(first.identity)
     if joint is not None:
         identity |= {"rubric": [joint.ref, joint.digest], "several": "codes"}
-    log: Log = RecordLog(folder, kind, identity, is_derived=True)
+    log: Log = RecordLog(folder, kind, identity, is_derived=True, claiming=Claiming(by=claim))
     manifest = joined_manifest(runs) | {"identity": identity}
     manifest |= {} if joint is None else described_rubric(joint)
     with log:

@@ -124,7 +124,8 @@ def check_access(
     for spec in models:
         if spec.model == SCRIPTED:
             warn(f"note: {NOTE}")
-        if not spec.api_base and (address := spec.addresses[0]):
+        address, is_stated = spec.addresses[0], spec.api_base or spec.api_base_file is not None
+        if address and not is_stated:
             variable, _ = SERVERS[spec.model.partition("/")[0]]
             warn(f"note: {spec.model} is asked at {address}, from {variable}")
 
@@ -147,8 +148,9 @@ def reply_cache(
     folder: Path, kind: CacheKind, *, every: int = 64, warn: Callable[[str], None]
 ) -> ReplyCache:
     """The reply cache in a folder of caches; see ``ReplyCache``."""
-    of = SegmentCache if kind == "segments" else ReplyCache
-    return of(folder / REPLIES, every=every, warn=warn)
+    if kind == "segments":
+        return SegmentCache(folder / REPLIES, every=every, warn=warn)
+    return ReplyCache(folder / REPLIES, every=every, warn=warn)
 
 
 def has_replies(folder: Path, kind: CacheKind) -> bool:
@@ -264,16 +266,15 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
                 f"--{name.replace('_', '-')}: the price of {spec.model} is not known; give "
                 "--price-input and --price-output in US dollars per million tokens"
             )
+
+    def endpoint_at(address: str | None) -> Endpoint:
+        form = known_format(spec, address, resources.cache)
+        most = spec.concurrency_per_endpoint or spec.max_concurrency
+        return Endpoint(client=client, address=address, most=most, format=form)
+
     return Engine(
-        endpoints=[
-            Endpoint(
-                client=client,
-                address=address,
-                most=spec.max_concurrency,
-                format=known_format(spec, address, resources.cache),
-            )
-            for address in addresses_of(spec, resources.client)
-        ],
+        endpoints=[endpoint_at(address) for address in addresses_of(spec, resources.client)],
+        endpoint_at=endpoint_at if spec.api_base_file is not None else None,
         spec=spec,
         budget=resources.budget or Budget(resources.limits, resources.clock),
         prices=prices if spec.price_input is not None or direct else Prices(),

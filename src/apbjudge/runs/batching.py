@@ -252,6 +252,8 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     """
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
+    if spec.api_base_file is not None:
+        raise OptionError("--batch: expected --api-base, got --api-base-file")
     if len(spec.api_base) > 1:
         raise OptionError(f"--batch: expected one --api-base, got {len(spec.api_base)}")
     for name in Limits.model_fields:

@@ -331,6 +331,7 @@ class RecordLog(Generic[T]):
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest, and seals it as this user's."""
+        self._lock.check()
         _write_manifest(self.folder, manifest)
 
     def __enter__(self) -> RecordLog[T]:
@@ -339,6 +340,7 @@ class RecordLog(Generic[T]):
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         try:
             if isinstance(error, UsageError) and self.is_fresh and not self._has_cost:
+                self._lock.check()  # else the files are another's
                 discard(self.folder, {self.kind.file, ATTEMPTS, *self.kind.figures})
         finally:
             self.close()

@@ -109,7 +109,7 @@ class SimulateConfig(EpisodesConfig, PartConfig):
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
         **TestedConfig.groups,
-        "Run": "overwrite cache shard",
+        "Run": "overwrite cache cache_kind claim take_over shard",
     }
 
     kind: str | None = Field(

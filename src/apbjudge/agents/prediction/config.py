@@ -148,7 +148,7 @@ class TestedConfig(AsksModels, RunsConfig):
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache",
+        "Run": "overwrite cache cache_kind claim take_over",
     }
 
     model: Models = Field(
@@ -183,7 +183,7 @@ class PredictConfig(TestedConfig, PartConfig, CasesConfig):
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache shard batch full",
+        "Run": "data_root overwrite cache cache_kind claim take_over shard batch full",
     }
 
     preset: str | None = Field(
@@ -273,7 +273,7 @@ class RefineConfig(ReviewConfig, PartConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache",
+        "Run": "data_root overwrite cache cache_kind claim take_over",
     }
 
     mode: Mode = Field(

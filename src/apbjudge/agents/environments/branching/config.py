@@ -118,7 +118,7 @@ class BranchRunConfig(
         "Agent": "first samples labels max_candidates scope trials sweep",
         **MemoryConfig.groups,
         **TestedConfig.groups,
-        "Run": "overwrite cache shard",
+        "Run": "overwrite cache cache_kind claim take_over shard",
     }
 
     judge: OneModel = Field(
