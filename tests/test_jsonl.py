@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import gzip
 import hashlib
 import json
@@ -23,7 +21,6 @@ from apbjudge.jsonl import (
     is_replaceable,
     read_line_at,
     read_lines,
-    take_lock,
     write_atomically,
 )
 
@@ -268,20 +265,3 @@ def test_what_is_no_plain_file_is_written_in_place(tmp_path: Path) -> None:
     write_atomically(pipe, b"through")
     assert (pipe.is_fifo(), os.read(reader, 100)) == (True, b"through")
     os.close(reader)
-
-
-@pytest.mark.parametrize("code", [errno.ENOSYS])
-def test_a_file_system_without_locks_is_not_another_process(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = subprocess.run(
-        ["df", "--output=fstype", tmp_path], capture_output=True, text=True, check=True
-    )
-    kind = shown.stdout.split()[-1]
-
-    def without(*_: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(fcntl, "flock", without)
-    with pytest.raises(InputError, match=f"run: can't .*{os.strerror(code)}: .* got {kind}$"):
-        take_lock(tmp_path / ".lock", Path("run"), busy="another process")

@@ -86,11 +86,14 @@ async def agrade(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
     | JudgeSpec
@@ -110,6 +113,7 @@ async def agrade(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -124,6 +128,7 @@ async def agrade(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -154,6 +159,7 @@ def audit(
     config: AuditConfig | None = None,
     *,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -168,6 +174,7 @@ def audit(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -198,11 +205,14 @@ def audit(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     run: RunsConfig | None = None,
     client: Client | None = None,
     events: Events = ...,
@@ -222,6 +232,8 @@ def audit(
         events: Who watches.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -241,6 +253,8 @@ def audit(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -281,14 +295,20 @@ def audit(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
 
     Raises:
         OptionError: If an option, the rubric or the judge's access is unusable, or the folder
@@ -314,11 +334,14 @@ def batch_export(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
     by: str | Sequence[str] = (),
@@ -334,6 +357,7 @@ def batch_export(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -348,6 +372,7 @@ def batch_export(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -401,14 +426,20 @@ def batch_export(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
@@ -440,6 +471,8 @@ def batch_export(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -460,6 +493,8 @@ def batch_export(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -529,11 +564,14 @@ def branch(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     judge: str | TestedModelSpec | None = None,
     same_text: str | TestedModelSpec | None = None,
@@ -543,6 +581,7 @@ def branch(
     trials: int = 1,
     sweep: str = "",
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -557,6 +596,7 @@ def branch(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -605,14 +645,20 @@ def branch(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         judge: The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.
@@ -628,6 +674,8 @@ def branch(
             --samples, or b=1,3,5,10 for --max-trajectories.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -648,6 +696,8 @@ def branch(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -685,12 +735,16 @@ def build(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     model: str | TestedModelSpec | None = None,
     write: str | Sequence[str] = (),
     repairs: int = 2,
-    cache: bool | _Path | None = None,
     write_prompts: str = "writing@2",
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -701,6 +755,7 @@ def build(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -749,6 +804,14 @@ def build(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
             built by rule alone.
         write: What it writes: query (harder and more natural, values kept), plan (prose of the
@@ -757,11 +820,11 @@ def build(
             harder query with more tools and a longer solution), contradictory and removal (the
             sentences that demand a tool, in place of templates).
         repairs: How often it is asked again, with the complaints, for what breaks a rule.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         write_prompts: writing@2, or a TOML file.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -776,6 +839,8 @@ def build(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -904,11 +969,15 @@ def check(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     ask: str | JudgeSpec | None = None,
     votes: int = 3,
     run: _Path | None = None,
-    cache: bool | _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -923,6 +992,7 @@ def check(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -959,15 +1029,23 @@ def check(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         ask: litellm model with provider, optionally with its addresses after @, that is asked
             about claims that code can't settle.
         votes: Independent replies about a case.
         run: Folder for the judge's run; the same command continues it. Without it everything is
             asked anew, but for cached replies.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -987,6 +1065,8 @@ def check(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1118,11 +1198,14 @@ def doctor(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: str | JudgeSpec | Sequence[str | JudgeSpec] = ...,
     by: str | Sequence[str] = (),
@@ -1138,6 +1221,7 @@ def doctor(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -1152,6 +1236,7 @@ def doctor(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1207,14 +1292,20 @@ def doctor(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
@@ -1246,6 +1337,8 @@ def doctor(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1266,6 +1359,8 @@ def doctor(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1341,11 +1436,14 @@ def execute(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     guide: Literal["codes", "none"] = "codes",
     critic: str | TestedModelSpec | None = None,
@@ -1363,6 +1461,7 @@ def execute(
     prompts: str = "neutral@1",
     review: Literal["self", "critic", "static", "judge"] = "self",
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -1377,6 +1476,7 @@ def execute(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1409,14 +1509,20 @@ def execute(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         guide: Whether a model's review goes by the six error codes.
@@ -1440,6 +1546,8 @@ def execute(
         review: Who reviews drafts; as --mode of refine.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1460,6 +1568,8 @@ def execute(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1527,11 +1637,14 @@ def grade(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     missing: Literal["report", "count"] = "report",
     judge: Callable[[Item], Verdict | Mapping[str, Any] | Awaitable[Verdict | Mapping[str, Any]]]
     | JudgeSpec
@@ -1551,6 +1664,7 @@ def grade(
     grounding: Literal["paper", "released", "answer-only"] = "paper",
     same_text: str | JudgeSpec | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = 0,
@@ -1565,6 +1679,7 @@ def grade(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1620,14 +1735,20 @@ def grade(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         missing: Cases of --cases that a tested model has no prediction of: report names them;
             count takes them as not correct, so that CR is over all cases.
         by: Break results down by category, modality, stage, steps, horizon, dataset,
@@ -1657,6 +1778,8 @@ def grade(
             recorded ones however written.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1676,6 +1799,8 @@ def grade(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -1903,14 +2028,18 @@ def planbench_generate(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     model: str | TestedModelSpec | None = None,
     write: str | Sequence[str] = (),
     repairs: int = 2,
-    cache: bool | _Path | None = None,
     theme: str = "",
     generate_prompts: str = "generating@1",
     written: _Rows | Sequence[_Rows] = (),
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int = 0,
@@ -1921,6 +2050,7 @@ def planbench_generate(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -1952,19 +2082,27 @@ def planbench_generate(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         model: A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; without
             it all is done by rule, templates and word lists.
         write: What else the model does: filters (which look-ups there could be), descriptions
             (of tools), queries; default all.
         repairs: How often it is asked again, with the complaints, for what breaks a rule.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         theme: Subject of a domain that the model writes, in place of --domain.
         generate_prompts: generating@1, or a TOML file.
         written: File of answers, such as written.jsonl of another benchmark; what is in it is
             not asked for.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -1979,6 +2117,8 @@ def planbench_generate(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -2043,17 +2183,21 @@ def predict(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     preset: str | None = None,
     samples: int = 1,
     batch: bool = False,
     full: bool = False,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2068,6 +2212,7 @@ def predict(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2105,14 +2250,20 @@ def predict(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
@@ -2121,6 +2272,8 @@ def predict(
         full: Write each prediction with all fields of its case, to be graded without --cases.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2141,6 +2294,8 @@ def predict(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -2221,11 +2376,14 @@ def refine(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = (),
     guide: Literal["codes", "none"] = "codes",
     critic: str | TestedModelSpec | None = None,
@@ -2237,6 +2395,7 @@ def refine(
     review_prompts: str = "ablate@1",
     data_root: _Path | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2251,6 +2410,7 @@ def refine(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2277,14 +2437,20 @@ def refine(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: Tested models with their addresses, as for predict; without it as the run asked
             them. A draft's model may be named without provider.
         guide: Whether a model's review goes by the six error codes.
@@ -2303,6 +2469,8 @@ def refine(
             without it that of the run.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2323,6 +2491,8 @@ def refine(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.
@@ -2498,6 +2668,7 @@ def shards_merge(
     *,
     rubric: str | None = None,
     as_: Literal["jsonl", "parquet"] = "jsonl",
+    claim: Literal["lock", "file"] = "lock",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -2510,6 +2681,7 @@ def shards_merge(
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -2558,11 +2730,14 @@ def simulate(
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_seconds: float | None = None,
+    cache: bool | _Path | None = None,
+    cache_kind: Literal["sqlite", "segments"] = "sqlite",
+    claim: Literal["lock", "file"] = "lock",
+    take_over: bool = False,
     out: _Path | None = None,
     work: _Rows | None = None,
     upload_every: float = 60.0,
     overwrite: bool = False,
-    cache: bool | _Path | None = None,
     model: str | TestedModelSpec | Sequence[str | TestedModelSpec] = ...,
     options: str | Sequence[str] = (),
     tasks: str | Sequence[str] = (),
@@ -2572,6 +2747,7 @@ def simulate(
     max_episode_cost: float | None = None,
     kind: str | None = None,
     api_base: str | Sequence[str] = (),
+    api_base_file: _Rows | None = None,
     transport: Literal["auto", "litellm", "direct"] = "auto",
     temperature: float | None = 0.0,
     seed: int | None = None,
@@ -2586,6 +2762,7 @@ def simulate(
     outage_s: float = 300.0,
     retries: int = 4,
     max_concurrency: int = 64,
+    concurrency_per_endpoint: int | None = None,
     rpm: float | None = None,
     tpm: float | None = None,
     price_input: float | None = None,
@@ -2615,14 +2792,20 @@ def simulate(
         max_calls: Calls a session may make.
         max_tokens: Tokens a session may send and receive.
         max_seconds: Seconds a session may take, from its first call.
+        cache: Whether replies are cached for later runs, or the folder for them. None caches
+            all but those of a client of your own.
+        cache_kind: sqlite, or segments: each process appends to a file of its own, which works
+            on network disks.
+        claim: How other processes are kept out of a run's folder: a lock of the operating
+            system, or a file (claim.json), which works on network disks without locks.
+        take_over: With --claim file: take over a folder claimed from another machine whose
+            process is gone; waits for three missed beats, 90 s.
         out: Folder of the run; the same command continues the run in it.
         work: Folder on this machine for the work on a run whose --out is an address such as
             s3://bucket/run. Without it in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
         overwrite: Replace a run of other input or settings in --out; the same run continues in
             either case.
-        cache: Whether replies are cached for later runs, or the folder for them. None caches
-            all but those of a client of your own.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         options: A setting of the benchmark, such as block_plan=plan.json.
@@ -2634,6 +2817,8 @@ def simulate(
         kind: Kind of benchmark, shipped or of an installed package; default by content.
         api_base: Addresses of the endpoint's replicas; none for the provider's own address,
             which a server of one's own (hosted_vllm, ollama, …) does not have.
+        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
+            they are read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
             auto: direct where it sends exactly what litellm would.
         temperature: Sampling temperature; with several samples 1; default is the provider's.
@@ -2654,6 +2839,8 @@ def simulate(
         retries: How often a call is repeated after a failure that may pass; five times as often
             after 429, half as often after a time-out.
         max_concurrency: Calls in flight at most.
+        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
+            there are addresses then take the place of max_concurrency.
         rpm: Calls per minute at most.
         tpm: Tokens per minute, sent and received, at most.
         price_input: US dollars per million tokens sent; without it litellm's table counts.

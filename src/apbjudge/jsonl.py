@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import io
 import json
@@ -19,7 +18,7 @@ from typing import IO, Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from .errors import BusyError, InputError, RowError, visible
+from .errors import InputError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
@@ -343,7 +342,8 @@ def read_line_at(path: Path, offset: int) -> bytes:
         return _body(file.readline(MAX_LINE_BYTES), first=offset == 0)
 
 
-def _unwritable(path: Path, error: OSError) -> InputError:
+def unwritable(path: Path, error: OSError) -> InputError:
+    """The error for what can't be written."""
     return InputError(f"{path}: can't be written: {error.strerror}")
 
 
@@ -369,7 +369,7 @@ class Appender:
             cut_torn_line(path)
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise unwritable(path, error) from None
 
     def append(self, row: dict[str, Any]) -> bytes:
         """Adds one row; returns it as a line without its end."""
@@ -393,7 +393,7 @@ class Appender:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
             os.ftruncate(self._fd, start)  # half a row must not stand before the next one
-            raise _unwritable(self._path, error) from None
+            raise unwritable(self._path, error) from None
 
     def sync(self) -> None:
         """Flushes, and waits until all of it has reached the disk.
@@ -405,7 +405,7 @@ class Appender:
         try:
             os.fsync(self._fd)
         except OSError as error:
-            raise _unwritable(self._path, error) from None
+            raise unwritable(self._path, error) from None
 
     def close(self) -> None:
         """Flushes and closes."""
@@ -413,49 +413,6 @@ class Appender:
             self.flush()
         finally:
             os.close(self._fd)
-
-
-def take_lock(lock: Path, of: Path, *, busy: str) -> int:
-    """Takes a lock that no other process can hold; closing the descriptor lets go of it.
-
-    Args:
-        lock: The lock's own file; it is created when missing and stays.
-        of: What is locked, for messages.
-        busy: The message when another process holds it.
-
-    Returns:
-        The descriptor to be closed.
-
-    Raises:
-        InputError: If the lock's file can't be written, or its file system has no locks.
-        BusyError: If another process holds it.
-    """
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise _unwritable(of, error) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise BusyError(busy) from None
-    except OSError as error:
-        os.close(descriptor)
-        raise InputError(
-            f"{of}: can't be locked against other processes: {error.strerror}: expected a file "
-            f"system with flock (Lustre needs the mount option flock), got {_file_system(lock)}"
-        ) from None
-    return descriptor
-
-
-def _file_system(path: Path) -> str:
-    """The kind of file system that a path is on, such as nfs4."""
-    place, kinds = path.resolve(), dict[Path, str]()
-    with suppress(OSError):
-        for line in Path("/proc/self/mounts").read_text(errors="replace").splitlines():
-            _, mount, kind, *_ = line.split(" ")
-            kinds[Path(mount.replace("\\040", " "))] = kind
-    return next((kinds[at] for at in (place, *place.parents) if at in kinds), "one of unknown kind")
 
 
 def cut_torn_line(path: Path) -> None:
@@ -520,12 +477,13 @@ def temporary_beside(path: Path) -> Path:
     prefix = f".{path.name}.{platform.node()[:16]}-"
     for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
         with suppress(ValueError, OSError):
-            if not _is_running(int(left.name[len(prefix) : -len(".tmp")])):
+            if not is_running(int(left.name[len(prefix) : -len(".tmp")])):
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
     return path.with_name(f"{prefix}{os.getpid()}.tmp")
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """True if this machine has a process of that number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -554,7 +512,7 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
             yield file
         temporary.replace(path)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -225,7 +225,7 @@ REFUSED = {
     "--max-cost": "Option '--max-cost' requires an argument.",
     "--transport pigeon": "--transport: expected one of auto, litellm, direct, got 'pigeon'",
     "--lead maybe": "--lead: expected true or false, got 'maybe'",
-    "--config warmth=1": "--config: expected one of accept_loss, api_base, batch, blind, bootstr",
+    "--config warmth=1": "--config: expected one of accept_loss, api_base, api_base_file, batch",
     "--config temperature=nan": "--temperature: expected a number from 0 to 2, got nan (float)",
     "--config params=5": "--params: expected a TOML table such as {top_p = 0.9}",
     "--config params={api_key='SECRET'}": "--params: api_key: set the provider's environment var",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,14 @@ import pytest
 
 import apbjudge
 from apbjudge import JudgeSpec, OptionError
+from apbjudge.jsonl import write_atomically
 from apbjudge.judge.dry_run import forecast
+from apbjudge.llm.base import MonotonicClock
+from apbjudge.llm.limits import CacheKind
+from apbjudge.llm.replicas import REREAD_S
+from apbjudge.runs.loop import Events
 from tests.support.judging import MODEL, RIGHT, Bench, Judged, plan_row
-from tests.support.server import Answer, ChatServer, Reset
+from tests.support.server import PATIENCE_S, Answer, Behave, ChatServer, Reset, Seen
 
 OK = Answer(RIGHT)
 NAMES = [f"row-{n:02}" for n in range(24)]
@@ -71,30 +79,34 @@ def _models(name: str = MODEL, **facts: Any) -> dict[str, Any]:
     return {"object": "list", "data": [{**entry, "max_model_len": 4096, **facts}]}
 
 
-def _calls_at(servers: list[ChatServer], folder: Path) -> int:
+def _calls_at(servers: list[ChatServer], folder: Path, cache_kind: CacheKind = "sqlite") -> int:
     """Grades all rows into a folder of their own; returns how many calls it took."""
     before = sum(len(server.requests) for server in servers)
     addresses = tuple(server.address for server in servers)
     spec = JudgeSpec(model=MODEL, api_base=addresses, retries=0)
     out = folder / f"run-{len(list(folder.iterdir()))}"
-    run = apbjudge.grade(ROWS, judge=spec, out=out, cache=folder / "cache")
+    cache = folder / "cache"
+    run = apbjudge.grade(ROWS, judge=spec, out=out, cache=cache, cache_kind=cache_kind)
     assert [row.kind for row in run.judgements] == ["verdict"] * len(ROWS)
     return sum(len(server.requests) for server in servers) - before
 
 
-def test_replies_are_kept_by_what_is_served_wherever_it_is(pair: Pair, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "segments"])
+def test_replies_are_kept_by_what_is_served_wherever_it_is(
+    kind: CacheKind, pair: Pair, tmp_path: Path
+) -> None:
     one, two = pair.one, pair.two
     one.pages = two.pages = {"/v1/models": _models()}
-    assert _calls_at([one], tmp_path) == len(ROWS)
+    assert _calls_at([one], tmp_path, kind) == len(ROWS)
     assert one.fetched == [("/v1/models", None)]  # once, however many requests there are
-    assert _calls_at([two], tmp_path) == 0
-    assert _calls_at([one, two], tmp_path) == 0
+    assert _calls_at([two], tmp_path, kind) == 0
+    assert _calls_at([one, two], tmp_path, kind) == 0
     two.pages = {"/v1/models": _models(root="org/other-weights")}
     with pytest.raises(OptionError, match="expected replicas of one model, got org/weights at "):
-        _calls_at([one, two], tmp_path)
-    assert _calls_at([two], tmp_path) == len(ROWS)
+        _calls_at([one, two], tmp_path, kind)
+    assert _calls_at([two], tmp_path, kind) == len(ROWS)
     two.pages = {"/v1/models": _models(max_model_len=8192)}
-    assert _calls_at([two], tmp_path) == len(ROWS)
+    assert _calls_at([two], tmp_path, kind) == len(ROWS)
 
 
 @pytest.mark.parametrize("listed", [{"data": 7}, _models(root=None)], ids=str)
@@ -117,3 +129,177 @@ def test_a_cached_run_needs_no_server(serve: Any, tmp_path: Path) -> None:
         ROWS, judge=JudgeSpec(model=MODEL, api_base=server.address), cache=tmp_path / "cache"
     )
     assert (plan.calls, plan.reused) == (0, len(ROWS))
+
+
+# Addresses that change ----------------------------------------------------------------------------
+
+
+class Changing:
+    """Replicas whose addresses are in a file that is read when the test says so."""
+
+    def __init__(
+        self, serve: Any, file: Path, monkeypatch: pytest.MonkeyPatch, *, n: int, each: int
+    ) -> None:
+        self.file, self.each, self.notes = file, each, list[str]()
+        self.servers: list[ChatServer] = [serve(self._behave_at(k)) for k in range(n)]
+        for server in self.servers:
+            server.pages = {"/v1/models": _models()}
+        self.in_flight, self.most = [0] * n, [0] * n
+        self.changed = threading.Event()
+        self.act: Callable[[int], None] = lambda total: None
+        self._look, self._lock = threading.Semaphore(0), threading.Lock()
+        sleep = MonotonicClock.sleep
+
+        async def wait(clock: MonotonicClock, seconds: float) -> None:
+            if seconds == REREAD_S:
+                while not self._look.acquire(blocking=False):  # noqa: ASYNC110 - of other threads
+                    await asyncio.sleep(0.002)
+            else:
+                await sleep(clock, seconds)
+
+        monkeypatch.setattr(MonotonicClock, "sleep", wait)
+
+    def _behave_at(self, k: int) -> Behave:
+        def behave(seen: Seen) -> Answer:
+            with self._lock:
+                self.in_flight[k] += 1
+                self.most[k] = max(self.most[k], self.in_flight[k])
+                self.act(sum(self.counts))
+            self.changed.wait(0.02)  # no longer than that: else no row would make place
+            with self._lock:
+                self.in_flight[k] -= 1
+            return OK
+
+        return behave
+
+    @property
+    def counts(self) -> list[int]:
+        return [len(server.requests) for server in self.servers]
+
+    def write(self, *which: int, more: str = "") -> None:
+        """Puts the addresses of some replicas into the file, which is read again."""
+        lines = [self.servers[k].address for k in which]
+        write_atomically(self.file, "\n".join(["# replicas", *lines, more]).encode())
+        self.changed.clear()
+        self._look.release()
+
+    def grade(self, n: int, **settings: Any) -> apbjudge.Run:
+        def note(text: str) -> None:
+            self.notes.append(text)
+            self.changed.set()
+
+        rows = [plan_row(f"row-{k:03}", case_id=f"case-{k}") for k in range(n)]
+        events = Events(progress=lambda progress: None, bad_row=self.notes.append, note=note)
+        more = {"concurrency_per_endpoint": self.each, "retries": 0, **settings}
+        spec = JudgeSpec(model=MODEL, api_base_file=self.file, **more)
+        run = apbjudge.grade(rows, judge=spec, events=events)
+        assert [row.kind for row in run.judgements] == ["verdict"] * n
+        return run
+
+
+def test_replicas_come_and_go_while_a_run_goes_on(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 1 to 4 and to 2: no row is lost, and each replica has its share of the calls."""
+    replicas = Changing(serve, tmp_path / "addresses", monkeypatch, n=5, each=4)
+    other = replicas.servers[4]
+    other.pages = {"/v1/models": _models(root="org/other-weights")}
+    marks = dict[str, list[int]]()
+
+    def act(total: int) -> None:
+        if total >= 12 and "one" not in marks:
+            marks["one"] = replicas.counts
+            replicas.write(0, 1, 2, 3, 4)
+        elif len(replicas.notes) == 2 and "grown" not in marks:
+            marks["grown"] = replicas.counts
+        elif "grown" in marks and "full" not in marks and total >= sum(marks["grown"]) + 160:
+            marks["full"] = replicas.counts
+            replicas.write(0, 1)
+        elif len(replicas.notes) == 3 and "shrunk" not in marks:
+            marks["shrunk"] = replicas.counts
+
+    replicas.act = act
+    replicas.write(0)
+    replicas.grade(360)
+    weights, grown, shrunk = replicas.notes
+    assert f"got org/weights at {replicas.servers[0].address} and org/other-weights" in weights
+    assert weights.endswith(f"; {other.address} is not asked")
+    assert grown.endswith(f"now: 4 (3 came, 0 left {replicas.file})")
+    assert shrunk.endswith(f"now: 2 (0 came, 2 left {replicas.file})")
+    assert (replicas.counts[4], sum(replicas.counts)) == (0, 360)
+    assert max(replicas.most) == 4
+    grown_by, full, at_end = marks["grown"], marks["full"], replicas.counts
+    while_four = [b - a for a, b in zip(grown_by, full, strict=True)][:4]
+    assert all(20 <= count <= 80 for count in while_four), while_four  # 40 each would be even
+    after = [b - a for a, b in zip(marks["shrunk"], at_end, strict=True)]
+    assert max(after[2:4]) <= 4  # those that were on their way
+    assert min(after[:2]) * 4 >= max(after[:2])
+
+
+def test_what_a_replica_that_left_does_not_answer_is_asked_elsewhere(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicas = Changing(serve, tmp_path / "addresses", monkeypatch, n=2, each=8)
+
+    def dying(seen: Seen) -> Reset:
+        if seen.number == 8:
+            replicas.write(1)
+        assert replicas.changed.wait(PATIENCE_S)
+        return Reset()
+
+    replicas.servers[0].behave = dying
+    replicas.file.write_text(replicas.servers[0].address)
+    replicas.grade(20)
+    assert replicas.counts == [8, 20]
+    assert replicas.notes[0].endswith(f"now: 1 (1 came, 1 left {replicas.file})")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "--api-base-file: expected at least one address, got none in "),
+        ("http://u:SECRET@h/v1", ":1: expected an address without user, password"),
+        (None, " can't be read: No such file"),
+    ],
+)
+def test_a_list_that_is_no_use_changes_nothing(
+    content: str | None,
+    complaint: str,
+    serve: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "addresses"
+    folder.mkdir()
+    replicas = Changing(serve, folder / "one", monkeypatch, n=1, each=2)
+
+    def act(total: int) -> None:
+        if total >= 4 and replicas.file.exists() and replicas.file.read_text() == before:
+            replicas.file.unlink()
+            if content is not None:
+                replicas.file.write_text(content)
+            replicas._look.release()
+
+    replicas.act = act
+    replicas.write(0)
+    before = replicas.file.read_text()
+    with pytest.raises(OptionError, match=r"api-base-file: .*nothing can't be read"):
+        apbjudge.grade(ROWS, judge=JudgeSpec(model=MODEL, api_base_file=tmp_path / "nothing"))
+    replicas.grade(60)
+    (text,) = replicas.notes
+    assert text.startswith("warning: ")
+    assert complaint in text
+    assert text.endswith("; the replicas stay as they were")
+    assert "SECRET" not in text
+
+
+def test_a_folder_has_the_addresses_of_its_files(tmp_path: Path) -> None:
+    for name, text in {
+        "b": "http://b:1/v1\n\nhttp://a:1/v1\n",
+        "a": "# none\nhttp://a:1/v1",
+    }.items():
+        (tmp_path / name).write_text(text)
+    for name in (".hidden", "half.tmp"):
+        (tmp_path / name).write_text("http://c:1/v1")
+    spec = JudgeSpec(model=MODEL, api_base="http://z:1/v1", api_base_file=tmp_path)
+    assert spec.addresses == ("http://z:1/v1", "http://a:1/v1", "http://b:1/v1")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import platform
 import shutil
 import signal
 import sqlite3
@@ -11,17 +13,25 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apbjudge.llm import cache as module
+from apbjudge.llm import cache_segments
 from apbjudge.llm.cache import ReplyCache, default_cache_folder
+from apbjudge.llm.cache_segments import SegmentCache
 from apbjudge.llm.endpoint_cache import FILE, EndpointCache
+from apbjudge.llm.limits import CacheKind
+from apbjudge.llm.resources import reply_cache
+from apbjudge.records.files import unpacked
 
 # The reply cache: what it keeps, what it survives, and what a stranger's folder can't do
 
@@ -89,12 +99,15 @@ _OPS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("kind", [ReplyCache, SegmentCache])
 @settings(max_examples=30)
 @given(ops=st.lists(_OPS, max_size=12), every=st.integers(1, 4))
-def test_it_behaves_like_a_dict(ops: list[tuple[str, str, bytes]], every: int) -> None:
+def test_it_behaves_like_a_dict(
+    kind: type[ReplyCache], ops: list[tuple[str, str, bytes]], every: int
+) -> None:
     expected: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as name:
-        cache = _open(Path(name), every=every)
+        cache = kind(Path(name), every=every, warn=_fail)
         for op, key, value in ops:
             if op == "put":
                 cache.put(key, value)
@@ -106,7 +119,7 @@ def test_it_behaves_like_a_dict(ops: list[tuple[str, str, bytes]], every: int) -
                 expected.clear()
             else:
                 cache.close()
-                cache = _open(Path(name), every=every)
+                cache = kind(Path(name), every=every, warn=_fail)
             assert {k: v for k in "abcd" if (v := cache.get(k)) is not None} == expected
         assert cache.stats().entries == len(expected)
         cache.close()
@@ -289,12 +302,13 @@ def test_replies_are_kept_while_another_process_holds_the_database(
 _WRITER = """
 import sys
 from pathlib import Path
-from apbjudge.llm.cache import ReplyCache
+from apbjudge.llm.resources import reply_cache
+from apbjudge.records.files import unpacked
 def warn(message): raise SystemExit(message)
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
-cache = ReplyCache(folder, every=7, warn=warn)
+cache = reply_cache(folder, sys.argv[4], every=7, warn=warn)
 for i in range(count):
     cache.put(f"{name}-{i}", b"%d" % i * 1000)
     if i % 7 == 6:
@@ -304,8 +318,8 @@ cache.close()
 
 
 @contextmanager
-def _writer(folder: Path, name: str, count: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", _WRITER, str(folder), name, str(count)]
+def _writer(folder: Path, name: str, count: int, kind: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _WRITER, str(folder), name, str(count), kind]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as process:
         assert process.stdout is not None
@@ -320,10 +334,13 @@ def _start(*processes: subprocess.Popen[str]) -> None:
         process.stdin.flush()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "segments"])
 def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there(
-    tmp_path: Path,
+    kind: CacheKind, tmp_path: Path
 ) -> None:
-    with _writer(tmp_path / "c", "a", 300) as a, _writer(tmp_path / "c", "b", 10_000_000) as b:
+    begin = [("a", 300), ("b", 10_000_000)]
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(_writer(tmp_path, *of, kind)) for of in begin)
         _start(a, b)
         a.communicate()
         assert a.returncode == 0
@@ -331,13 +348,121 @@ def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there
         last = [int(b.stdout.readline()) for _ in range(20)][-1]
         b.send_signal(signal.SIGKILL)
         b.communicate()
-    with closing(_open(tmp_path / "c")) as cache:
+    with closing(reply_cache(tmp_path, kind, warn=_fail)) as cache:
         for name, count in (("a", 300), ("b", last + 1)):
             result = [cache.get(f"{name}-{i}") for i in range(count)]
             assert result == [b"%d" % i * 1000 for i in range(count)]
         cache.put("after", VALUE)
         cache.flush()
         assert cache.get("after") == VALUE
+
+
+# Segments
+
+zstandard: Any = import_module("zstandard") if find_spec("zstandard") else None
+needs_zstd = pytest.mark.skipif(zstandard is None, reason="zstandard is not installed")
+WITH_ZSTD = [pytest.param(True, marks=needs_zstd), False]
+
+
+def _segment(folder: Path, entries: dict[str, bytes], every: int = 1) -> Path:
+    """A segment with so many replies a block."""
+    before = set(cache_segments.segments_in(folder))
+    with closing(SegmentCache(folder, every=every, warn=_fail)) as cache:
+        for key, value in entries.items():
+            cache.put(key, value)
+    (path,) = set(cache_segments.segments_in(folder)) - before
+    return path
+
+
+def _segment_values(folder: Path, keys: str, *warnings: str) -> list[bytes | None]:
+    said: list[str] = []
+    with closing(SegmentCache(folder, warn=said.append)) as cache:
+        values = [cache.get(key) for key in keys]
+    assert [each.removeprefix(f"the reply cache in {folder} ") for each in said] == [*warnings]
+    return values
+
+
+@pytest.mark.parametrize("with_zstd", WITH_ZSTD)
+def test_each_process_has_its_own_segment_and_reads_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_zstd: bool
+) -> None:
+    if not with_zstd:
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+    first, second = (_segment(tmp_path, {key: VALUE}) for key in "ab")
+    name = f"replies-{platform.node()}-{os.getpid()}"
+    suffix = ".jsonl.zst" if with_zstd else ".jsonl"
+    assert (first.name, second.name) == (f"{name}{suffix}", f"{name}-1{suffix}")
+    before = [path.read_bytes() for path in (first, second)]
+    assert _segment_values(tmp_path, "abc") == [VALUE, VALUE, None]
+    assert [path.read_bytes() for path in (first, second)] == before
+    assert _names(tmp_path) == [second.name, first.name]  # reading makes no file
+    if with_zstd:
+        text = unpacked(first).read_bytes()  # the skipped frames don't disturb other readers
+        assert orjson.loads(text)["reply"].encode() == VALUE
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+        needs = "has segments that need zstandard: pip install 'apbjudge[zstd]'"
+        assert _segment_values(tmp_path, "a", needs) == [None]
+
+
+@pytest.mark.parametrize("with_zstd", WITH_ZSTD)
+def test_a_segment_that_breaks_off_anywhere_has_its_whole_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_zstd: bool
+) -> None:
+    if not with_zstd:
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+    path = _segment(tmp_path, dict.fromkeys("abc", VALUE))
+    data, seen = path.read_bytes(), list[int]()
+    for end in range(0, len(data), 3):
+        path.write_bytes(data[:end])
+        values = _segment_values(tmp_path, "abc")
+        seen.append(values.count(VALUE))
+        assert values == [VALUE] * seen[-1] + [None] * (3 - seen[-1])
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1, 2}
+
+
+@needs_zstd
+def test_a_damaged_block_costs_its_own_replies(tmp_path: Path) -> None:
+    path = _segment(tmp_path, dict.fromkeys("abc", VALUE))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1  # within the frame of b
+    path.write_bytes(data)
+    assert _segment_values(tmp_path, "abc") == [VALUE, None, VALUE]
+    path.write_bytes(b"no segment at all" * 9)
+    assert _segment_values(tmp_path, "abc") == [None] * 3
+
+
+@needs_zstd
+def test_a_strangers_segments_open_nothing_else_and_do_not_fill_the_memory(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "c", tmp_path / "outside"
+    target = _segment(outside, {"a": VALUE})
+    inside.mkdir()
+    (inside / "replies-x-1.jsonl.zst").symlink_to(target)
+    os.mkfifo(inside / "replies-x-2.jsonl.zst")
+    bomb = zstandard.ZstdCompressor().compress(bytes(cache_segments._LONGEST + 1))
+    key = cache_segments._hash("b")
+    head = cache_segments._HEAD.pack(cache_segments._SKIPPED, 12, len(bomb))
+    (inside / "replies-x-3.jsonl.zst").write_bytes(head + key.to_bytes(8, "little") + bomb)
+    assert _segment_values(inside, "ab") == [None, None]
+    assert target.exists()
+
+
+def test_segments_that_can_only_be_read_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _segment(tmp_path, {"a": VALUE})
+    said: list[str] = []
+    with closing(SegmentCache(tmp_path, every=1, warn=said.append)) as cache:
+
+        def refused(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EACCES, "no")
+
+        monkeypatch.setattr(Path, "open", refused)
+        cache.put("b", VALUE)
+        cache.put("c", VALUE)
+        assert [cache.get(key) for key in "abc"] == [VALUE, None, None]
+    (text,) = said
+    assert text.endswith("can't be written: it is read, and new replies are not kept")
 
 
 # What a stranger's folder can't do

@@ -157,6 +157,6 @@ class Bench:
         quiet = Events(progress=lambda progress: None, bad_row=lambda message: None)
         try:
             runs, n = [LoopRun(source, judge, log)], spec.max_concurrency
-            return await run_loop(runs, [judge], concurrency=n, events=quiet)
+            return await run_loop(runs, [judge], concurrency=lambda: n, events=quiet)
         finally:
             log.close()

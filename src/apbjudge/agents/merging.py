@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 from ..errors import OptionError, visible
 from ..judge import merge as judged
 from ..judge.session import Run
+from ..llm.limits import Claim
+from ..locks import Claiming
 from ..remote import here
 from ..runs.folder import RecordLog, manifest_states
 from ..runs.loop import Progress
@@ -51,6 +53,7 @@ def shards_merge(
     *,
     rubric: str | None = None,
     as_: Literal["jsonl", "parquet"] = "jsonl",
+    claim: Claim = "lock",
 ) -> Run | ModelRun[Any]:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
@@ -63,6 +66,7 @@ def shards_merge(
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. The same command without ``--shard`` continues in its folder.
@@ -75,13 +79,14 @@ def shards_merge(
     parts = [here(part) for part in parts]
     name = "" if rubric or not parts else _command_of(parts[0])
     if name not in _COMMANDS:
-        return judged.shards_merge(parts, out, rubric=rubric, as_=as_)
+        return judged.shards_merge(parts, out, rubric=rubric, as_=as_, claim=claim)
     if as_ == "parquet":
         raise OptionError(f"--as: expected jsonl for a run of {name}, got parquet")
     folder, (run, kind, take) = Path(out), _COMMANDS[name]
     of_parts = read_parts(parts, kind)
     check_free(folder, kind)
-    with RecordLog(folder, kind, of_parts[0].identity) as log:
+    claiming = Claiming(by=claim)
+    with RecordLog(folder, kind, of_parts[0].identity, claiming=claiming) as log:
         manifest = joined_manifest(of_parts)
         with manifest_states([(log, manifest)]):
             log.replace_all(merged_rows(of_parts, kind), superseded=superseded_lines(of_parts))

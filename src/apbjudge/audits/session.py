@@ -23,6 +23,7 @@ from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
 from ..llm.limits import RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
+from ..locks import Claiming
 from ..options import takes
 from ..records import ERROR_CODES
 from ..records.run_folder import MANIFEST, predictions_of
@@ -199,7 +200,7 @@ def audit(
     resources = shared_resources(client=client, limits=run, cache=run.cache, warn=events.note)
     design = prepared.design
     with folder_of(out) as folder:
-        _claim(folder, design.fingerprint, overwrite=overwrite)
+        _claim(folder, design.fingerprint, resources.claiming, overwrite=overwrite)
         turns = enumerate(design.schedule)
         schedule = ({"turn": n, "run": t.run, "name": t.variant.name} for n, t in turns)
         write_rows(folder / SCHEDULE, schedule)
@@ -339,7 +340,7 @@ def _responses(design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run]) ->
                 yield response_of(variant, run.name, judgement, evidence=evidence, turn=turn)
 
 
-def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
+def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: bool) -> None:
     """Makes the folder, unless another audit or something else is in it."""
     _make(folder)
     before = _fingerprint(folder / MANIFEST)
@@ -356,7 +357,7 @@ def _claim(folder: Path, fingerprint: str, *, overwrite: bool) -> None:
                 f"--out: {folder} holds another audit; "
                 "choose another folder, or --overwrite to replace that audit"
             )
-        _clear(folder)
+        _clear(folder, claiming)
     _make(folder / "rows")
     manifest = {"apbjudge": VERSION, "identity": {"audit": fingerprint}}
     _write_json(folder / MANIFEST, manifest)
@@ -377,7 +378,7 @@ def _fingerprint(manifest: Path) -> str | None:
         return None  # no run, or one that the run itself will refuse
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, claiming: Claiming) -> None:
     """Deletes an audit: its runs, their rows and the card.
 
     Raises:
@@ -386,7 +387,7 @@ def _clear(folder: Path) -> None:
     """
     try:
         for run in sorted((folder / "runs").glob(f"*/{MANIFEST}")):
-            clear_run(run.parent, JUDGEMENT_RECORDS)
+            clear_run(run.parent, JUDGEMENT_RECORDS, claiming)
             (folder / "rows" / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
         for name in FILES:
             (folder / name).unlink(missing_ok=True)

@@ -37,7 +37,7 @@ class AuditOptions(RunsConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": GradeConfig.groups["Budget"],
-        "Run": "data_root overwrite cache work upload_every max_unscored fail_on dry_run",
+        "Run": f"data_root {RunsConfig.groups['Run']} max_unscored fail_on dry_run",
     }
 
     judges: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(

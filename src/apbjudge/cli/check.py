@@ -46,7 +46,7 @@ class AskOptions(AskConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         **AskConfig.groups,
-        "Asking": "ask votes run max_unscored cache",
+        "Asking": "ask votes run max_unscored cache cache_kind claim take_over",
     }
 
     max_unscored: float = Field(

@@ -22,9 +22,9 @@ Values = dict[str, Any]
 ASKED = ("judge", "model", "ask", "judges")
 MODELS = (*ASKED, "escalate", "critic", "user_model")
 """Settings that name models; of the first ones a command has one, which ``api_base`` is about."""
-ENDPOINT = ("api_base", "params")
+ENDPOINT = ("api_base", "api_base_file", "params")
 """Settings that say where a model is asked: ``params`` may hold addresses of other providers."""
-_ONLY_NAMED = ("overwrite", "python", "sandbox")
+_ONLY_NAMED = ("overwrite", "take_over", "python", "sandbox")
 """Settings that destroy or start something: a file that nobody named does not have them."""
 
 

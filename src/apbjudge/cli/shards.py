@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from pydantic import Field
 
 from ..config import Config, Option
+from ..llm.limits import Claim
 from .options import Values, command, print_files
 from .tested import function_of
 
 if TYPE_CHECKING:
+    from ..document.display import Shown
     from ..judge.session import Run
     from ..runs.results import ModelRun
 
@@ -54,6 +56,9 @@ class MergeOptions(Config):
         description="parquet: judgements also as judgements.parquet, with a column for each field "
         "that is text, a number or a truth value, and the whole row in the column json.",
     )
+    claim: Claim = Field(
+        default="lock", description="How other processes are kept out of --out, as for grade."
+    )
 
 
 @command(SplitOptions)
@@ -73,8 +78,7 @@ def split(values: Values) -> int:
 def merge(values: Values) -> int:
     """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
     options = MergeOptions.of(values)
-    merged = function_of("shards merge")
-    print_merged(merged(options.parts, options.out, rubric=options.rubric, as_=options.as_))
+    print_merged(function_of("shards merge")(**options.model_dump()))
     return 0
 
 
@@ -83,8 +87,11 @@ def print_merged(run: Run | ModelRun[Any]) -> int:
     from ..judge.session import Run
     from ..judge.summary_text import summary_text
 
-    is_judged = isinstance(run, Run)
-    typer.echo(summary_text(run.summary) if is_judged else run.text, nl=False)
+    if isinstance(run, Run):
+        text, has_left = summary_text(run.summary), run.unscored_fraction > 0
+    else:
+        text, has_left = cast("Shown", run).text, run.failed > 0
+    typer.echo(text, nl=False)
     if run.folder is not None:
         print_files(run.folder, *_FILES)
-    return int(run.unscored_fraction > 0 if is_judged else run.failed > 0)
+    return int(has_left)

@@ -110,7 +110,8 @@ def scale(
     else:
         from .local import run_parts
     _complete(parts, run_parts, config, tell)
-    return shards_merge([part.folder for part in parts], whole)
+    folders, claim = [part.folder for part in parts], stated.options.get("claim", "lock")
+    return shards_merge(folders, whole, claim=claim)
 
 
 def scale_part(plan: str | Path, number: int, tell: Tell) -> Ended:

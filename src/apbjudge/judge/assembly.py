@@ -96,7 +96,7 @@ async def _write(run: RunConfig, log: Log, records: Mapping[int, dict[str, Any]]
             f"ones, such as {_name(next(iter(left.values())))}"
         )
     loop_runs = [LoopRun(run.source, worker, log)]
-    return await run_loop(loop_runs, models, concurrency=1, events=run.events)
+    return await run_loop(loop_runs, models, concurrency=lambda: 1, events=run.events)
 
 
 class _Recorded:

@@ -21,7 +21,7 @@ from ..config import (
     Share,
 )
 from ..llm.limits import RunsConfig
-from ..llm.model_spec import AsksModels, ModelSpec
+from ..llm.model_spec import ADDRESSES, AsksModels, ModelSpec
 from ..statistics.config import SEED, IntervalConfig
 
 _SCORING = (
@@ -184,7 +184,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
         "Logs of trajectories": "from_ outcomes success accept_loss grounding same_text",
         "Intervals": IntervalConfig.interval_options,
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "data_root missing overwrite regrade cache batch shard work upload_every",
+        "Run": f"data_root missing {RunsConfig.groups['Run']} regrade batch shard",
     }
 
     protocol: str = Field(
@@ -290,10 +290,10 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
         own, first = config.escalate, config.judge[0]
         if not isinstance(values.get("escalate"), str) or own is None:
             return config
-        api_base = own.api_base
-        if own.model.partition("/")[0] == first.model.partition("/")[0]:
-            api_base = own.api_base or first.api_base
-        changed = {"model": own.model, "api_base": api_base, "samples": 1, "logprobs": False}
+        is_same = own.model.partition("/")[0] == first.model.partition("/")[0]
+        of = first if is_same and not (own.api_base or own.api_base_file) else own
+        changed = {"model": own.model, "samples": 1, "logprobs": False}
+        changed |= {name: getattr(of, name) for name in ADDRESSES}
         excluded = {*changed, "temperature"} if first.samples > 1 else set(changed)
         strong = JudgeSpec(**changed, **first.model_dump(exclude=excluded))
         return config.model_copy(update={"escalate": strong})

@@ -12,12 +12,19 @@ from typing import Any
 from ..config import STATIC
 from ..errors import OptionError, RowError
 from ..llm.base import cache_key
-from ..llm.cache import DATABASE, ReplyCache
+from ..llm.cache import ReplyCache
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.endpoint_checks import context_check
 from ..llm.model_spec import ModelSpec
 from ..llm.model_table import context_tokens as table_context
-from ..llm.resources import REPLIES, Resources, cache_folder, known_format, known_place, prices_of
+from ..llm.resources import (
+    Resources,
+    cache_folder,
+    has_replies,
+    known_format,
+    known_place,
+    prices_of,
+)
 from ..protocols.images import characters
 from ..records import Record, Usage
 from ..records.checks import Check, checks_text
@@ -124,7 +131,9 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
             folder=folder,
             source=source_of(rows, config),
             spec=config.judge[0],
-            resources=Resources(cache=cache_folder(wanted=config.cache, client=None)),
+            resources=Resources(
+                cache=cache_folder(wanted=config.cache, client=None), cache_kind=config.cache_kind
+            ),
             overwrite=config.overwrite,
         )
         return forecast_runs([run], batched=config.batch)
@@ -217,7 +226,7 @@ def forecast_of(
 def open_known_cache(resources: Resources) -> Generator[ReplyCache | None]:
     """The reply cache where there is one already; none is created."""
     folder = resources.cache
-    has_cache = folder is not None and (folder / REPLIES / DATABASE).exists()
+    has_cache = folder is not None and has_replies(folder, resources.cache_kind)
     cache = resources.open_cache() if has_cache else None
     with closing(cache) if cache else nullcontext():
         yield cache
@@ -227,7 +236,9 @@ def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None
     """The longest of what latency, calls per minute and tokens per minute demand."""
     if not calls:
         return 0.0
-    rounds = max(1.0, calls / spec.max_concurrency)
+    each = spec.concurrency_per_endpoint
+    at_once = each * len(spec.addresses) if each else spec.max_concurrency
+    rounds = max(1.0, calls / at_once)
     demands = [
         rounds * latency_s if latency_s is not None else None,
         60 * calls / spec.rpm if spec.rpm else None,

@@ -29,6 +29,7 @@ from ..errors import (
     TruncatedError,
 )
 from ..llm.base import Client, Completion, Request, ScriptedClient, schema_json
+from ..llm.engine import concurrency_of
 from ..llm.failures import fit_to_show
 from ..llm.logprobs import TokenChoice
 from ..llm.reasks import ask_until
@@ -240,6 +241,11 @@ class LLMJudge(Judge):
         self._prompts = PromptMaker(blind=spec.blind, evidence=spec.evidence)
         self._scoring = spec.scoring
         self._sampling = [spec.sampling(sample) for sample in range(spec.samples)]
+
+    @property
+    def concurrency(self) -> int:
+        """Calls in flight at most."""
+        return concurrency_of(self._client, self._spec)
 
     async def close(self) -> None:
         """Releases the client's connections."""

@@ -13,6 +13,8 @@ import orjson
 
 from ..errors import InputError, OptionError, RowError, path_text
 from ..jsonl import write_atomically
+from ..llm.limits import Claim
+from ..locks import Claiming
 from ..records import judgement_row, read_judgement
 from ..records.judgement_parquet import write_parquet
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
@@ -131,6 +133,7 @@ def shards_merge(
     *,
     rubric: str | None = None,
     as_: Literal["jsonl", "parquet"] = "jsonl",
+    claim: Claim = "lock",
 ) -> Run:
     """Merges runs of shards; the result is the run that grading without shards would have made.
 
@@ -142,6 +145,7 @@ def shards_merge(
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for shards.
         as_: ``parquet`` writes the judgements as Parquet too.
+        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
@@ -161,7 +165,7 @@ def shards_merge(
     identity = dict(first.identity)
     if joint is not None:
         identity |= {"rubric": [joint.ref, joint.digest], "several": "codes"}
-    log: Log = RecordLog(folder, kind, identity, is_derived=True)
+    log: Log = RecordLog(folder, kind, identity, is_derived=True, claiming=Claiming(by=claim))
     manifest = joined_manifest(runs) | {"identity": identity}
     manifest |= {} if joint is None else described_rubric(joint)
     with log:

@@ -343,10 +343,14 @@ async def run_judges(
         for config, judge, log in zip(configs, judges, logs, strict=True)
     ]
     models = [judge for judge in judges if isinstance(judge, LLMJudge)]
-    concurrency = max(config.spec.max_concurrency for config in configs)
+    unasked = configs[0].spec.max_concurrency
     events = configs[0].events
     progress = await run_loop(
-        loop_runs, models, turns=turns, concurrency=concurrency, events=events
+        loop_runs,
+        models,
+        turns=turns,
+        concurrency=lambda: max((judge.concurrency for judge in models), default=unasked),
+        events=events,
     )
     progress.unseen = sum((judge.unseen for judge in models), Counter[str]())
     progress.silent = sum(judge.silent for judge in models)

@@ -20,7 +20,8 @@ from typing import Any
 import orjson
 
 from ..errors import InputError, OptionError, RowError
-from ..jsonl import Appender, cut_torn_line, parse_object, take_lock
+from ..jsonl import Appender, cut_torn_line, parse_object
+from ..locks import take_lock
 from ..records import ERROR_CODES, HumanLabel
 from ..records.labels import read_label_rows
 from ..records.scales import ScaleCheck
@@ -115,10 +116,10 @@ class LabelLog:
                 self._load(bad)
             self._open()
         except OSError as error:
-            os.close(self._lock)
+            self._lock.close()
             raise self._unwritable(error) from None
         except BaseException:
-            os.close(self._lock)
+            self._lock.close()
             raise
 
     def history(self, rater: str, key: Key) -> LabelHistory:
@@ -231,7 +232,7 @@ class LabelLog:
         try:
             self._out.close()
         finally:
-            os.close(self._lock)
+            self._lock.close()
 
     def _changed(self, rater: str, key: Key, history: LabelHistory) -> None:
         history.revision += 1

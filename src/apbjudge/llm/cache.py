@@ -16,7 +16,7 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -108,7 +108,7 @@ class ReplyCache:
             if folder.exists() and not folder.is_dir():
                 raise NotADirectoryError("there is no folder but a file")
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._opened()
+            self._open()
 
     def get(self, key: str) -> bytes | None:
         """The reply put under a key, written or still buffered, or None."""
@@ -117,7 +117,7 @@ class ReplyCache:
             return value
         data = None
         with self._guarded():
-            data = self._opened().get(key)
+            data = self._load(key)
         if data is None:
             return None
         value = data[CHECK_BYTES:]
@@ -143,9 +143,7 @@ class ReplyCache:
         if self._is_off or not self._pending or self._is_resting:
             return
         with self._guarded():
-            with self._opened().transact():
-                for key, value in self._pending.items():
-                    self._cache.set(key, _checksum(key, value) + value)
+            self._store({key: _checksum(key, of) + of for key, of in self._pending.items()})
             self._rest_s = 0.0
             self._clear_buffer()
 
@@ -162,8 +160,8 @@ class ReplyCache:
         self.flush()
         count = size = 0
         with self._guarded():
-            count = 0 if self._is_off else len(self._opened())
-        for path in _files(self._folder):
+            count = 0 if self._is_off else self._count()
+        for path in self._paths():
             with suppress(OSError):
                 size += path.lstat().st_size
         return CacheStats(self._folder, count, size)
@@ -177,10 +175,35 @@ class ReplyCache:
         self.flush()
         with self._guarded():
             if not (self._is_off or self._is_copy):
-                count = self._opened().clear()
-                self._cache.close()  # so that the log is emptied
-                return count
+                return self._remove_all()
         return 0
+
+    def _open(self) -> None:
+        """Opens what is in the folder, which is there."""
+        self._opened()
+
+    def _load(self, key: str) -> bytes | None:
+        """The checksum and the reply under a key, None where there is none."""
+        return self._opened().get(key)
+
+    def _store(self, entries: Mapping[str, bytes]) -> None:
+        """Writes checksums and replies by key, all or none."""
+        with self._opened().transact():
+            for key, data in entries.items():
+                self._cache.set(key, data)
+
+    def _count(self) -> int:
+        return len(self._opened())
+
+    def _paths(self) -> list[Path]:
+        """The files, which need not all be there."""
+        return _files(self._folder)
+
+    def _remove_all(self) -> int:
+        """Removes all entries, and returns how many there were."""
+        count = self._opened().clear()
+        self._cache.close()  # so that the log is emptied
+        return count
 
     def _opened(self) -> Any:
         """The cache of diskcache, which has a connection a thread and makes them when needed."""

@@ -135,13 +135,13 @@ class Router:
     """Chooses an endpoint for a request, and makes it wait while there is none.
 
     Args:
-        endpoints: The replicas, at least one.
+        endpoints: The replicas, at least one; ``replace`` changes them.
         clock: Measures time and waits.
         outage_s: Seconds without an answer from any endpoint after which calls are no longer held
             back but fail at once, so that a run ends when its endpoint has died for good.
     """
 
-    def __init__(self, endpoints: Sequence[Endpoint], *, clock: Clock, outage_s: float) -> None:
+    def __init__(self, endpoints: list[Endpoint], *, clock: Clock, outage_s: float) -> None:
         self.endpoints = endpoints
         self._clock = clock
         self._outage_s = outage_s
@@ -149,6 +149,11 @@ class Router:
         self._woken = 0  # of those that waited, and have not looked for a place yet
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = float("inf")
+
+    def replace(self, endpoints: Sequence[Endpoint]) -> None:
+        """Chooses among other endpoints from now on, at least one."""
+        self.endpoints[:] = endpoints
+        self._wake_for_places(self._clock.now())
 
     async def enter(self, prefix: str, *, avoid: Endpoint | None = None) -> Endpoint:
         """Waits for an endpoint with room and takes a place on it.

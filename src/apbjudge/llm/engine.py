@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +26,7 @@ from ..errors import (
 )
 from .base import (
     FORMATS,
+    Client,
     Clock,
     Completion,
     Format,
@@ -41,6 +42,7 @@ from .failures import explained
 from .model_spec import ModelSpec
 from .model_table import Prices
 from .rate_limit import PICTURE_CHARACTERS, RateLimit
+from .replicas import ReplicaWatch
 from .retry import with_retries
 from .served import learn_served, place_of
 
@@ -50,24 +52,26 @@ class Engine:
     """Answers requests through one or several endpoints.
 
     Attributes:
-        endpoints: Where calls go.
+        endpoints: Where calls go; they change where addresses come and go.
         spec: Name of the model, rates, retries and time limits.
         prices: Override the transport's prices, where they are known.
         list_prices: By which calls are estimated where ``prices`` are not known.
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
+        endpoint_at: Makes an endpoint of an address that comes; None where none does.
         lists_models: Whether endpoints are asked what they serve, once, before the first request.
         budget: Limits and what is spent so far; engines may share one.
         warn: Called at the end with how many answers stated no usage, if any.
     """
 
-    endpoints: Sequence[Endpoint]
+    endpoints: list[Endpoint]
     spec: ModelSpec
     budget: Budget
     prices: Prices = field(default_factory=Prices)
     list_prices: Prices = field(default_factory=Prices)
     cache: ReplyCache | None = None
     endpoint_cache: EndpointCache = field(default_factory=lambda: EndpointCache(None))
+    endpoint_at: Callable[[str | None], Endpoint] | None = None
     lists_models: bool = False
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
@@ -75,6 +79,7 @@ class Engine:
     _router: Router = field(init=False)
     _rate_limit: RateLimit = field(init=False)
     _place: _EndpointPlace = field(init=False)
+    _watch: ReplicaWatch | None = field(init=False, default=None)
     _measured: Measured = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +91,22 @@ class Engine:
         if rates := [rate for rate in known if isinstance(rate, float) and 0 < rate < 9]:
             self._measured.per_character = max(rates)
         self._place = _EndpointPlace()
+        if self.endpoint_at is not None:
+            self._watch = ReplicaWatch(
+                spec=self.spec,
+                router=self._router,
+                endpoint_at=self.endpoint_at,
+                endpoint_cache=self.endpoint_cache,
+                lists_models=self.lists_models,
+                clock=self.clock,
+                warn=self.warn,
+            )
+
+    @property
+    def concurrency(self) -> int:
+        """Calls in flight at most, at the endpoints that there are now."""
+        each = self.spec.concurrency_per_endpoint
+        return self.spec.max_concurrency if each is None else each * len(self.endpoints)
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
         """This engine with another reply cache: endpoints, budget and rates are the same ones."""
@@ -95,6 +116,8 @@ class Engine:
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``. Its usage counts every call made for it."""
+        if self._watch is not None:
+            self._watch.start()
         place = self._place.name or await self._where()
         key = request.key(place) if self.cache else ""
         if (cached := self._cached(key, request)) is not None:
@@ -152,6 +175,8 @@ class Engine:
                 if all(e.closed for e in self.endpoints):
                     raise
             except TransportError as error:
+                if endpoint not in self.endpoints:  # it left meanwhile: no failure of the others
+                    continue
                 self._router.check_reachable()
                 tally.failed_at = None if isinstance(error, RateLimitedError) else endpoint
                 raise
@@ -214,6 +239,8 @@ class Engine:
 
     async def close(self) -> None:
         """Closes the transports and writes what the cache still buffers."""
+        if self._watch is not None:
+            self._watch.stop()
         for client in {id(e.client): e.client for e in self.endpoints}.values():
             await client.close()
         if self.cache is not None:
@@ -247,6 +274,11 @@ class _Tally:
     lost: int = 0
     format: Format = FORMATS[0]
     failed_at: Endpoint | None = None
+
+
+def concurrency_of(client: Client, spec: ModelSpec) -> int:
+    """Calls in flight at most, with as many endpoints as the client has now."""
+    return client.concurrency if isinstance(client, Engine) else spec.max_concurrency
 
 
 def is_cacheable(completion: Completion) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..config import Config, Option
 
@@ -23,19 +24,55 @@ class Limits(Config):
     )
 
 
-Cached = Annotated[
-    bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache of replies.")
-]
-CACHE = Field(
-    default=None,
-    description="Whether replies are cached for later runs, or the folder for them. None caches "
-    "all but those of a client of your own.",
-)
-"""The setting of the cache, for every configuration of what asks models."""
+CacheKind = Literal["sqlite", "segments"]
+Claim = Literal["lock", "file"]
 
 
-class RunsConfig(Limits):
+class StoreConfig(Limits):
+    """The limits of a session, the cache of its replies, and its claim on the folder it fills."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        "Budget": "max_cost max_calls max_tokens max_seconds",
+        "Run": "cache cache_kind claim take_over",
+    }
+
+    cache: Annotated[
+        bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache of replies.")
+    ] = Field(
+        default=None,
+        description="Whether replies are cached for later runs, or the folder for them. None "
+        "caches all but those of a client of your own.",
+    )
+    cache_kind: CacheKind = Field(
+        default="sqlite",
+        description="sqlite, or segments: each process appends to a file of its own, which works "
+        "on network disks.",
+    )
+    claim: Claim = Field(
+        default="lock",
+        description="How other processes are kept out of a run's folder: a lock of the operating "
+        "system, or a file (claim.json), which works on network disks without locks.",
+    )
+    take_over: bool = Field(
+        default=False,
+        description="With --claim file: take over a folder claimed from another machine whose "
+        "process is gone; waits for three missed beats, 90 s.",
+    )
+
+    @model_validator(mode="after")
+    def _take_over_of_files(self) -> Self:
+        if self.take_over and self.claim != "file":
+            raise ValueError("--take-over: expected --claim file with it")
+        return self
+
+
+class RunsConfig(StoreConfig):
     """The place of a run's records, and the limits of its cost."""
+
+    groups: ClassVar[Mapping[str, str]] = {
+        **StoreConfig.groups,
+        "Run": f"overwrite {StoreConfig.groups['Run']} work upload_every",
+    }
 
     out: Path | None = Field(
         default=None, description="Folder of the run; the same command continues the run in it."
@@ -53,4 +90,3 @@ class RunsConfig(Limits):
         description="Replace a run of other input or settings in --out; the same run continues in "
         "either case.",
     )
-    cache: Cached = CACHE

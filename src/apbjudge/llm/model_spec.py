@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_origin
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -78,6 +79,8 @@ _RESERVED = frozenset(
 )
 
 
+ADDRESSES = ("api_base", "api_base_file")
+"""Settings that give addresses."""
 _MAY_BE_DEFAULT = "temperature seed rpm tpm price_input price_output price_cached".split()
 
 
@@ -87,8 +90,8 @@ class ModelSpec(Config):
     groups: ClassVar[Mapping[str, str]] = {
         "Sampling": "temperature seed max_reply_tokens params",
         "Files": "vision max_image_bytes max_text_bytes frames",
-        "Endpoint": "api_base transport timeout_s deadline_s outage_s retries max_concurrency rpm "
-        "tpm price_input price_output price_cached",
+        "Endpoint": "api_base api_base_file transport timeout_s deadline_s outage_s retries "
+        "max_concurrency concurrency_per_endpoint rpm tpm price_input price_output price_cached",
     }
 
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")
@@ -96,6 +99,11 @@ class ModelSpec(Config):
         default=(),
         description="Addresses of the endpoint's replicas; none for the provider's own address, "
         "which a server of one's own (hosted_vllm, ollama, …) does not have.",
+    )
+    api_base_file: Path | None = Field(
+        default=None,
+        description="Further addresses, one a line, in a file or in the files of a folder; they "
+        "are read again every 30 s, so that replicas may come and go.",
     )
     transport: Literal["auto", "litellm", "direct"] = Field(
         default="auto",
@@ -161,6 +169,12 @@ class ModelSpec(Config):
         "often after 429, half as often after a time-out.",
     )
     max_concurrency: int = Field(default=64, ge=1, description="Calls in flight at most.")
+    concurrency_per_endpoint: int | None = Field(
+        default=None,
+        ge=1,
+        description="Calls in flight at most to each address; as many times that as there are "
+        "addresses then take the place of max_concurrency.",
+    )
     rpm: float | None = Field(default=None, gt=0, description="Calls per minute at most.")
     tpm: float | None = Field(
         default=None, gt=0, description="Tokens per minute, sent and received, at most."
@@ -258,8 +272,11 @@ class ModelSpec(Config):
         """The addresses that are set; else the one in the variable of a server of one's own.
 
         Raises:
-            OptionError: If the variable's is unusable.
+            OptionError: If the variable's or the file's are unusable.
         """
+        if self.api_base_file is not None:
+            more = read_addresses(self.api_base_file, self.model)
+            return tuple(dict.fromkeys((*self.api_base, *more)))
         variable, _ = SERVERS.get(self.model.partition("/")[0], ("", ""))
         if self.api_base or not (address := os.environ.get(variable, "")):
             return self.api_base
@@ -332,12 +349,12 @@ class AsksModels(Config):
         elif cls.model_fields[cls.asked].is_required():
             text = "expected a litellm model name with provider, got nothing"
             raise OptionError(f"--{cls.asked}: {text}")
-        elif settings.get("api_base") and cls.others:
+        elif (option := _address_option(settings)) and cls.others:
             raise OptionError(
-                f"--api-base: expected --{cls.asked} with it; --{cls.others[0]} MODEL@ADDRESS has "
+                f"{option}: expected --{cls.asked} with it; --{cls.others[0]} MODEL@ADDRESS has "
                 "its own"
             )
-        settings.pop("api_base", None)
+        settings = {n: v for n, v in settings.items() if n not in ADDRESSES}
         for name in cls.others:
             if values.get(name) is not None:
                 models[name] = cls.spec.of_model(values[name], settings)
@@ -348,9 +365,9 @@ class AsksModels(Config):
         if get_origin(kinds(cls.model_fields[cls.asked])[0]) is not tuple:
             return cls.spec.of_model(models, settings)
         several = _listed(models)
-        if len(several) > 1 and settings.get("api_base"):
+        if len(several) > 1 and (option := _address_option(settings)):
             raise OptionError(
-                f"--api-base: expected one --{cls.asked}; of several, each has its own: "
+                f"{option}: expected one --{cls.asked}; of several, each has its own: "
                 f"--{cls.asked} MODEL@ADDRESS"
             )
         return [cls.spec.of_model(each, settings) for each in several]
@@ -374,6 +391,42 @@ def check_address(address: str, model: str) -> None:
         )
     if not _ADDRESS.fullmatch(address):
         raise ValueError(f"expected an address such as http://HOST:8000/v1, got {shorten(address)}")
+
+
+def read_addresses(path: Path, model: str) -> tuple[str, ...]:
+    """The addresses of a file, one a line, or of the files of a folder.
+
+    Blank lines, lines that begin with #, and files whose name begins with a dot or ends with .tmp
+    are skipped.
+
+    Raises:
+        OptionError: If it can't be read, has none, or a line is no address.
+    """
+    addresses: list[str] = []
+    try:
+        files = [path]
+        if path.is_dir():
+            named = (each for each in path.iterdir() if not each.name.startswith("."))
+            files = sorted(each for each in named if each.suffix != ".tmp" and each.is_file())
+        for file in files:
+            for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                if (address := line.strip()) and not address.startswith("#"):
+                    try:
+                        check_address(address, model)
+                    except ValueError as error:
+                        raise OptionError(f"--api-base-file: {file}:{number}: {error}") from None
+                    addresses.append(address)
+    except OSError as error:
+        raise OptionError(f"--api-base-file: {path} can't be read: {error.strerror}") from None
+    if not addresses:
+        raise OptionError(f"--api-base-file: expected at least one address, got none in {path}")
+    return tuple(addresses)
+
+
+def _address_option(settings: Mapping[str, Any]) -> str:
+    """The option that gives addresses; empty where none does."""
+    name = next((name for name in ADDRESSES if settings.get(name)), "")
+    return f"--{name.replace('_', '-')}" if name else ""
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from ..config import Config
 from ..errors import OptionError
+from ..locks import Claiming
 from .base import FORMATS, Client, Clock, Format, MonotonicClock
 from .budget import Budget
-from .cache import CacheStats, ReplyCache, default_cache_folder
+from .cache import DATABASE, CacheStats, ReplyCache, default_cache_folder
+from .cache_segments import SegmentCache, segments_in
 from .direct import DirectClient, serves_exactly
 from .endpoint_cache import EndpointCache
 from .endpoints import Endpoint
 from .engine import Engine
-from .limits import Limits
+from .limits import CacheKind, Limits, StoreConfig
 from .litellm_client import LitellmClient
 from .model_spec import KEYS, SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
@@ -38,6 +41,8 @@ class Resources:
         limits: Limits of the session.
         budget: The limits with what is spent so far, where several models share them.
         cache: Folder of the caches, or None for none.
+        cache_kind: How replies are stored in it.
+        claiming: How folders of runs are claimed.
         is_durable: Whether each reply is on disk before it is used, so that a kill loses none;
             else some are written at once.
         clock: Measures time and waits.
@@ -49,6 +54,8 @@ class Resources:
     limits: Limits = field(default_factory=Limits)
     budget: Budget | None = None
     cache: Path | None = None
+    cache_kind: CacheKind = "sqlite"
+    claiming: Claiming = field(default_factory=Claiming)
     is_durable: bool = False
     clock: Clock = field(default_factory=MonotonicClock)
     rng: random.Random = field(default_factory=random.Random)
@@ -58,7 +65,8 @@ class Resources:
         """The reply cache, None where there is none."""
         if self.cache is None:
             return None
-        return ReplyCache(self.cache / REPLIES, every=1 if self.is_durable else 64, warn=self.warn)
+        every = 1 if self.is_durable else 64
+        return reply_cache(self.cache, self.cache_kind, every=every, warn=self.warn)
 
 
 def shared_resources(
@@ -81,11 +89,14 @@ def shared_resources(
     """
     if client is None:
         check_access(_models(limits), warn)
+    stores = limits if isinstance(limits, StoreConfig) else StoreConfig()
     return Resources(
         client=client,
         limits=limits,
         budget=Budget(limits, MonotonicClock()),
         cache=cache_folder(wanted=cache, client=client),
+        cache_kind=stores.cache_kind,
+        claiming=Claiming(by=stores.claim, take_over=stores.take_over),
         warn=warn,
     )
 
@@ -113,7 +124,8 @@ def check_access(
     for spec in models:
         if spec.model == SCRIPTED:
             warn(f"note: {NOTE}")
-        if not spec.api_base and (address := spec.addresses[0]):
+        address, is_stated = spec.addresses[0], spec.api_base or spec.api_base_file is not None
+        if address and not is_stated:
             variable, _ = SERVERS[spec.model.partition("/")[0]]
             warn(f"note: {spec.model} is asked at {address}, from {variable}")
 
@@ -132,23 +144,42 @@ def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path |
     return default_cache_folder() if wanted else None
 
 
+def reply_cache(
+    folder: Path, kind: CacheKind, *, every: int = 64, warn: Callable[[str], None]
+) -> ReplyCache:
+    """The reply cache in a folder of caches; see ``ReplyCache``."""
+    if kind == "segments":
+        return SegmentCache(folder / REPLIES, every=every, warn=warn)
+    return ReplyCache(folder / REPLIES, every=every, warn=warn)
+
+
+def has_replies(folder: Path, kind: CacheKind) -> bool:
+    """True if a folder of caches has a reply cache of a kind already."""
+    replies = folder / REPLIES
+    return bool(segments_in(replies)) if kind == "segments" else (replies / DATABASE).exists()
+
+
 def cache_stats(*, warn: Callable[[str], None] = warnings.warn) -> CacheStats:
     """Counts the cached replies; ``warn`` is told where the cache can't be used."""
-    return open_cache(warn=warn).stats()
-
-
-def open_cache(*, warn: Callable[[str], None]) -> ReplyCache:
-    """The reply cache that runs use."""
-    return ReplyCache(default_cache_folder() / REPLIES, warn=warn)
+    each = [cache.stats() for cache in _all_caches(warn)]
+    return CacheStats(each[0].folder, sum(of.entries for of in each), sum(of.bytes for of in each))
 
 
 def cache_clear(*, warn: Callable[[str], None] = warnings.warn) -> int:
     """Removes all replies and properties of endpoints; returns how many replies there were."""
-    cache = open_cache(warn=warn)
-    removed = cache.clear()
-    cache.close()
+    removed = sum(cache.clear() for cache in _all_caches(warn))
     EndpointCache(default_cache_folder()).clear()
     return removed
+
+
+def _all_caches(warn: Callable[[str], None]) -> Iterator[ReplyCache]:
+    """The reply caches that runs use, of each kind that there is."""
+    folder = default_cache_folder()
+    kinds: tuple[CacheKind, ...] = ("sqlite", "segments")
+    for kind in kinds:
+        if kind == "sqlite" or has_replies(folder, kind):
+            with closing(reply_cache(folder, kind, warn=warn)) as cache:
+                yield cache
 
 
 def transport_of(spec: ModelSpec) -> str:
@@ -235,16 +266,15 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
                 f"--{name.replace('_', '-')}: the price of {spec.model} is not known; give "
                 "--price-input and --price-output in US dollars per million tokens"
             )
+
+    def endpoint_at(address: str | None) -> Endpoint:
+        form = known_format(spec, address, resources.cache)
+        most = spec.concurrency_per_endpoint or spec.max_concurrency
+        return Endpoint(client=client, address=address, most=most, format=form)
+
     return Engine(
-        endpoints=[
-            Endpoint(
-                client=client,
-                address=address,
-                most=spec.max_concurrency,
-                format=known_format(spec, address, resources.cache),
-            )
-            for address in addresses_of(spec, resources.client)
-        ],
+        endpoints=[endpoint_at(address) for address in addresses_of(spec, resources.client)],
+        endpoint_at=endpoint_at if spec.api_base_file is not None else None,
         spec=spec,
         budget=resources.budget or Budget(resources.limits, resources.clock),
         prices=prices if spec.price_input is not None or direct else Prices(),

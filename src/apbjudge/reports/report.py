@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 _NO_LABELS = "There are no human labels: nothing here says how far the judge can be trusted."
 _DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
-_UNSAID = frozenset({"model", "judges", "api_base"})
+_UNSAID = frozenset({"model", "judges", "api_base", "api_base_file"})
 """Settings that the page leaves out: the name says two of them, and addresses are private."""
 
 

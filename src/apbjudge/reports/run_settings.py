@@ -134,7 +134,8 @@ def _tested(model: str, of: Mapping[str, Any], manifest: Mapping[str, Any]) -> d
         "Samples": _text(manifest.get("samples")),
         "Dropped settings": _listed(of.get("dropped"), "none"),
         "Prompts": _text(mapping(manifest.get("prompts")).get("name")),
-        "Source": _listed(settings.get("api_base"), "the provider's own address"),
+        "Source": _text(settings.get("api_base_file"))
+        or _listed(settings.get("api_base"), "the provider's own address"),
     }
 
 

@@ -11,7 +11,6 @@ that a run that is killed anywhere continues and no batch is made twice.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -235,13 +234,13 @@ def run_batched(session: Session[Any, Out], spec: ModelSpec, option: str) -> Out
     api = batch_api(spec, session.resources)  # refuses before anything is written
     session.source.keep_rows()  # each round reads them
     session.claim()
-    lock = take_folder_lock(session.folder / FOLDER)
+    lock = take_folder_lock(session.folder / FOLDER, session.resources.claiming)
     try:
         with state_of_work_below(session.folder):
             name = f"{option} {spec.model}"
             return beside_any_loop(lambda: _Rounds(session, spec, name, api).run())
     finally:
-        os.close(lock)
+        lock.close()
 
 
 def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
@@ -253,6 +252,8 @@ def batch_api(spec: ModelSpec, resources: Resources) -> BatchApi:
     """
     if resources.client is not None:
         raise OptionError("--batch: expected a provider, got a client in its place")
+    if spec.api_base_file is not None:
+        raise OptionError("--batch: expected --api-base, got --api-base-file")
     if len(spec.api_base) > 1:
         raise OptionError(f"--batch: expected one --api-base, got {len(spec.api_base)}")
     for name in Limits.model_fields:

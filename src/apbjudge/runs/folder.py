@@ -22,6 +22,7 @@ import orjson
 
 from ..errors import InputError, OtherRunError, PausedError, RowError, UsageError
 from ..jsonl import Appender, object_of, read_line_at, read_lines, write_atomically
+from ..locks import Claiming
 from ..records.keys import KeyMap, KeySet, bytes_key
 from ..records.own_runs import SEAL, is_own, sealed
 from ..records.run_folder import DAMAGED, MANIFEST, SUPERSEDED
@@ -50,6 +51,7 @@ class RecordLog(Generic[T]):
         settings: Digest of all that a record depends on besides its row, for the ledger; empty
             where it depends on more, and no ledger is written.
         overwrite: Whether another run in the folder is deleted instead of refused.
+        claiming: How the folder is claimed; None for a lock of the operating system.
         note: Receives what the user should know of earlier records.
 
     Raises:
@@ -70,6 +72,7 @@ class RecordLog(Generic[T]):
         source: RowSource | None = None,
         settings: str = "",
         overwrite: bool = False,
+        claiming: Claiming | None = None,
         note: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.folder = folder
@@ -79,14 +82,15 @@ class RecordLog(Generic[T]):
         self._is_derived = is_derived
         self._note = note
         self._path = folder / kind.file
-        self._lock = take_folder_lock(folder)
+        self._claiming = claiming
+        self._lock = take_folder_lock(folder, claiming)
         try:
             self._start(identity, source, settings, flush_every, overwrite=overwrite)
         except OSError as error:
-            os.close(self._lock)
+            self._lock.close()
             raise InputError(f"{error.filename or folder}: {error.strerror}") from None
         except BaseException:
-            os.close(self._lock)
+            self._lock.close()
             raise
 
     def _start(
@@ -104,7 +108,7 @@ class RecordLog(Generic[T]):
         except OtherRunError:
             if not overwrite:
                 raise
-            clear_locked(self.folder, self.kind)
+            clear_locked(self.folder, self.kind, self._claiming)
             earlier = read_earlier(self.folder, self.kind, identity, source, settings)
         self.inputs: Inputs = earlier.inputs
         """The input files, as the manifest is to have them."""
@@ -196,6 +200,7 @@ class RecordLog(Generic[T]):
 
     def _append(self, row: dict[str, Any], attempt: Attempt | None) -> None:
         """Appends a record; to the ledger only where it counts in the next session too."""
+        self._lock.check()
         line = self._out.append(row)
         if self._added is not None:
             self._added.add(record_key(row))
@@ -326,6 +331,7 @@ class RecordLog(Generic[T]):
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replaces the manifest, and seals it as this user's."""
+        self._lock.check()
         _write_manifest(self.folder, manifest)
 
     def __enter__(self) -> RecordLog[T]:
@@ -334,6 +340,7 @@ class RecordLog(Generic[T]):
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         try:
             if isinstance(error, UsageError) and self.is_fresh and not self._has_cost:
+                self._lock.check()  # else the files are another's
                 discard(self.folder, {self.kind.file, ATTEMPTS, *self.kind.figures})
         finally:
             self.close()
@@ -347,7 +354,7 @@ class RecordLog(Generic[T]):
             if self._attempts is not None:
                 self._attempts.close()
         finally:
-            os.close(self._lock)
+            self._lock.close()
 
 
 class _Archive:

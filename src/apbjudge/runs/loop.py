@@ -216,7 +216,7 @@ async def run_loop(
     clients: Iterable[Closable],
     *,
     turns: Sequence[int] | None = None,
-    concurrency: int,
+    concurrency: Callable[[], int],
     events: Events,
 ) -> Progress:
     """Makes a record of every row that has none in its log, all runs as one stream.
@@ -227,7 +227,7 @@ async def run_loop(
         turns: For each row of the stream, the index of the run whose next row it is; every run
             comes as often as its source has rows. None for a single run, or several that take
             turns on the same rows, in an order in which rows of one case follow each other.
-        concurrency: Rows in flight at most, all runs together.
+        concurrency: Returns the rows in flight at most, all runs together; they may change.
         events: Receives what happens.
 
     Returns:
@@ -314,7 +314,7 @@ def _interleaved(loop_runs: Sequence[LoopRun[R, T]], turns: Sequence[int]) -> It
 class _Loop(Generic[R, T]):
     """Jobs in flight, and the hand-over of their records."""
 
-    def __init__(self, events: Events, concurrency: int, stop: Stop) -> None:
+    def __init__(self, events: Events, concurrency: Callable[[], int], stop: Stop) -> None:
         self.progress = Progress()
         self._stop = stop
         self._events = events
@@ -348,7 +348,7 @@ class _Loop(Generic[R, T]):
             return
         if job.prefix is None or self._leaders.may_start(job.prefix, (loop_run, job)):
             await self._launch(loop_run, job)
-        while self._leaders.ready or self._leaders.waiting > 4 * self._concurrency:
+        while self._leaders.ready or self._leaders.waiting > 4 * self._concurrency():
             await self._go_on()
 
     def _reject(self, loop_run: LoopRun[R, T], row: BadRow) -> None:
@@ -367,7 +367,7 @@ class _Loop(Generic[R, T]):
         self.progress.count(loop_run.log.add(record, attempt))
 
     async def _launch(self, loop_run: LoopRun[R, T], job: Job[T]) -> None:
-        while len(self._flying) >= self._concurrency:
+        while len(self._flying) >= self._concurrency():
             await self._collect()
         self._stop.check()
         flight = asyncio.ensure_future(job.work())

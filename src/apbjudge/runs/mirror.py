@@ -83,7 +83,7 @@ class Mirror:
                         own = path.relative_to(folder).as_posix()
                         self._take(path, own, last.get(own))
         finally:
-            os.close(lock)
+            lock.close()
 
     def _take(self, path: Path, own: str, last: tuple[int, int] | None) -> None:
         """Takes a file that is up into the folder; of two that are no lines the later one."""

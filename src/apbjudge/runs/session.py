@@ -108,6 +108,7 @@ class Session(ABC, Generic[T, Out]):
             self.full_identity,
             source=self.source,
             overwrite=self.overwrite,
+            claiming=self.resources.claiming,
             note=self.events.note,
             **self.log_options,
         )

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from ...config import SUCCESS, Names, Numbers, Option, RowsConfig
 from ...judge.config import JudgeSpec
-from ...llm.limits import CACHE, Cached, Limits
+from ...llm.limits import StoreConfig
 from ...llm.model_spec import AsksModels
 from ...records.files import log_path
 from .cases import BUILT_SPLITS
@@ -42,14 +42,14 @@ NOT_ASKED = ("model", "samples", "logprobs", "blind", "evidence")
 """Settings of judges that the judge of cases does not have."""
 
 
-class AskConfig(AsksModels, Limits):
+class AskConfig(AsksModels, StoreConfig):
     """Settings of the judge that is asked about claims that code can't settle."""
 
     spec = JudgeSpec
     asked = "ask"
 
     groups: ClassVar[Mapping[str, str]] = {
-        "Asking": "ask votes run cache",
+        "Asking": "ask votes run cache cache_kind claim take_over",
         "Budget": "max_cost max_calls max_tokens max_seconds",
     }
 
@@ -64,7 +64,6 @@ class AskConfig(AsksModels, Limits):
         description="Folder for the judge's run; the same command continues it. Without it "
         "everything is asked anew, but for cached replies.",
     )
-    cache: Cached = CACHE
 
 
 class BuildConfig(RowsConfig):

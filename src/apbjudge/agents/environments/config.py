@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ...config import Config, Option, PartConfig
 from ...errors import OptionError
+from ...llm.limits import RunsConfig
 from ..prediction.config import TestedConfig, TestedModelSpec, sampling
 
 C = TypeVar("C", bound=Config)
@@ -109,7 +110,7 @@ class SimulateConfig(EpisodesConfig, PartConfig):
     groups: ClassVar[Mapping[str, str]] = {
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost call_seconds",
         **TestedConfig.groups,
-        "Run": "overwrite cache work upload_every shard",
+        "Run": f"{RunsConfig.groups['Run']} shard",
     }
 
     kind: str | None = Field(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ...llm import Client
+from ...llm.engine import concurrency_of
 from ...llm.limits import RunsConfig
 from ...llm.litellm_client import dropped_settings
 from ...llm.resources import Resources, can_see, make_engine, shared_resources, transport_of
@@ -89,7 +90,9 @@ class AskingSession(Session[Row, R], Generic[R]):
         return await run_loop(
             [LoopRun(self.source, self.worker(asked_models), logs[0])],
             [asked_model.client for asked_model in asked_models],
-            concurrency=sum(spec.max_concurrency for _, spec in asked) or UNASKED,
+            concurrency=lambda: (
+                sum(concurrency_of(of.client, of.spec) for of in asked_models) or UNASKED
+            ),
             events=self.events,
         )
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ...config import Names, Option, PartConfig, RowsConfig
 from ...errors import OptionError
 from ...judge.config import ItemConfig
-from ...llm.limits import CACHE, Cached, Limits, RunsConfig
+from ...llm.limits import RunsConfig, StoreConfig
 from ...llm.model_spec import AsksModels, ModelSpec
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -148,7 +148,7 @@ class TestedConfig(AsksModels, RunsConfig):
     spec = TestedModelSpec
     groups: ClassVar[Mapping[str, str]] = {
         "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "overwrite cache work upload_every",
+        "Run": RunsConfig.groups["Run"],
     }
 
     model: Models = Field(
@@ -168,7 +168,7 @@ OF_FILES = tuple(TestedModelSpec.groups["Model: files"].split())
 """Settings that a model which writes texts does not have, since it is shown no files."""
 
 
-class WritingConfig(AsksModels, Limits):
+class WritingConfig(AsksModels, StoreConfig):
     """A model that writes texts which code checks, and its budget.
 
     Attributes:
@@ -177,10 +177,7 @@ class WritingConfig(AsksModels, Limits):
 
     spec = TestedModelSpec
     texts: ClassVar[Sequence[str]] = ()
-    groups: ClassVar[Mapping[str, str]] = {
-        "Budget": "max_cost max_calls max_tokens max_seconds",
-        "Run": "cache",
-    }
+    groups = StoreConfig.groups
 
     model: OneModel = None
     write: Names = ()
@@ -190,7 +187,6 @@ class WritingConfig(AsksModels, Limits):
         le=20,
         description="How often it is asked again, with the complaints, for what breaks a rule.",
     )
-    cache: Cached = CACHE
 
     @field_validator("write")
     @classmethod
@@ -219,7 +215,7 @@ class PredictConfig(TestedConfig, PartConfig, CasesConfig):
     groups: ClassVar[Mapping[str, str]] = {
         **CasesConfig.groups,
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache work upload_every shard batch full",
+        "Run": f"data_root {RunsConfig.groups['Run']} shard batch full",
     }
 
     preset: str | None = Field(
@@ -309,7 +305,7 @@ class RefineConfig(ReviewConfig, PartConfig):
 
     groups: ClassVar[Mapping[str, str]] = {
         **TestedConfig.groups,
-        "Run": "data_root overwrite cache work upload_every",
+        "Run": f"data_root {RunsConfig.groups['Run']}",
     }
 
     mode: Mode = Field(

@@ -323,7 +323,7 @@ class _Origin:
             TestedModelSpec(**mapping(mapping(of).get("settings"))) for of in models.values()
         )
         for spec in specs if not is_own(self.manifest) else ():
-            if spec.api_base or spec.params:
+            if spec.api_base or spec.api_base_file is not None or spec.params:
                 raise OptionError(
                     f"--model: {visible(str(self.rows))} is of a run that was not made by you on "
                     f"this machine, and it names addresses or parameters of {visible(spec.model)}: "
@@ -352,8 +352,7 @@ def refine_session(
     if not specs:
         raise OptionError("--model: expected the tested models of the drafts, got nothing")
     for spec in () if config.model else specs:
-        if spec.api_base:
-            where = ", ".join(spec.api_base)
+        if where := ", ".join([*spec.api_base, *filter(None, [str(spec.api_base_file or "")])]):
             events.note(f"note: {spec.model} is asked at {where}, as the run of the drafts was")
     source = DraftSource(
         rows=origin.rows,

@@ -84,7 +84,9 @@ def asking_records(
         failures=FAILURES,
         figures=(FAILURES, *figures),
         folders={
-            f"{CALLS}/{REPLIES}": re.compile(r"cache\.db(-wal|-shm|-journal)?"),
+            f"{CALLS}/{REPLIES}": re.compile(
+                r"cache\.db(-wal|-shm|-journal)?|replies-.*\.jsonl(\.zst)?"
+            ),
             CALLS: re.compile(r"endpoints\.json"),
         },
     )

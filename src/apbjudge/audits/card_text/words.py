@@ -39,9 +39,9 @@ HOW_COMPARED = (
 )
 
 _HANDLING = frozenset(
-    "model api_base transport vision max_images max_image_bytes max_text_bytes frames "
-    "require_files timeout_s deadline_s outage_s retries max_concurrency rpm tpm price_input "
-    "price_output price_cached lead".split()
+    "model api_base api_base_file transport vision max_images max_image_bytes max_text_bytes "
+    "frames require_files timeout_s deadline_s outage_s retries max_concurrency "
+    "concurrency_per_endpoint rpm tpm price_input price_output price_cached lead".split()
 )
 """Settings that move no verdict, or that the card shows elsewhere."""
 

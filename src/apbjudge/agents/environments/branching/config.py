@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from ....config import Config, Option, PartConfig
+from ....llm.limits import RunsConfig
 from ...prediction.config import OneModel, TestedConfig, TestedModelSpec
 from ..config import FirstTasks
 from ..slate.config import SlateConfig
@@ -118,7 +119,7 @@ class BranchRunConfig(
         "Agent": "first samples labels max_candidates scope trials sweep",
         **MemoryConfig.groups,
         **TestedConfig.groups,
-        "Run": "overwrite cache work upload_every shard",
+        "Run": f"{RunsConfig.groups['Run']} shard",
     }
 
     judge: OneModel = Field(
