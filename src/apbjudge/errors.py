@@ -211,6 +211,7 @@ _INSTALLED_BY = {
     "sklearn": ("scikit-learn", "scikit-learn"),
     "zstandard": ("zstandard", '"apbjudge[zstd]"'),
     "ray": ("ray", '"apbjudge[ray]"'),
+    "inspect_ai": ("inspect-ai", '"apbjudge[inspect]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 
