@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -83,12 +83,14 @@ def judged(request: pytest.FixtureRequest) -> Judged:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
     """Sends what a test judged along with its report."""
     report: Any = yield
     conditions = _conditions(item)
     if call.when == "call" and (conditions or _ROWS in item.stash):
-        setattr(report, OPTIONS, [conditions, item.stash.get(_ROWS, [])])
+        setattr(report, OPTIONS, [conditions, item.stash.get(_ROWS, list[str]())])
     return report
 
 
