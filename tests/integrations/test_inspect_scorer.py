@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 TASK = "examples/inspect/plans.py"
 ROWS = ROOT / "examples" / "holistic.jsonl"
 
+pytestmark = pytest.mark.filterwarnings("default")  # Inspect's own are no failure of ours
 is_there = pytest.mark.skipif(
     find_spec("inspect_ai") is None, reason="inspect-ai is not installed: not shown"
 )
