@@ -123,6 +123,8 @@ def run(
             _RESULTS[line] = (
                 in_process(monkeypatch, capsys)(*arguments)
                 if program == "apbjudge"
+                else module(arguments)
+                if arguments[0] == "-m"
                 else script(arguments, monkeypatch, capsys)
             )
         return _RESULTS[line]
@@ -142,6 +144,13 @@ def test_a_documented_command_ends_with_0(line: str, run: Run) -> None:
     assert done.code == 0, done.err
     assert done.out.strip() or "written: " in done.err
     assert "Traceback" not in done.err
+
+
+def module(arguments: list[str]) -> CommandResult:
+    """Runs a module, such as pytest, which can't run within itself."""
+    command = [sys.executable, *arguments, "-p", "no:cacheprovider"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def script(

@@ -219,6 +219,7 @@ _INSTALLED_BY = {
     "deepeval": ("deepeval", '"apbjudge[deepeval]"'),
     "mlflow": ("mlflow", '"apbjudge[mlflow]"'),
     "fsspec": ("fsspec", '"apbjudge[remote]"'),
+    "inspect_ai": ("inspect-ai", '"apbjudge[inspect]"'),
 }
 """Modules whose package has another name, or comes with an extra."""
 

@@ -1,1 +1,1 @@
-"""Ways into other tools, each an adapter of its own: engines that run parts on many machines."""
+"""Ways into other tools, each an adapter of its own: engines for many machines, test runners."""
