@@ -5,11 +5,16 @@
 """
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, cast
 
 import lazy_loader
 
+_HAS_AGENTS = find_spec(f"{__package__}.agents") is not None
+_HAS_AGENTS = find_spec(f"{__package__}.agents") is not None
 _BY_MODULE: Mapping[str, str] = {
+    "agents.merging" if _HAS_AGENTS else "judge.merge": "shards_merge",
+    **({"agents.merging": "shards_merge"} if _HAS_AGENTS else {}),
     "agents.cases.build": "build",
     "agents.cases.check": "check",
     "agents.environments.branching.analysis": "entropy",
@@ -21,7 +26,6 @@ _BY_MODULE: Mapping[str, str] = {
     "agents.environments.planbench.generation.generate": "planbench_generate",
     "agents.environments.planbench.paths": "planbench_paths",
     "agents.environments.simulate": "simulate",
-    "agents.merging": "shards_merge",
     "agents.prediction.batching": "batch_export",
     "agents.prediction.doctor": "doctor",
     "agents.prediction.predict": "predict",
@@ -36,7 +40,7 @@ _BY_MODULE: Mapping[str, str] = {
     "integrations.schemas": "schema",
     "integrations.scores": "export",
     "judge.grade": "agrade grade",
-    "judge.merge": "shards_split",
+    "judge.merge": "shards_split" if _HAS_AGENTS else "shards_merge shards_split",
     "judge.project": "init",
     "labelling.label": "label",
     "llm.resources": "cache_clear cache_stats",

@@ -52,10 +52,12 @@ MOVING: dict[str, Any] = {
 }
 STILL: dict[str, Any] = {
     "api_base": "http://127.0.0.1:1/v1",
+    "api_base_file": "servers.txt",
     "transport": "litellm",
     "lead": False,
     "require_files": True,
     **dict.fromkeys(("retries", "max_concurrency", "rpm", "tpm"), 9),
+    "concurrency_per_endpoint": 9,
     **dict.fromkeys(("timeout_s", "deadline_s", "outage_s"), 1.0),
     **dict.fromkeys(("price_input", "price_output", "price_cached"), 1.0),
 }

@@ -410,10 +410,12 @@ def test_judgements_as_parquet_have_fixed_columns_and_the_same_figures(shell: An
     assert [*run.table.item_id.values] == [*own.table.item_id.values]
 
 
-def test_only_judgements_are_merged_as_parquet(shell: Any, tmp_path: Path) -> None:
-    Path("other.parquet").write_bytes(b"PAR1")
+def test_a_file_that_is_no_parquet_is_no_run(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "other.parquet"
+    path.write_bytes(b"PAR1")
     with pytest.raises(InputError, match="can't be read"):
-        read_run(Path("other.parquet"))
+        read_run(path)
 
 
 # S3 ----------------------------------------------------------------------------------------------

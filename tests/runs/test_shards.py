@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -228,7 +227,7 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
             parse_shard(text)
 
 
-def _nine_cases(folder: Path, *more: dict[str, Any]) -> Path:
+def nine_cases(folder: Path, *more: dict[str, Any]) -> Path:
     rows = [plan_row(f"c{n}") for n in range(9)]
     cases = [{k: v for k, v in row.items() if k != "model_response"} for row in rows]
     return write_rows(folder / "cases.jsonl", [*cases, *more])
@@ -279,7 +278,7 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
     """A part reads its own lines alone: what the others hold is not even looked at."""
     answer = {"model_response": "{}"}
     rows = [{"id": f"c{n}", "tested_model": m, **answer} for n in range(7) for m in "xy"]
-    files = write_rows(tmp_path / "rows.jsonl", rows), _nine_cases(tmp_path)
+    files = write_rows(tmp_path / "rows.jsonl", rows), nine_cases(tmp_path)
     graded(files[0], tmp_path / "whole", cases=files[1])
     parts = _pieces(tmp_path, files[0], 3, cases=files[1])
     index = json.loads((tmp_path / "pieces" / "index.json").read_text())
@@ -304,55 +303,6 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
         graded(files[0], tmp_path / "counted", missing="count", **again)
     with pytest.raises(InputError, match="expected the file that the index divides"):
         graded(write_rows(tmp_path / "other.jsonl", rows[1:]), tmp_path / "other", **again)
-
-
-def _answer(request: Request) -> Completion:
-    """An answer and a price of its own for each prompt; none about one case."""
-    own = random.Random(text := str(request.messages))
-    reply = "" if "c3" in text else json.dumps({"plan": own.random()})
-    usage = Usage(calls=1, prompt_tokens=len(text))
-    return Completion(text=reply, finish_reason="stop", usage=usage, cost_usd=0.5)
-
-
-@pytest.mark.parametrize("command", ["predict", "simulate", "branch"])
-def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
-    of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
-    path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
-    path = path or _nine_cases(tmp_path, {"id": "bad"})
-    lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
-    assert all(line.startswith("apbjudge ") for line in lines)
-    shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]
-    assert [shard.startswith(str(tmp_path)) for shard in shards] == [command == "predict"] * 3
-
-    def run(folder: str, **options: Any) -> Any:
-        client = ScriptedClient(_answer)
-        of: Any = getattr(apbjudge, command)
-        done = of(path, model="scripted/m", client=client, out=tmp_path / folder, **options)
-        return done, len(client.requests)
-
-    whole, n_calls = run("whole")
-    parts = [run(f"part-{i}", shard=shard) for i, shard in enumerate(shards)]
-    assert sum(n for _, n in parts) == n_calls > 0
-    merged = apbjudge.shards_merge([part.folder for part, _ in parts], tmp_path / "merged")
-    timed = {"latency_ms": 0, "elapsed_ms": 0}
-    counts = [
-        of.model_copy(update=timed) for done in (merged, whole) for of in done.counts.values()
-    ]
-    assert counts[: len(whole.counts)] == counts[len(whole.counts) :]
-    kinds = {"predict": ["predictions", "failures"], "simulate": ["trajectories", "failures"]}
-    for name in kinds.get(command, ["branched", "trajectories", "failures"]):
-        rows = [_untimed(folder / f"{name}.jsonl") for folder in (merged.folder, whole.folder)]
-        assert rows[0] == rows[1]
-    assert run("merged")[1] == 0  # it continues as the whole run
-
-
-def _untimed(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file in the order of the input, without times and what names the part."""
-    text = path.read_text() if path.exists() else ""
-    text = re.sub(r'"(\w+_m?s|seconds)":[\d.]+', r'"\1":0', text)
-    text = re.sub(r'"(out|shard)":("[^"]*"|null),?', "", text)
-    rows = [json.loads(line) for line in text.splitlines()]
-    return sorted(rows, key=lambda row: (row.get("line", 0), json.dumps(row)))
 
 
 @pytest.mark.parametrize("is_cut", [True, False])

@@ -1,0 +1,69 @@
+"""Runs of tested models in parts: put together they are the run of one command."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apbjudge
+from apbjudge import ScriptedClient
+from apbjudge.llm.base import Completion, Request
+from apbjudge.records import Usage
+from tests.runs.test_shards import nine_cases
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def _answer(request: Request) -> Completion:
+    """An answer and a price of its own for each prompt; none about one case."""
+    own = random.Random(text := str(request.messages))
+    reply = "" if "c3" in text else json.dumps({"plan": own.random()})
+    usage = Usage(calls=1, prompt_tokens=len(text))
+    return Completion(text=reply, finish_reason="stop", usage=usage, cost_usd=0.5)
+
+
+@pytest.mark.parametrize("command", ["predict", "simulate", "branch"])
+def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
+    of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
+    path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
+    path = path or nine_cases(tmp_path, {"id": "bad"})
+    lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
+    assert all(line.startswith("apbjudge ") for line in lines)
+    shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]
+    assert [shard.startswith(str(tmp_path)) for shard in shards] == [command == "predict"] * 3
+
+    def run(folder: str, **options: Any) -> Any:
+        client = ScriptedClient(_answer)
+        of: Any = getattr(apbjudge, command)
+        done = of(path, model="scripted/m", client=client, out=tmp_path / folder, **options)
+        return done, len(client.requests)
+
+    whole, n_calls = run("whole")
+    parts = [run(f"part-{i}", shard=shard) for i, shard in enumerate(shards)]
+    assert sum(n for _, n in parts) == n_calls > 0
+    merged = apbjudge.shards_merge([part.folder for part, _ in parts], tmp_path / "merged")
+    timed = {"latency_ms": 0, "elapsed_ms": 0}
+    counts = [
+        of.model_copy(update=timed) for done in (merged, whole) for of in done.counts.values()
+    ]
+    assert counts[: len(whole.counts)] == counts[len(whole.counts) :]
+    kinds = {"predict": ["predictions", "failures"], "simulate": ["trajectories", "failures"]}
+    for name in kinds.get(command, ["branched", "trajectories", "failures"]):
+        rows = [_untimed(folder / f"{name}.jsonl") for folder in (merged.folder, whole.folder)]
+        assert rows[0] == rows[1]
+    assert run("merged")[1] == 0  # it continues as the whole run
+
+
+def _untimed(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file in the order of the input, without times and what names the part."""
+    text = path.read_text() if path.exists() else ""
+    text = re.sub(r'"(\w+_m?s|seconds)":[\d.]+', r'"\1":0', text)
+    text = re.sub(r'"(out|shard)":("[^"]*"|null),?', "", text)
+    rows = [json.loads(line) for line in text.splitlines()]
+    return sorted(rows, key=lambda row: (row.get("line", 0), json.dumps(row)))
