@@ -132,6 +132,7 @@ def test_the_places_that_wait_for_the_owner_are_those_of_the_checklist() -> None
     assert all(f"`{name}`" in checklist for name in OWNERS - {"docs/contributing.md"})
 
 
+@pytest.mark.slow
 def test_the_hook_of_pre_commit_checks_files_of_cases() -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     pattern = re.compile(hook["files"])

@@ -49,7 +49,7 @@ def _pytest(folder: Path, *arguments: str, tests: str = "", ini: str = "") -> tu
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_session_makes_one_run_of_a_record_a_row(tmp_path: Path, workers: str) -> None:
     code, out = _pytest(tmp_path, str(SUITE), "-n", workers)
     assert code == 0, out
@@ -66,6 +66,7 @@ def test_a_session_makes_one_run_of_a_record_a_row(tmp_path: Path, workers: str)
     assert apbjudge.report(run).judges
 
 
+@pytest.mark.slow
 def test_workers_ask_a_model_once_a_row(tmp_path: Path) -> None:
     right = Answer(RIGHT)
     with ChatServer(lambda seen: right) as server:

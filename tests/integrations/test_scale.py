@@ -135,6 +135,7 @@ def _running(address: str, **settings: Any) -> dict[str, Any]:
     return {"judge": "hosted_vllm/m", "api_base": address, "max_concurrency": 4, **settings}
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_what_was_in_flight(tmp_path: Path) -> None:
     """The merged run is the one of a single command; finished parts are not started again."""
     right = Answer(RIGHT)
@@ -200,6 +201,7 @@ def test_an_engine_that_is_stopped_pauses_its_parts(tmp_path: Path, sign: str, c
     assert _lines(tmp_path / "out" / "whole") == list(range(1, 121))
 
 
+@pytest.mark.slow
 def test_limits_hold_for_all_parts_together(tmp_path: Path) -> None:
     lines: list[str] = []
     right = Answer(RIGHT)
@@ -214,6 +216,7 @@ def test_limits_hold_for_all_parts_together(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
     """Before what is done is mixed with what could never be merged with it."""
     right = Answer(RIGHT)
@@ -236,6 +239,7 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
             apbjudge.scale(_plan(tmp_path, parts=50, options=options))
 
 
+@pytest.mark.slow
 def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
     def answer(seen: Seen) -> Answer:
         for child in multiprocessing.active_children():
@@ -261,7 +265,7 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
             {"options": {"max_calls": 3}},
             "max_calls: expected at least 1 for each of 4 parts, got 3",
         ),
-        ({"options": {"judge": "nobody/m"}}, "part-.: "),
+        pytest.param({"options": {"judge": "nobody/m"}}, "part-.: ", marks=pytest.mark.slow),
         ({"rows": "absent.jsonl"}, "absent.jsonl"),
     ],
 )
