@@ -87,6 +87,7 @@ def test_the_metadata_are_complete(wheel: Path) -> None:
     assert (citation["version"], citation["authors"]) == (VERSION, names)
 
 
+@pytest.mark.slow
 def test_the_readmes_first_command_runs_without_the_repository(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")

@@ -104,6 +104,7 @@ def test_of_a_row_that_is_none(judged):
 """
 
 
+@pytest.mark.slow
 def test_conditions_that_are_not_met_fail_the_session_and_say_why(tmp_path: Path) -> None:
     bad: dict[str, Any] = {**ROWS[0], "model_response": '[{"tool": "none_such", "args": {}}]'}
     code, out = _pytest(tmp_path, "-n", "0", tests=FAILING.format(good=ROWS[1:], bad=bad))

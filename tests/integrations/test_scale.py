@@ -259,7 +259,11 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
         ({"command": "report"}, "command: expected"),
         ({"options": {"shard": "1/2"}}, "expected no shard"),
         ({"options": {"events": 1}}, "expected no events"),
-        ({"options": {"judgee": "m"}}, r"part-1: grade: .*did you mean judge"),
+        pytest.param(
+            {"options": {"judgee": "m"}},
+            r"part-1: grade: .*did you mean judge",
+            marks=pytest.mark.slow,
+        ),
         ({"options": {"max-cost": "low"}}, "max_cost: expected a number, got 'low'"),
         (
             {"options": {"max_calls": 3}},

@@ -115,7 +115,9 @@ KILL, INT, TERM = signal.SIGKILL, signal.SIGINT, signal.SIGTERM
     ("stop", "code", "state"),
     [
         pytest.param(lambda run: run.by(KILL), -KILL, "running", id="kill -9"),
-        pytest.param(lambda run: run.by(INT), 130, "interrupted", id="SIGINT"),
+        pytest.param(
+            lambda run: run.by(INT), 130, "interrupted", id="SIGINT", marks=pytest.mark.slow
+        ),
         pytest.param(
             lambda run: run.by(TERM, TERM), 75, "paused", id="SIGTERM twice", marks=pytest.mark.slow
         ),

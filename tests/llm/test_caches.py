@@ -334,6 +334,7 @@ def _start(*processes: subprocess.Popen[str]) -> None:
         process.stdin.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "segments"])
 def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there(
     kind: CacheKind, tmp_path: Path

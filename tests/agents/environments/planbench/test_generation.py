@@ -94,6 +94,7 @@ def test_a_generated_benchmark_keeps_the_rules(tmp_path: Path, domain: str) -> N
     assert (figures(tmp_path / "a", without_types)["Accuracy"] or 0) <= 0.1
 
 
+@pytest.mark.slow
 def test_records_of_ones_own_decide_which_tools_there_can_be(tmp_path: Path) -> None:
     """Records that agree in a value leave no tool that would have to choose between them."""
     apbjudge.planbench_generate(out=tmp_path / "a")
