@@ -11,9 +11,7 @@ from typing import Any, cast
 import lazy_loader
 
 _HAS_AGENTS = find_spec(f"{__package__}.agents") is not None
-_HAS_AGENTS = find_spec(f"{__package__}.agents") is not None
 _BY_MODULE: Mapping[str, str] = {
-    "agents.merging" if _HAS_AGENTS else "judge.merge": "shards_merge",
     **({"agents.merging": "shards_merge"} if _HAS_AGENTS else {}),
     "agents.cases.build": "build",
     "agents.cases.check": "check",
