@@ -101,9 +101,9 @@ def idle(uses: Uses, exported: set[str]) -> Iterator[str]:
                 for each in node.decorator_list
                 for word in CALLED_BY_OTHERS
             )
-            if by_others or name.startswith("_") or node.name in BY_LIBRARIES:
+            if by_others or name.startswith(("_", "pytest_")) or node.name in BY_LIBRARIES:
                 continue
-            if not uses.names[name] and of not in exported:
+            if not uses.names[name] and not {of, name} & exported:
                 yield f"{place}{name} is used nowhere"
             is_users = "statistics" in path.parts or name in exported | uses.documented
             if isinstance(node, Function) and not is_users:
