@@ -123,7 +123,7 @@ def test_jobs_are_requeued_until_they_are_done_and_then_merged(
     assert submitted(plan, state) == parts  # and no merge
     monkeypatch.setenv("FAILURES", "1")
     again = submitted(plan, state)
-    assert again == ["3 1 0 0", "3 2 0 75", "3 2 1 0", "3 3 0 1", "3 3 1 0", "3 4 0 0", "4 1 0 0"]
+    assert again == ["2 1 0 0", "2 2 0 75", "2 2 1 0", "2 3 0 1", "2 3 1 0", "2 4 0 0", "3 1 0 0"]
     assert _lines(tmp_path / "out" / "whole") == list(range(1, 41))
     monkeypatch.setenv("PATH", "/nowhere")
     (tmp_path / "out" / "whole" / "manifest.json").unlink()
@@ -261,7 +261,7 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
         ({"options": {"events": 1}}, "expected no events"),
         pytest.param(
             {"options": {"judgee": "m"}},
-            r"part-1: grade: .*did you mean judge",
+            r"part-.: grade: .*did you mean judge",
             marks=pytest.mark.slow,
         ),
         ({"options": {"max-cost": "low"}}, "max_cost: expected a number, got 'low'"),

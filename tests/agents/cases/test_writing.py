@@ -343,7 +343,7 @@ def test_a_bad_key_ends_the_run(serve: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: Path) -> None:
     """Killed while three queries are mended, whose first replies have been paid for."""
-    n = 6
+    n, kinds = 6, ("query", "plan", "distractors", "private")
 
     def answer(seen: Seen) -> Behaviour:
         is_lost = kind_of(seen.text) == "query" and any(f"[{at}]" in seen.text for at in range(4))
@@ -368,9 +368,9 @@ def test_a_killed_run_goes_on_and_pays_for_no_reply_twice(serve: Any, tmp_path: 
     assert now == {
         ("query", False): 3,
         ("query", True): 4,
-        **{(kind, False): n for kind in KINDS[1:]},
+        **{(kind, False): n for kind in kinds[1:]},
     }
-    assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(KINDS, n)
+    assert {kind: each.accepted for kind, each in run.counts.items()} == dict.fromkeys(kinds, n)
     assert run.counts["query"].repaired == 4
 
 
