@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,3 +73,11 @@ def known(values: Mapping[str, Any], *names: str) -> str | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return None
+
+
+def without_sample(name: str) -> str:
+    """A name without the number of a sample behind it (``CASE#2``)."""
+    return _SAMPLE.sub("", name)
+
+
+_SAMPLE = re.compile(r"#[0-9]+$", re.ASCII)

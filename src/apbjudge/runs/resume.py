@@ -375,9 +375,9 @@ _Marks = Mapping[str, tuple[InputMark | None, str | None]]
 def _read_marks(source: RowSource | None, before: Inputs | None) -> _Marks:
     """The input files by name, each with the hash of as much as there was of it before."""
     marks: dict[str, tuple[InputMark | None, str | None]] = {}
+    pieces = source.shard.pieces if source and source.shard else None
     for name, path in source.files.items() if source else ():
         old = before.get(name) if before else None
-        pieces = source and source.shard and source.shard.pieces
         if path and pieces and source and name == source.rows_name:  # nobody reads the whole file
             real = path_text(os.path.realpath(path))
             marks[name] = InputMark(path=real, bytes=pieces.bytes, sha256=pieces.sha256), None

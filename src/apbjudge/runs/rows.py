@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from ..records import row_error
 from ..records.gaps import Gaps
 from ..records.keys import short_key
 from ..records.own_rows import RowReading
-from ..records.rows import known
+from ..records.rows import known, without_sample
 from .attempts import KnownRow
 from .shards import Piece, Shard
 
@@ -448,7 +447,7 @@ class Cases:
         """
         case_id, own_id = known(values, "case_id"), known(values, "id")
         if case_id is not None and own_id is not None:
-            for name in dict.fromkeys((own_id, _SAMPLE.sub("", own_id))):
+            for name in dict.fromkeys((own_id, without_sample(own_id))):
                 index = self._indices.get(short_key(name)) if name != case_id else None
                 if index is not None and known(self.read(index)[0], "case_id") == case_id:
                     return index
@@ -476,6 +475,3 @@ class Cases:
         digest.update(raw)
         own = {k: v for k, v in values.items() if v is not None}
         return {k: v for k, v in case.items() if k not in _MODEL_FIELDS} | own
-
-
-_SAMPLE = re.compile(r"#[0-9]+$", re.ASCII)

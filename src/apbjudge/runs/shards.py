@@ -23,12 +23,11 @@ from ..jsonl import Span, file_size, read_lines
 from ..records import row_error
 from ..records.base import Record
 from ..records.keys import short_key
-from ..records.rows import known
+from ..records.rows import known, without_sample
 
 INDEX = "index.json"
 _DIGITS = 16
 _BLOCK = 1 << 20
-_SAMPLE = re.compile(r"#[0-9]+$", re.ASCII)
 
 
 class Piece(Record):
@@ -185,7 +184,7 @@ def pieces_of(path: Path, count: int) -> tuple[PieceIndex, int]:
         values = {} if isinstance(line.values, RowError) else line.values
         place = f"line {line.number}"
         item_id = known(values, "id", "item_id", "case_id") or place
-        cases.append(short_key(_SAMPLE.sub("", known(values, "case_id") or item_id)))
+        cases.append(short_key(without_sample(known(values, "case_id") or item_id)))
         names.append(short_key(item_id, known(values, "tested_model") or ""))
         is_new = len(cases) > 1 and cases[-1] != cases[-2]
         if is_new and len(starts) < count and line.offset * count >= len(starts) * size:
