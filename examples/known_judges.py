@@ -242,7 +242,8 @@ class KnownJudges:
         if key not in self._known:
             return web.json_response({"error": {"message": "not a variant"}}, status=400)
         name = request["model"]
-        met = f"{name}/{key}"
+        # by the whole prompt, or the order in which calls arrive would decide which toss is whose
+        met = f"{name}/{prompt}"
         self._met[met] += 1
         self._calls[name] += 1
         toss = f"{self._seed}/{met}/{self._met[met]}"

@@ -43,8 +43,8 @@ ENOUGH = 40
 """Cases that are enough to convict with 20 seeds; all are needed to acquit."""
 SERVED = {
     16: "always-yes ignores-logic obeys".split(),
-    20: "tosses-a-coin compares dislikes-markdown names-wrong-codes".split(),
-    32: "likes-length drifts refuses".split(),
+    20: "compares dislikes-markdown names-wrong-codes".split(),
+    32: "likes-length drifts refuses tosses-a-coin".split(),
 }
 """Judges by the number of cases that are enough to convict them with one seed."""
 SUBTLE = {"compares": {"scale"}, "drifts": {"faults", "scale"}, "refuses": {"refusals"}}
