@@ -101,7 +101,7 @@ class CongestionWindow:
         self._latency_s = UNKNOWN_LATENCY_S
         self._latencies = 0
         self._next_at = self._constant_until = float("-inf")
-        self._is_paced = False
+        self._delayed = 0  # calls that had to wait, and are not made yet
         self._before: _Before | None = None  # while the sample is a trial
         self._until_trial, self._between_trials = 0, CALLS_BETWEEN_TRIALS[0]
         self._sample = self._new_sample()
@@ -124,10 +124,15 @@ class CongestionWindow:
         """Seconds until the next call may start, 0 when it may start now."""
         return max(0.0, self._next_at - now)
 
-    def reserve(self, now: float) -> None:
-        """Counts a call that starts."""
+    def reserve(self, now: float, *, was_full: bool = False) -> None:
+        """Counts a call that starts.
+
+        Args:
+            now: The time.
+            was_full: True if it waited since as many calls were in flight as the window lets.
+        """
         gap = 0.0 if self._is_opening else self._latency_s / self.size
-        self._is_paced = gap > 0 and now - self._next_at < gap
+        self._delayed += was_full or (gap > 0 and now - self._next_at < gap)
         self._next_at = max(self._next_at, now - CATCH_UP_S) + gap
 
     def begin(self, in_flight: int, now: float) -> LoadSample:
@@ -137,13 +142,14 @@ class CongestionWindow:
             in_flight: Calls in flight, this one included.
             now: The time.
         """
+        is_delayed, self._delayed = self._delayed > 0, max(0, self._delayed - 1)
         sample = self._sample
         if sample.started == sample.size:
             return LoadSample(0)  # the calls that are left over until it has ended count nowhere
         sample.first_at = sample.first_at if sample.started else now
         sample.last_at = now
         sample.started += 1
-        sample.delayed += in_flight >= self.limit or self._is_paced
+        sample.delayed += in_flight >= self.limit or is_delayed
         return sample
 
     def answered(self, sample: LoadSample, now: float, latency_s: float) -> None:

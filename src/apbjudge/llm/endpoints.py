@@ -61,10 +61,10 @@ class Endpoint:
         """Seconds until it may be called again, 0 when it may be now."""
         return max(0.0, self._paused_until - now, self.window.wait_s(now))
 
-    def start_call(self, now: float) -> None:
-        """Counts a call that is about to be made."""
+    def start_call(self, now: float, *, was_full: bool = False) -> None:
+        """Counts a call that is about to be made; ``was_full``: it waited for a place."""
         self.in_flight += 1
-        self.window.reserve(now)
+        self.window.reserve(now, was_full=was_full)
 
     @property
     def room(self) -> int:
@@ -166,6 +166,7 @@ class Router:
             AccessError: If every endpoint refuses every call.
             OutageError: If none has answered for too long.
         """
+        was_full = False
         try:
             while True:
                 now = self._clock.now()
@@ -174,9 +175,10 @@ class Router:
                 free = [e for e in rested if e.room]
                 if free:
                     endpoint = self._choose(free, prefix)
-                    endpoint.start_call(now)
+                    endpoint.start_call(now, was_full=was_full)
                     self._wake_for_places(now)
                     return endpoint
+                was_full = was_full or bool(rested)
                 await self._turn(now)
         except BaseException:
             self._wake()  # whoever was woken and does not enter wakes the next
