@@ -37,6 +37,7 @@ from ..runs.rows import Cases
 from ..runs.shards import INDEX, pieces_of
 from .missing import PredictedCases
 from .panel import judgement_of_codes
+from .published import is_published
 from .session import Log, Run, counts_of, described_rubric, write_summary
 from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
@@ -115,6 +116,8 @@ def _index(
         if not is_own or own_rows(rows, wanted=wanted, tested_model=model).rows != rows:
             expected = "JSON lines with our own names for their fields, and the tested model"
             return None, [f"# every part reads all rows, which are not {expected}"]
+        if is_published(rows):
+            return None, ["# every part reads all rows, which hold judgements too"]
         pieces, n_apart = pieces_of(rows, parts)
     except (InputError, OptionError) as error:
         if not rows.exists():

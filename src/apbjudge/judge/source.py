@@ -452,10 +452,18 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     if _examines_reference(protocol or config.protocol):
         fields = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
-    own = own_rows(rows, columns, fields, split=config.data_split, tested_model=config.tested_model)
-    counts_missing = isinstance(config, GradeConfig) and config.missing == "count"
     part = part_of(config) if isinstance(config, GradeConfig) else None
-    if part is not None and part.pieces is not None and counts_missing:
+    is_piece = part is not None and part.pieces is not None
+    own = own_rows(
+        rows,
+        columns,
+        fields,
+        split=config.data_split,
+        tested_model=config.tested_model,
+        is_own=is_piece,
+    )
+    counts_missing = isinstance(config, GradeConfig) and config.missing == "count"
+    if is_piece and counts_missing:
         raise OptionError(
             "--missing count: expected --shard I/N, got a part of an index: it does "
             "not know which cases the others have"

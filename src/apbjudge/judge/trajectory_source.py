@@ -23,7 +23,7 @@ from ..records.own_rows import is_dataset, kind_of, rows_in
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, row_error_of
-from ..runs.shards import part_of
+from ..runs.shards import has_own_rows, part_of
 from ..trajectories import (
     Evaluator,
     EvaluatorSettings,
@@ -275,7 +275,8 @@ def trajectories_of(
             another.
     """
     log = Path(rows) if isinstance(rows, str | Path) else None
-    if log is not None and not config.regrade and is_published(log):
+    is_checked = config.regrade or has_own_rows(config)
+    if log is not None and not is_checked and is_published(log):
         raise OptionError(
             f"{log}: expected predictions, got judgements too (judge_model, judgement): apbjudge "
             "report shows them; --regrade judges the predictions anew"
@@ -358,7 +359,7 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
     Raises:
         InputError: If they are evidently neither.
     """
-    if not isinstance(rows, str | Path) or config.protocol == CASE.name:
+    if not isinstance(rows, str | Path) or config.protocol == CASE.name or has_own_rows(config):
         return False
     path = Path(rows)
     if config.from_ != "auto" or not (path.is_file() or path.is_fifo() or path == STDIN):

@@ -60,7 +60,7 @@ class Prompt(Record):
 
 
 class PromptMaker:
-    """Renders the prompts of a run; the part that all items share is rendered once.
+    """Renders the prompts of a run; the part that all items share is rendered once a process.
 
     Args:
         blind: Leaves the reference out.
@@ -70,7 +70,6 @@ class PromptMaker:
     def __init__(self, *, blind: bool = False, evidence: bool = True) -> None:
         self._blind = blind
         self._evidence = evidence
-        self._systems: dict[tuple[str, str, str], str] = {}
 
     def make(
         self,
@@ -117,19 +116,17 @@ class PromptMaker:
 
     def system(self, rubric: Rubric, template: str) -> str:
         """The system message."""
-        key = (rubric.ref, rubric.digest, template)
-        if key not in self._systems:
-            principles = (*(() if self._blind else rubric.reference_principles), *rubric.principles)
-            examples = [(e, example_reply(rubric, e).model_dump_json()) for e in rubric.examples]
-            text = _template(template, "system").render(
-                rubric=rubric,
-                principles=principles,
-                evidence=self._evidence,
-                examples=examples,
-                fence=fence,
-            )
-            self._systems[key] = text.strip()
-        return self._systems[key]
+        return _system(rubric, template, blind=self._blind, evidence=self._evidence)
+
+
+@lru_cache(maxsize=64)
+def _system(rubric: Rubric, template: str, *, blind: bool, evidence: bool) -> str:
+    principles = (*(() if blind else rubric.reference_principles), *rubric.principles)
+    examples = [(e, example_reply(rubric, e).model_dump_json()) for e in rubric.examples]
+    text = _template(template, "system").render(
+        rubric=rubric, principles=principles, evidence=evidence, examples=examples, fence=fence
+    )
+    return text.strip()
 
 
 def _case_text(item: Item, rubric: Rubric, template: str, files: ShownFiles, *, blind: bool) -> str:
@@ -208,6 +205,7 @@ def compiled(source: str) -> Template:
     return template
 
 
+@cache
 def template_digest(folder: str) -> str:
     """SHA-256 over the templates of a folder and those that all folders share, in hex."""
     files = (f for each in (folder, "shared") for f in _TEMPLATES.joinpath(each).iterdir())

@@ -110,6 +110,7 @@ def own_rows(
     *,
     split: str = "",
     tested_model: str = "",
+    is_own: bool = False,
 ) -> OwnRows:
     """Rows of any kind in our own format.
 
@@ -120,6 +121,8 @@ def own_rows(
         wanted: The fields that are looked for.
         split: That of the data set.
         tested_model: That of rows which name none, in place of the file's name.
+        is_own: Whether a file is known to be JSON lines with our own names, so that it is not
+            looked at.
 
     Raises:
         InputError: If the file can't be read, or its columns can't.
@@ -129,15 +132,16 @@ def own_rows(
     if not isinstance(rows, str | Path):
         return _in_memory(rows, columns, wanted, tested_model)
     path = here(rows)
+    as_it_is = OwnRows(path, RowReading({path: path} if is_fetched(path) else {}))
     is_there = path == STDIN or path.exists()
-    if not is_there or (path.is_fifo() and not columns):
-        return OwnRows(path)  # whoever reads it says so; rows of a pipe are read as they come
+    if not is_there or ((is_own or path.is_fifo()) and not columns):
+        return as_it_is  # whoever reads it says so; rows of a pipe are read as they come
     kind = kind_of(path, split)
     sample = _sample(rows_in(path, kind, split), columns)
     match = _checked(str(path), sample, columns, wanted)
     lacks_model = bool(tested_model) and not all(row.get("tested_model") for row in sample)
     if kind == "lines" and match.is_own and unpacked(path) == path and not lacks_model:
-        return OwnRows(path, RowReading({path: path} if is_fetched(path) else {}))
+        return as_it_is
     stem = name_of(Path(path.stem))
     key = (tuple(sorted(match.fields.items())), match.missing, tested_model)
     copy = _copy(path, _stamp(path), kind, split, key).path

@@ -127,6 +127,11 @@ def part_of(config: PartConfig) -> Shard | None:
     return None if config.shard is None else parse_shard(config.shard)
 
 
+def has_own_rows(config: PartConfig) -> bool:
+    """True if the part is one of an index: its rows are JSON lines with our own names."""
+    return config.shard is not None and "#" in config.shard
+
+
 def parse_shard(text: str) -> Shard:
     """Reads ``2/4``, or ``parts/index.json#2``.
 

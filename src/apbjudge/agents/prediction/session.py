@@ -19,7 +19,7 @@ from ...records.own_rows import own_rows
 from ...records.run_folder import PREDICTIONS, cases_in
 from ...runs.loop import Events
 from ...runs.results import CallCounts, ModelRun, Tally
-from ...runs.shards import part_of
+from ...runs.shards import Shard, part_of
 from ...trajectories.convert import read_tool_list
 from .asking import AskingSession, folder_named
 from .config import CasesConfig, PredictConfig
@@ -93,9 +93,8 @@ def session_of(
         raise OptionError(
             "--max-image-bytes, --max-text-bytes, --frames: expected the same for all tested models"
         )
-    source = case_source(cases, config, config.out, note=events.note)
+    source = case_source(cases, config, config.out, part_of(config), note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
-    source.shard = part_of(config)
     maker = CasePromptMaker.of(config.prompts, source.roots, specs[0])
     full = config.full or config.tools is not None  # what judges the answers knows the tools too
     identity = {
@@ -138,6 +137,7 @@ def case_source(
     cases: Cases,
     config: CasesConfig,
     out: Path | None = None,
+    part: Shard | None = None,
     *,
     note: Callable[[str], object],
 ) -> CaseSource:
@@ -147,6 +147,7 @@ def case_source(
         cases: The cases.
         config: How they are read.
         out: The run's folder, if there is one.
+        part: The part of them that is read; None for all.
         note: Called with what is no tool in the file of tools.
 
     Raises:
@@ -154,9 +155,13 @@ def case_source(
         OptionError: If the folder for files is none.
     """
     rows = cases_in(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
-    rows, reading = own_rows(rows, config.columns, OF_CASES, split=config.data_split)
+    is_piece = part is not None and part.pieces is not None
+    rows, reading = own_rows(
+        rows, config.columns, OF_CASES, split=config.data_split, is_own=is_piece
+    )
     return CaseSource(
         rows=rows,
+        shard=part,
         reading=reading.of_run(out),
         tools=() if config.tools is None else read_tool_list(config.tools, note),
         data_roots=data_roots(config.data_root),
