@@ -212,6 +212,7 @@ REMARKS: Mapping[str, str] = {
     "other candidates": "further answers to one request: left out",
     "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
+    "missing scores": "scores without a value, such as NaN of what is unscored: read as missing",
 }
 """Remarks of readers, each with what became of the content."""
 
