@@ -268,3 +268,18 @@ def test_a_score_of_a_step_goes_to_its_span(run: Path, to: Any) -> None:
     other = "/v1/span_annotations" if to == "phoenix" else HEADERS[to][0]
     assert {*paths} == {HEADERS[to][0], other}
     assert ("trace_id" in text) == (to in ("phoenix", "langsmith"))
+
+
+def test_the_steps_of_a_log_of_spans_go_to_their_spans(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "examples" / "trajectories" / "traces.json"
+    spans: list[Any] = []
+    for scope in json.loads(log.read_text(encoding="utf-8"))["resourceSpans"]:
+        spans += [of for each in scope["scopeSpans"] for of in each["spans"]]
+    apbjudge.convert(log, tmp_path / "steps.jsonl", to="cases")
+    run = apbjudge.grade(tmp_path / "steps.jsonl", protocol="step-wise", out=tmp_path / "run")
+    assert run.folder is not None
+    _, requests = exported(run.folder / "judgements.jsonl", "phoenix")
+    stated = {of["metadata"]["item_id"][-1]: of["span_id"] for of in requests[0]["data"]}
+    names = {of["spanId"]: of["name"] for of in spans}
+    assert {step: names[span] for step, span in stated.items()} == dict.fromkeys("01", "llm_node")
+    assert stated["0"] != stated["1"]
