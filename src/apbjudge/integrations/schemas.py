@@ -75,8 +75,9 @@ def _labels() -> Schema:
 def _pairs() -> Schema:
     """Texts with a label of both, which says ``same`` where others say what is correct."""
     label = _labels()["properties"]
+    text: Schema = {"type": "string"}
     properties: dict[str, Schema] = {
-        **dict.fromkeys(("tool", "recorded", "asked"), {"type": "string"}),
+        **dict.fromkeys(("tool", "recorded", "asked"), text),
         "of": {"enum": ["output", "argument"]},
         "same": label["is_correct"],
         "rater": label["rater"],
