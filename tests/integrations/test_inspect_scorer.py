@@ -88,3 +88,11 @@ def test_a_model_gives_verdicts_and_a_reply_that_is_none_leaves_a_sample_unscore
     reasons = [of.scores["plan_judge"].reason for of in log.samples]
     assert reasons.count("grader_failed") == n_unscored > 0
     assert sum("plan_judge.correct" in of.scores for of in trajectories) == 27 - n_unscored
+    from inspect_ai.log import write_eval_log  # pyright: ignore[reportMissingImports]
+
+    path = tmp_path / "log.json"
+    write_eval_log(log, str(path))
+    assert "NaN" in path.read_text(encoding="utf-8")
+    again = [of.content for of in apbjudge.read_log(path, conservation=Conservation(accepts=1))]
+    assert {of.case_id: of.scores for of in again} == {of.case_id: of.scores for of in trajectories}
+    assert sum("missing scores" in of.remarks for of in again) == n_unscored

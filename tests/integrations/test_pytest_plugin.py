@@ -149,3 +149,13 @@ def test_a_test_run_that_does_not_use_it_loads_nothing() -> None:
     out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     ours = "apbjudge apbjudge.integrations apbjudge.integrations.pytest_plugin apbjudge.version"
     assert out.stdout.splitlines() == [ours, "set()"]
+
+
+def test_a_suite_may_have_folders_with_conftests_of_their_own(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "conftest.py").write_text("def pytest_runtest_setup(item): ...", "utf-8")
+        (folder / f"test_{name}.py").write_text("def test_it(): ...", "utf-8")
+    code, out = _pytest(tmp_path, "-n", "0", "one", "two")
+    assert (code, "2 passed" in out) == (0, True), out

@@ -15,6 +15,7 @@ import apbjudge
 from apbjudge.errors import OptionError
 from apbjudge.integrations.schemas import SCHEMAS, schema
 from apbjudge.records.judgements import COLUMNS
+from apbjudge.records.text_pairs import is_pair, label_row
 from apbjudge.records.wire import FIELDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -99,6 +100,18 @@ def test_all_columns_and_fields_are_in_their_schemas() -> None:
     assert schema("rows")["properties"].keys() == FIELDS
 
 
+PAIR = {"recorded": "a", "asked": "b", "same": True, "rater": "ann"}
+
+
+@pytest.mark.parametrize("more", [{}, {"tool": "note", "of": "output"}])
+def test_labelled_pairs_validate(more: dict[str, str]) -> None:
+    assert fault("pairs", {**PAIR, **more}) == ""
+    assert is_pair({**PAIR, **more})
+    label = label_row({**PAIR, **more})
+    assert isinstance(label, dict)
+    assert fault("labels", label) == ""
+
+
 ROW = {"id": "a", "tested_model": "m", "model_response": "x"}
 
 
@@ -109,6 +122,8 @@ ROW = {"id": "a", "tested_model": "m", "model_response": "x"}
         ("rows", {"tested_model": "m", "model_response": "x"}, "is not valid under any"),
         ("rows", {"id": "a", "tested_model": "m"}, "'model_response' is a required property"),
         ("labels", {"item_id": "a", "grade": 2}, "$.grade"),
+        ("pairs", {**PAIR, "same": "perhaps"}, "$.same"),
+        ("pairs", {"recorded": "a", "asked": "b"}, "'same' is a required property"),
         ("labels", {"item_id": "a", "errors": {"E1": "yes"}}, "$.errors"),
         ("judgements", {"item_id": "a"}, "is not valid under any"),
         ("trajectories", {"trajectory_id": "a"}, "'format' is a required property"),

@@ -58,6 +58,7 @@ RECORD = closed(
     timeUnixNano={"type": "string", "pattern": "^[0-9]{19}$"},
     eventName={"const": "gen_ai.evaluation.result"},
     traceId={"pattern": "^[0-9a-f]{32}$"},
+    spanId={"pattern": "^[0-9a-f]{16}$"},
     attributes=ATTRIBUTES,
 )
 SCOPE = closed("scope logRecords", scope=closed("name version"), logRecords=listed(RECORD))
@@ -68,22 +69,26 @@ RESOURCE = closed(
 )
 RESULT = closed("", score=NUMBER, label=ANY_TEXT, explanation=ANY_TEXT)
 OBJECT = {"type": "object"}
-ANNOTATION = closed(
-    "trace_id name annotator_kind",
-    annotator_kind={"enum": ["LLM", "CODE", "HUMAN"]},
-    result=RESULT,
-    metadata=OBJECT,
-    identifier=TEXT,
+ANNOTATION, OF_SPAN = (
+    closed(
+        f"{of} name annotator_kind",
+        annotator_kind={"enum": ["LLM", "CODE", "HUMAN"]},
+        result=RESULT,
+        metadata=OBJECT,
+        identifier=TEXT,
+    )
+    for of in ("trace_id", "span_id")
 )
 SCHEMAS = {
     "otlp": closed("resourceLogs", resourceLogs=listed(RESOURCE)),
-    "phoenix": closed("data", data=listed(ANNOTATION)),
+    "phoenix": closed("data", data={"oneOf": [listed(ANNOTATION), listed(OF_SPAN)]}),
     "langfuse": closed(
         "id traceId name value dataType",
         value={"type": ["number", "string"]},
         dataType={"enum": ["NUMERIC", "BOOLEAN", "CATEGORICAL"]},
         comment=TEXT,
         metadata=OBJECT,
+        observationId=TEXT,
     ),
     "langsmith": closed(
         "id created_at run_id trace_id key score feedback_source",
@@ -234,3 +239,47 @@ def test_what_a_server_does_not_take_is_an_error_and_the_file_stays(
 def test_unusable_options_are_refused(run: Path, options: Any, text: str) -> None:
     with pytest.raises(OptionError, match=text):
         apbjudge.export(run, **options)
+
+
+SPANS: dict[str, str] = dict.fromkeys(TARGETS, "00f067aa0ba902b7")
+SPANS |= {"langfuse": "my observation", "langsmith": "6f9619ff-8b86-d011-b42d-00c04fc964ff"}
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_score_of_a_step_goes_to_its_span(run: Path, to: Any) -> None:
+    """Of two steps, one without a span, and the whole."""
+    of = {"dataset": to}
+    rows = [
+        {**JUDGED, "item_id": "a", "case_id": TRACES[0], "groups": of | {"span_id": SPANS[to]}},
+        {**JUDGED, "item_id": "b", "case_id": TRACES[0], "groups": of | {"span_id": "0" * 16}},
+        {**JUDGED, "item_id": TRACES[0], "case_id": TRACES[0]},
+    ]
+    with ChatServer(in_turn([_Json()])) as server:
+        url = server.address.removesuffix("/v1")
+        done, requests = exported(write_rows(run, rows), to, url=url)
+        paths = [each.path for each in server.requests]
+    for request in requests:
+        Schema(SCHEMAS[to]).validate(request)
+    n_spans = 8 if to == "langfuse" else 4  # users of Langfuse choose ids
+    assert (done.scores, done.of_spans, done.no_trace) == (12, n_spans, 0)
+    text = json.dumps(requests)
+    assert text.count(SPANS[to]) == 4
+    assert f"of spans: {n_spans} scores" in str(done)
+    other = "/v1/span_annotations" if to == "phoenix" else HEADERS[to][0]
+    assert {*paths} == {HEADERS[to][0], other}
+    assert ("trace_id" in text) == (to in ("phoenix", "langsmith"))
+
+
+def test_the_steps_of_a_log_of_spans_go_to_their_spans(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "examples" / "trajectories" / "traces.json"
+    spans: list[Any] = []
+    for scope in json.loads(log.read_text(encoding="utf-8"))["resourceSpans"]:
+        spans += [of for each in scope["scopeSpans"] for of in each["spans"]]
+    apbjudge.convert(log, tmp_path / "steps.jsonl", to="cases")
+    run = apbjudge.grade(tmp_path / "steps.jsonl", protocol="step-wise", out=tmp_path / "run")
+    assert run.folder is not None
+    _, requests = exported(run.folder / "judgements.jsonl", "phoenix")
+    stated = {of["metadata"]["item_id"][-1]: of["span_id"] for of in requests[0]["data"]}
+    names = {of["spanId"]: of["name"] for of in spans}
+    assert {step: names[span] for step, span in stated.items()} == dict.fromkeys("01", "llm_node")
+    assert stated["0"] != stated["1"]

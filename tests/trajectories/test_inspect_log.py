@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from apbjudge import read_log
 from apbjudge.errors import InputError, RowError
 from apbjudge.records.trajectories import (
     LogPlace,
@@ -329,6 +330,28 @@ def test_numbers_that_json_has_not(tmp_path: Path) -> None:
     assert entry.content.query == "NaN"
     assert entry.content.outcome is None
     assert entry.content.extra["scores"] == {"s": {"value": None}}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_log_may_have_nan_where_a_sample_is_unscored(
+    tmp_path: Path, indent: int | None
+) -> None:
+    samples = [
+        sample(user("NaN"), id="a", scores={"judge": {"value": math.nan}}),
+        sample(user(), id="b", scores={"judge": {"value": {"E1": 1, "grade": math.nan}}}),
+        sample(user(), id="c", scores={"judge": {"value": {"E1": math.nan, "grade": math.nan}}}),
+    ]
+    of_none = {"name": "judge", "metrics": {"mean": {"value": math.nan}}}
+    log = {**HEADER, "results": {"scores": [of_none]}, "samples": samples}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log, indent=indent), encoding="utf-8")
+    read = [of.content for of in read_log(path)]
+    assert all(isinstance(of, Trajectory) for of in read)
+    assert [of.scores for of in read] == [{}, {"judge.E1": 1}, {}]
+    assert [of.remarks.get("missing scores") for of in read] == [1, None, 1]
+    log = {**HEADER, "samples": [{**sample(user()), "epoch": math.inf}]}
+    path.write_text(json.dumps(log), encoding="utf-8")
+    assert "epoch" in str(next(iter(read_log(path))).content)
 
 
 @pytest.mark.parametrize("raw", [b"", b"[NaN]", b"[1]", b"[" * 100_000 + b"NaN"])

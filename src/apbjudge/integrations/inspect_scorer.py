@@ -19,12 +19,12 @@ import numpy as np
 
 from ..config import STATIC
 from ..errors import InputError, needs
-from ..functions import agrade, grade
+from ..functions import grade
 from ..judge.metrics import NO_FAULT
-from ..records.judgements import ERROR_CODES, Unscored
+from ..records.judgements import ERROR_CODES
 from ..statistics.proportions import bounded
 from ..statistics.sample import Sample
-from .judging import check_options
+from .judging import aresults_of, check_options, row_of
 
 if find_spec("inspect_ai") is None:
     raise ModuleNotFoundError(needs("the scorer of Inspect", "inspect_ai"), name="inspect_ai")
@@ -118,29 +118,25 @@ def plan_judge(judge: str = "static", **options: Any) -> Scorer:
         grade([], judge=judge, **options)
 
     async def score(state: TaskState, target: Target) -> Score:
-        run = await agrade([_row(state)], judge=judge, **options)
-        [judgement] = run.judgements
-        of = {"judge": judgement.judge, "protocol": judgement.protocol}
-        of["fingerprint"] = judgement.fingerprint
-        answer = state.output.completion
-        if isinstance(judgement, Unscored):
-            reason = "scoring_failed" if judgement.reason == "bad_input" else "grader_failed"
-            of["reason"] = judgement.reason
-            return Score.unscored(
-                reason=reason, answer=answer, explanation=judgement.detail, metadata=of
-            )
-        codes = judgement.errors or dict.fromkeys(ERROR_CODES)
-        is_static = judge == STATIC
-        value = {NO_FAULT if is_static else "correct": judgement.is_correct}
-        value |= {} if is_static else {"grade": judgement.grade}
-        value |= codes
+        [result] = await aresults_of([_row(state)], judge=judge, **options)
+        judgement = result.judgement
         findings = [each.model_dump() for each in judgement.findings]
-        return Score(
-            value={name: nan if of is None else float(of) for name, of in value.items()},
-            answer=answer,
-            explanation=judgement.reasoning,
-            metadata={**of, "findings": findings},
-        )
+        about: dict[str, Any] = {
+            "answer": state.output.completion,
+            "explanation": result.reason,
+            "metadata": {**result.metadata, "findings": findings},
+        }
+        if result.score is None:
+            is_bad_row = judgement.reason == "bad_input"
+            return Score.unscored(
+                reason="scoring_failed" if is_bad_row else "grader_failed", **about
+            )
+        is_static = judge == STATIC
+        value = {NO_FAULT if is_static else "correct": result.is_correct}
+        value |= {} if is_static else {"grade": judgement.grade}
+        value |= result.codes or dict.fromkeys(ERROR_CODES)
+        floats = {name: nan if of is None else float(of) for name, of in value.items()}
+        return Score(value=floats, **about)
 
     return score
 
@@ -153,15 +149,10 @@ def _row(state: TaskState) -> dict[str, Any]:
         if isinstance(message, ChatMessageAssistant)
         for call in message.tool_calls or ()
     ]
-    row: dict[str, Any] = {
-        "id": str(state.sample_id),
-        "query": state.input_text,
-        "tested_model": str(state.model),
-        "model_response": calls or state.output.completion,
-    }
+    fields: dict[str, Any] = {"id": str(state.sample_id), "tested_model": str(state.model)}
     if state.tools:
         tools = [tool if isinstance(tool, ToolDef) else ToolDef(tool) for tool in state.tools]
-        row["tools"] = [
+        fields["tools"] = [
             {
                 "name": tool.name,
                 "description": tool.description,
@@ -169,4 +160,5 @@ def _row(state: TaskState) -> dict[str, Any]:
             }
             for tool in tools
         ]
-    return row | state.metadata
+    output = calls or state.output.completion
+    return row_of(output, fields | state.metadata, query=state.input_text)

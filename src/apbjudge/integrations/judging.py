@@ -42,6 +42,7 @@ class Result(NamedTuple):
         reason: The judge's reason, with what a rule changed; or why there is no verdict.
         codes: For each error code of the rubric, true where the error is there; empty without.
         metadata: Texts by name: judge, protocol, rubric, error codes, category, fingerprint.
+        judgement: It, for tools that take more than this.
     """
 
     score: float | None
@@ -49,6 +50,7 @@ class Result(NamedTuple):
     reason: str
     codes: Mapping[str, bool]
     metadata: Mapping[str, str]
+    judgement: Judgement
 
 
 def row_of(
@@ -133,7 +135,7 @@ def result_of(judgement: Judgement) -> Result:
     facts = {"judge": of.judge, "protocol": of.protocol, "rubric": of.rubric}
     if not isinstance(of, Verdict):
         metadata = _texts({**facts, "unscored": of.reason})
-        return Result(None, None, f"not judged, {of.reason}: {of.detail}", {}, metadata)
+        return Result(None, None, f"not judged, {of.reason}: {of.detail}", {}, metadata, of)
     codes = of.errors or {}
     facts |= {
         "codes": " ".join(code for code, is_set in codes.items() if is_set),
@@ -142,7 +144,7 @@ def result_of(judgement: Judgement) -> Result:
     }
     reason = "; ".join([of.reasoning, *(override.because for override in of.overrides)])
     score = float(of.is_correct) if of.grade is None else of.grade
-    return Result(score, of.is_correct, reason, codes, _texts(facts))
+    return Result(score, of.is_correct, reason, codes, _texts(facts), of)
 
 
 def _texts(facts: Mapping[str, str | None]) -> dict[str, str]:

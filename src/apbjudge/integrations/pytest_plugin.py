@@ -168,7 +168,7 @@ def settings_of(config: pytest.Config) -> _Settings:
     )
 
 
-@dataclass(eq=False)  # pytest keeps its plug-ins in sets
+@dataclass(eq=False)  # pluggy puts plug-ins into sets
 class _Session:
     """The tests of a session that judged rows, and what came of them.
 

@@ -72,6 +72,20 @@ def _labels() -> Schema:
     return {**HumanLabel.model_json_schema(), "additionalProperties": True}
 
 
+def _pairs() -> Schema:
+    """Texts with a label of both, which says ``same`` where others say what is correct."""
+    label = _labels()["properties"]
+    text: Schema = {"type": "string"}
+    properties: dict[str, Schema] = {
+        **dict.fromkeys(("tool", "recorded", "asked"), text),
+        "of": {"enum": ["output", "argument"]},
+        "same": label["is_correct"],
+        "rater": label["rater"],
+    }
+    required = ["recorded", "asked", "same"]
+    return {"type": "object", "properties": properties, "required": required}
+
+
 def _trajectories() -> Schema:
     schema = TypeAdapter(Trajectory).json_schema()
     schema["properties"] = {"format": {"const": FORMAT}, **schema["properties"]}
@@ -152,6 +166,7 @@ _FILES: Mapping[str, _File] = {
         lambda: _rows(ids=("id", "item_id", "case_id")),
     ),
     "labels": _File("a line of human labels", _labels),
+    "pairs": _File("a line of pairs of texts, labelled", _pairs),
     "judgements": _File("a line of judgements.jsonl", _judgements),
     "trajectories": _File("a line of trajectories.jsonl, our own format", _trajectories),
     "summary": _File("summary.json of a run of grade", _summary),
@@ -169,8 +184,8 @@ def schema(name: str) -> Schema:
     Of a file of lines it is that of one line.
 
     Args:
-        name: One of ``rows``, ``cases``, ``labels``, ``judgements``, ``trajectories``,
-            ``summary``, ``manifest``, ``shards``, ``rubric``.
+        name: One of ``rows``, ``cases``, ``labels``, ``pairs``, ``judgements``,
+            ``trajectories``, ``summary``, ``manifest``, ``shards``, ``rubric``.
 
     Raises:
         OptionError: If there is no such name.

@@ -1,7 +1,8 @@
 """Verdicts as scores of the traces that were judged, for the tools that hold the traces.
 
 A score belongs to a trace: the id that a log gives a trajectory is its case's id, of whole
-trajectories and of their steps alike. Each score has an id of its own, the same every time, so that
+trajectories and of their steps alike. Where a step's row names the span that says it, the score is
+that span's. Each score has an id of its own, the same every time, so that
 a server that is sent it again replaces it (OpenTelemetry has no such ids).
 """
 
@@ -15,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -38,7 +39,9 @@ from ..runs.event_loops import block_on
 from ..version import VERSION
 from .config import ExportConfig, ScoreTarget
 
-_HEX = re.compile(r"(?!0{32})[0-9a-fA-F]{32}")
+_HEX = re.compile(r"(?!0+$)(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{16})")
+_TRACE, _SPAN = 32, 16
+"""Hexadecimal digits of ids of OpenTelemetry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class _Score:
         id: The same for the same fact of the same judgement.
         name: Protocol and fact, such as ``holistic.is_correct``.
         trace_id: As the target writes it.
+        span_id: Likewise; empty where it is the trace that is judged, or the span is not known.
         value: The number, 1 or 0 for true and false; None for a category, or without a verdict.
         label: ``pass``, ``fail``, ``present``, ``absent``, a category; empty without.
         is_truth: Whether it is true or false.
@@ -61,6 +65,7 @@ class _Score:
     id: UUID
     name: str
     trace_id: str
+    span_id: str
     value: float | None
     label: str
     is_truth: bool
@@ -77,9 +82,10 @@ class _Target:
     Attributes:
         title: Its name.
         path: Path of its API, below the address of the server.
+        span_path: Path for scores of spans.
         size: Scores that make one request.
-        trace: An id as the tool writes those of its traces; empty where it can't be one. Gets the
-            format of the log too.
+        id: An id as the tool writes those of its traces, or of its spans; empty where it can't be
+            one. Gets the format of the log too, and the hexadecimal digits of such an id.
         body: The request of some scores. Gets the settings and the time of the run too.
         needs_value: Whether it has no place for a judgement without a verdict.
         authorised: The headers of a key.
@@ -87,8 +93,9 @@ class _Target:
 
     title: str
     path: str
+    span_path: str
     size: int
-    trace: Callable[[str, str], str]
+    id: Callable[[str, str, int], str]
     body: Callable[[Sequence[_Score], ExportConfig, datetime], Mapping[str, Any]]
     authorised: Callable[[str], Mapping[str, str]]
     needs_value: bool = False
@@ -105,6 +112,7 @@ class ScoreExport(Shown):
         judgements: Judgements of the run.
         scores: Scores of them.
         requests: Requests that these make: lines of the file.
+        of_spans: Those of the scores that are of a span.
         no_trace: Judgements whose id is not that of a trace.
         no_value: Judgements without a verdict that the tool has no place for.
         problems: A line for each row that is no judgement.
@@ -116,6 +124,7 @@ class ScoreExport(Shown):
     judgements: int
     scores: int
     requests: int
+    of_spans: int
     no_trace: int
     no_value: int
     problems: tuple[str, ...] = ()
@@ -124,6 +133,8 @@ class ScoreExport(Shown):
         title = _TARGETS[self.to].title
         n = self.judgements
         lines = [f"{self.scores} scores of {n} judgements for {title}, {self.requests} requests"]
+        if self.of_spans:
+            lines.append(f"of spans: {self.of_spans} scores, the others of traces")
         if self.no_trace:
             lines.append(f"left out: {self.no_trace} of {n}, whose case is no trace of {title}")
         if self.no_value:
@@ -162,10 +173,11 @@ def export(config: ExportConfig) -> ScoreExport:
     reading = _Reading(file, target)
     when = _time_of(file)
     with replacing(config.out) if config.out else tempfile.TemporaryFile() as requests:
-        n_requests, rest = 0, iter(reading)
-        while scores := [*islice(rest, target.size)]:
-            n_requests += 1
-            requests.write(orjson.dumps(target.body(scores, config, when)) + b"\n")
+        n_requests = 0
+        for _, rest in groupby(reading, key=lambda of: bool(of.span_id)):
+            while scores := [*islice(rest, target.size)]:
+                n_requests += 1
+                requests.write(orjson.dumps(target.body(scores, config, when)) + b"\n")
         done = ScoreExport(
             to=config.to,
             out=config.out,
@@ -173,6 +185,7 @@ def export(config: ExportConfig) -> ScoreExport:
             judgements=reading.counts["judgements"],
             scores=reading.counts["scores"],
             requests=n_requests,
+            of_spans=reading.counts["of spans"],
             no_trace=reading.counts["no trace"],
             no_value=reading.counts["no value"],
             problems=tuple(reading.problems),
@@ -211,18 +224,20 @@ class _Reading:
                 continue
             self.counts["judgements"] += 1
             log = str(judgement.groups.get("dataset") or "")
-            trace_id = self._target.trace(judgement.case_id or "", log)
+            trace_id = self._target.id(judgement.case_id or "", log, _TRACE)
+            span_id = self._target.id(str(judgement.groups.get("span_id") or ""), log, _SPAN)
             if not trace_id or judgement.reason == MISSING:
                 self.counts["no trace"] += 1
             elif judgement.reason is not None and self._target.needs_value:
                 self.counts["no value"] += 1
             else:
-                for score in _scores(judgement, trace_id):
+                for score in _scores(judgement, trace_id, span_id):
                     self.counts["scores"] += 1
+                    self.counts["of spans"] += bool(span_id)
                     yield score
 
 
-def _scores(judgement: Verdict | Unscored, trace_id: str) -> Iterator[_Score]:
+def _scores(judgement: Verdict | Unscored, trace_id: str, span_id: str) -> Iterator[_Score]:
     """The facts of a judgement that are scores: whether it passes, grade, codes, category."""
     about = {
         name: value
@@ -237,6 +252,7 @@ def _scores(judgement: Verdict | Unscored, trace_id: str) -> Iterator[_Score]:
             id=uuid5(NAMESPACE_URL, "\n".join(("apbjudge", trace_id, name, *about.values()))),
             name=name,
             trace_id=trace_id,
+            span_id=span_id,
             value=value,
             label=label,
             is_truth=is_truth,
@@ -289,17 +305,22 @@ def _send(
         InputError: If the server did not take all of it.
     """
     requests.seek(0)
-    url = f"{(config.url or '').rstrip('/')}{target.path}"
-    accepted = 0
+    address = (config.url or "").rstrip("/")
+    url, accepted = address, 0
+
+    def is_of_spans(line: bytes) -> bool:
+        return target.span_path != target.path and b'"span_id":' in line
 
     async def send() -> None:
-        nonlocal accepted
-        async for answer in posted((line.rstrip(b"\n") for line in requests), url, headers):
-            partial = as_object((as_object(answer) or {}).get("partialSuccess")) or {}
-            if (rejected := str(partial.get("rejectedLogRecords") or 0)) != "0":
-                why = partial.get("errorMessage") or "it does not say why"
-                raise JudgeError(f"the server rejected {rejected} events: {why}")
-            accepted += 1
+        nonlocal url, accepted
+        for of_spans, lines in groupby(requests, key=is_of_spans):
+            url = f"{address}{target.span_path if of_spans else target.path}"
+            async for answer in posted((line.rstrip(b"\n") for line in lines), url, headers):
+                partial = as_object((as_object(answer) or {}).get("partialSuccess")) or {}
+                if (rejected := str(partial.get("rejectedLogRecords") or 0)) != "0":
+                    why = partial.get("errorMessage") or "it does not say why"
+                    raise JudgeError(f"the server rejected {rejected} events: {why}")
+                accepted += 1
 
     try:
         block_on(send())
@@ -324,21 +345,21 @@ def _api_key(key: str) -> Mapping[str, str]:
 # Ids ----------------------------------------------------------------------------------------------
 
 
-def _hex_id(case_id: str, _: str) -> str:
-    """An id of OpenTelemetry: 32 hexadecimal digits, not all of them 0."""
-    return case_id.lower() if _HEX.fullmatch(case_id) else ""
+def _hex_id(stated: str, _: str, digits: int) -> str:
+    """An id of OpenTelemetry: hexadecimal digits, not all of them 0."""
+    return stated.lower() if len(stated) == digits and _HEX.fullmatch(stated) else ""
 
 
-def _uuid(case_id: str, _: str) -> str:
+def _uuid(stated: str, _: str, __: int) -> str:
     try:
-        return str(UUID(case_id))
+        return str(UUID(stated))
     except ValueError:
         return ""
 
 
-def _langfuse_id(case_id: str, log: str) -> str:
+def _langfuse_id(stated: str, log: str, digits: int) -> str:
     """Langfuse lets users choose ids: any of its own logs, elsewhere those of OpenTelemetry."""
-    return case_id if log == "langfuse" or _HEX.fullmatch(case_id) else ""
+    return stated if log == "langfuse" or _hex_id(stated, log, digits) else ""
 
 
 # Requests -----------------------------------------------------------------------------------------
@@ -362,6 +383,7 @@ def _otlp(scores: Iterable[_Score], _: ExportConfig, when: datetime) -> Mapping[
             "observedTimeUnixNano": time,
             "eventName": "gen_ai.evaluation.result",
             "traceId": of.trace_id,
+            **({"spanId": of.span_id} if of.span_id else {}),
             "attributes": _attributes(
                 {
                     "gen_ai.evaluation.name": of.name,
@@ -386,6 +408,7 @@ def _langfuse(scores: Sequence[_Score], _: ExportConfig, __: datetime) -> Mappin
     return {
         "id": str(of.id),
         "traceId": of.trace_id,
+        **({"observationId": of.span_id} if of.span_id else {}),
         "name": of.name,
         "value": of.value if is_number else of.label,
         "dataType": "BOOLEAN" if of.is_truth else "NUMERIC" if is_number else "CATEGORICAL",
@@ -398,7 +421,7 @@ def _phoenix(scores: Iterable[_Score], _: ExportConfig, __: datetime) -> Mapping
     return {
         "data": [
             {
-                "trace_id": of.trace_id,
+                **({"span_id": of.span_id} if of.span_id else {"trace_id": of.trace_id}),
                 "name": of.name,
                 "annotator_kind": "CODE" if of.is_by_rule else "LLM",
                 "result": {
@@ -415,12 +438,12 @@ def _phoenix(scores: Iterable[_Score], _: ExportConfig, __: datetime) -> Mapping
 
 
 def _langsmith(scores: Sequence[_Score], config: ExportConfig, when: datetime) -> Mapping[str, Any]:
-    """Feedback on the root of a trace, whose run has the id of the trace."""
+    """Feedback on a run; on that at the root of a trace, which has the id of the trace."""
     (of,) = scores
     return {
         "id": str(of.id),
         "created_at": when.isoformat(),
-        "run_id": of.trace_id,
+        "run_id": of.span_id or of.trace_id,
         "trace_id": of.trace_id,
         "key": of.name,
         "score": of.value,
@@ -433,10 +456,25 @@ def _langsmith(scores: Sequence[_Score], config: ExportConfig, when: datetime) -
 
 
 _TARGETS: Mapping[ScoreTarget, _Target] = {
-    "otlp": _Target("OpenTelemetry", "/v1/logs", 500, _hex_id, _otlp, _bearer),
+    "otlp": _Target("OpenTelemetry", "/v1/logs", "/v1/logs", 500, _hex_id, _otlp, _bearer),
     "langfuse": _Target(
-        "Langfuse", "/api/public/scores", 1, _langfuse_id, _langfuse, _basic, needs_value=True
+        "Langfuse",
+        "/api/public/scores",
+        "/api/public/scores",
+        1,
+        _langfuse_id,
+        _langfuse,
+        _basic,
+        needs_value=True,
     ),
-    "phoenix": _Target("Phoenix", "/v1/trace_annotations", 500, _hex_id, _phoenix, _bearer),
-    "langsmith": _Target("LangSmith", "/feedback", 1, _uuid, _langsmith, _api_key),
+    "phoenix": _Target(
+        "Phoenix",
+        "/v1/trace_annotations",
+        "/v1/span_annotations",
+        500,
+        _hex_id,
+        _phoenix,
+        _bearer,
+    ),
+    "langsmith": _Target("LangSmith", "/feedback", "/feedback", 1, _uuid, _langsmith, _api_key),
 }

@@ -109,8 +109,8 @@ class Item(Record):
         prediction: The reply, read.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type;
             contradiction_kind, of cases that state it; finish_reason, where the row says why the
-            reply ended; and stage_from, ``prefix`` where the stage is not stated and follows from
-            the earlier messages.
+            reply ended; span_id, where it says which span of a trace the step is; and stage_from,
+            ``prefix`` where the stage is not stated and follows from the earlier messages.
         construction: How the case was built; None where the row does not say.
         line: 1-based line of the predictions file.
     """

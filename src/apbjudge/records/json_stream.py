@@ -7,7 +7,9 @@ the parser is the one that reads JSONL, so a value means the same in either.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -103,9 +105,7 @@ def _filled_lines(file: IO[bytes]) -> Iterator[_JsonLine]:
         is_first = False
         if len(raw) < _LONG_LINE or raw.endswith(b"\n"):
             if line:
-                yield _JsonLine(
-                    line[:1], line[-1:], not isinstance(_parsed(line, "line"), RowError)
-                )
+                yield _JsonLine(line[:1], line[-1:], not isinstance(parsed(line, "line"), RowError))
             continue
         end, size = line[-1:], len(raw)
         while size <= MAX_ELEMENT_BYTES and (raw := file.readline(_LONG_LINE)):
@@ -134,7 +134,7 @@ def read_values(path: Path) -> Iterator[Element]:
     for line in read_lines(path, any_format=True):
         raw, value = line.raw, line.values
         if isinstance(value, RowError) and raw[:1] == b"[" and value.expected == "one JSON object":
-            value = _parsed(raw, "line")
+            value = parsed(raw, "line")
         end, digest = line.offset + len(raw), hashlib.sha256(raw).digest()
         yield Element(line.number, end, digest, value, line.offset)
 
@@ -153,7 +153,7 @@ def read_whole(path: Path) -> Element:
     digest = hashlib.sha256(raw).digest()
     if len(raw) > MAX_ELEMENT_BYTES:
         return Element(1, len(raw), digest, RowError("file", f"a run of {_LIMIT}", "a larger one"))
-    return Element(1, len(raw), digest, _parsed(raw.removeprefix(_BOM), "file"))
+    return Element(1, len(raw), digest, parsed(raw.removeprefix(_BOM), "file"))
 
 
 def read_object(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -173,10 +173,23 @@ def read_object(path: Path) -> tuple[dict[str, Any], bytes]:
     return value, element.digest
 
 
-def _parsed(text: bytes, field: str) -> Any:
+_NO_NUMBERS = (b"NaN", b"Infinity")
+
+
+def parsed(text: bytes, field: str, *, has_nan: bool = False) -> Any:
+    """The JSON value of a text, or the RowError that says why it is none.
+
+    Args:
+        text: The text.
+        field: Name of it, for the error.
+        has_nan: Whether numbers that JSON has not, NaN and the infinities, are null.
+    """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        if has_nan and any(name in text for name in _NO_NUMBERS):
+            with suppress(ValueError, RecursionError):
+                return json.loads(text, parse_constant=lambda _: None)
         return RowError(field, "a JSON value", json_fault(text, error))
 
 
@@ -220,7 +233,7 @@ def read_objects(path: Path) -> Iterator[Element]:
         is_long = False
 
 
-def read_member(path: Path, key: str) -> Iterator[Element]:
+def read_member(path: Path, key: str, *, has_nan: bool = False) -> Iterator[Element]:
     """Yields the elements of an array that is a member of the object that the file is.
 
     Where the file breaks off or goes on after the object, the last element says so.
@@ -228,6 +241,7 @@ def read_member(path: Path, key: str) -> Iterator[Element]:
     Args:
         path: The file.
         key: Name of the member, as ``array_members`` finds it.
+        has_nan: As in ``parsed``.
 
     Raises:
         InputError: If the file can't be read.
@@ -241,7 +255,7 @@ def read_member(path: Path, key: str) -> Iterator[Element]:
     is_key = True
     for token in tokens:
         if is_key and token.mark == "[" and _key(token.text) == key:
-            number = yield from _elements(tokens, 2)
+            number = yield from _elements(tokens, 2, has_nan=has_nan)
         is_key = token.depth == 1 and token.mark == ","
         if token.depth < 1:
             yield from _after(tokens, number)
@@ -263,7 +277,7 @@ def array_members(path: Path, keys: frozenset[str]) -> Iterator[str]:
         is_key = token.depth == 1 and token.mark in ("{", ",")
 
 
-def members_around(path: Path, key: str) -> dict[str, Any]:
+def members_around(path: Path, key: str, *, has_nan: bool = False) -> dict[str, Any]:
     """The other members of the object that the file is.
 
     Those after an array that no single run can be, for its length, are left out where an object
@@ -272,6 +286,7 @@ def members_around(path: Path, key: str) -> dict[str, Any]:
     Args:
         path: The file.
         key: Name of the array that is left out.
+        has_nan: As in ``parsed``.
 
     Raises:
         InputError: If the file can't be read, or a member is no JSON or over the limit.
@@ -281,7 +296,7 @@ def members_around(path: Path, key: str) -> dict[str, Any]:
     next(tokens)
     for member in _members(path, tokens, key):
         if member is not None:
-            values = _parsed(b"{" + member + b"}", "file")
+            values = parsed(b"{" + member + b"}", "file", has_nan=has_nan)
             if isinstance(values, RowError):
                 raise InputError(f"{path}: {values}")
             around |= values
@@ -311,7 +326,9 @@ class _Token(NamedTuple):
     offset: int
 
 
-def _elements(tokens: Iterator[_Token], level: int) -> Generator[Element, None, int]:
+def _elements(
+    tokens: Iterator[_Token], level: int, *, has_nan: bool = False
+) -> Generator[Element, None, int]:
     """The elements up to the end of an array whose own depth is ``level``; returns their number."""
     number = 0
     for token in tokens:
@@ -325,7 +342,7 @@ def _elements(tokens: Iterator[_Token], level: int) -> Generator[Element, None, 
         elif token.text is None:
             value = RowError("element", _LIMIT, "a longer one")
         else:
-            value = _parsed(text, "element")
+            value = parsed(text, "element", has_nan=has_nan)
         yield Element(number, token.offset, hashlib.sha256(text).digest(), value, text=text)
         if is_end:
             if token.mark != "]":
@@ -360,7 +377,7 @@ def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes |
 
 def _key(text: bytes | None) -> str:
     """The key in ``"key":``; empty where it is none."""
-    value = _parsed(text[:-1], "key") if text is not None and text.endswith(b":") else None
+    value = parsed(text[:-1], "key") if text is not None and text.endswith(b":") else None
     return value if isinstance(value, str) else ""
 
 

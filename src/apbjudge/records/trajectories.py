@@ -99,6 +99,7 @@ class TrajectoryStep:
         sources: Positions, from 0, of the messages, lines or spans of the log that it was made of.
         speaker: Name of who speaks, where the log tells several agents or people apart; empty
             without.
+        span_id: Id of the span, observation or run of a trace that says it; empty without.
     """
 
     source: StepSource
@@ -112,6 +113,7 @@ class TrajectoryStep:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: tuple[int, ...] = ()
     speaker: str = ""
+    span_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ REMARKS: Mapping[str, str] = {
     "other candidates": "further answers to one request: left out",
     "duplicate carriers": "copies of what stands in another place of the log: left out",
     "cut content": "text that the log itself cut or left out",
+    "missing scores": "scores without a value, such as NaN of what is unscored: read as missing",
 }
 """Remarks of readers, each with what became of the content."""
 

@@ -48,7 +48,7 @@ FIELDS = frozenset(
     "id item_id case_id tested_model model_response split planning_regime query system_prompt plan "
     "prediction_horizon broken_tool_name unsolvable_type format_demanded finish_reason source "
     "ends ends_json task_category modality stage stage_from task_family source_subset "
-    "sources".split()
+    "sources span_id".split()
 ) | {f"{name}{ending}" for name in STRUCTURED for ending in ("", "_json")}
 """The fields of a row that are read, and those of the published format that say no more."""
 
@@ -84,8 +84,9 @@ class Row:
         """
         case = self._case(self.identifier("id", "item_id"))
         response = self.response()
-        if finish_reason := self.text("finish_reason"):
-            case["groups"]["finish_reason"] = finish_reason
+        for name in ("finish_reason", "span_id"):
+            if stated := self.text(name):
+                case["groups"][name] = stated
         return Item(
             **case,
             tested_model=self.identifier("tested_model"),

@@ -250,14 +250,14 @@ def _samples(path: Path, members: frozenset[str], n: int) -> Iterator[tuple[str,
         return
     is_trajectory = path.stat().st_size <= MAX_ELEMENT_BYTES
     listed = {
-        key: [element.value for element in islice(read_member(path, key), n)]
+        key: [element.value for element in islice(read_member(path, key, has_nan=True), n)]
         for key in islice(array_members(path, members), None if is_trajectory else 1)
     }
     if not listed:
         yield "", [read_whole(path).value]
     elif is_trajectory:
         key = next(iter(listed))
-        yield "", [members_around(path, key) | {key: listed[key]}]
+        yield "", [members_around(path, key, has_nan=True) | {key: listed[key]}]
     yield from listed.items()
 
 

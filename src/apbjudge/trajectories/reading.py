@@ -301,7 +301,9 @@ def _records(
             if layout != "object":
                 elements = (read_values if layout == "lines" else read_array)(path)
             elif key:
-                elements, around = read_member(path, key), members_around(path, key)
+                nan = format_.has_nan
+                elements = read_member(path, key, has_nan=nan)
+                around = members_around(path, key, has_nan=nan)
             else:
                 elements = iter((read_whole(path),))
             is_whole = layout == "object" and not key

@@ -35,7 +35,7 @@ def step_rows(
     results are left out, since they are the user's own. There is no reference.
 
     ``sources`` are the positions, from 0, of the entries of the log that the predicted steps were
-    made of.
+    made of. With k of 1 ``span_id`` is the span that says the step, where the log has spans.
 
     With k above 1, later predicted steps may rest on results that the row does not show, since the
     real agent saw them.
@@ -93,6 +93,7 @@ def step_rows(
             "trajectory_prefix_json": f"[{','.join(before)}]",
             "tested_model": trajectory.tested_model or NOT_STATED,
             **({"sources": sources} if sources else {}),
+            **({"span_id": span_id} if (span_id := steps[at_step].span_id) and k == 1 else {}),
             "model_response": _TAG.sub(_escaped, text),
         }
 

@@ -38,6 +38,8 @@ class LogFormat:
         claims: Whether a path is a log of this format by itself, such as a folder with a structure
             of its own; None where none is.
         read_path: Yields the trajectories of such a log; raises InputError.
+        has_nan: Whether its records and the members of the file around them may have NaN where a
+            number is missing, which JSON has not; it is read as null.
         newest: Whether of a task's trajectories of the same trial in several files only that of the
             last file counts, by the files' names.
     """
@@ -50,6 +52,7 @@ class LogFormat:
     parts: Callable[[Mapping[str, Any]], Iterable[tuple[str, Any]]] | None = None
     claims: Callable[[Path], bool] | None = None
     read_path: Callable[[Path], Iterator[LogEntry]] | None = None
+    has_nan: bool = False
     newest: bool = False
 
     def __post_init__(self) -> None:

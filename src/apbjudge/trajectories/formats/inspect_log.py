@@ -7,7 +7,6 @@ many times over, is not kept, nor are tracebacks.
 from __future__ import annotations
 
 import hashlib
-import json
 import zipfile
 import zlib
 from collections import Counter
@@ -15,10 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any, cast
 
 from ...errors import InputError, RowError
-from ...jsonl import MAX_LINE_BYTES, object_of
+from ...jsonl import MAX_LINE_BYTES
+from ...records.json_stream import parsed
 from ...records.loose_json import as_list, as_object, objects_of, rest_of
 from ...records.trajectories import LogPlace, Outcome, Trajectory, TrajectoryStep
 from ...remote import zstandard
@@ -94,7 +95,10 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
         outcome=outcome,
         scores=scores_in(values),
         usage=numbers_in(object_in(object_in(entry, "model_usage"), model, "model_usage.")),
-        remarks={"cut content": _missing_turns(entry, events, n_turns)},
+        remarks={
+            "cut content": _missing_turns(entry, events, n_turns),
+            "missing scores": sum(map(_is_missing, values.values())),
+        },
         extra=rest_of(entry, _READ) | task,
     )
     remarks = Counter(trajectory.remarks)
@@ -152,6 +156,12 @@ def _main_score(
     if isinstance(value, dict):  # a scorer of several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
+
+
+def _is_missing(value: object) -> bool:
+    """True if a score, or each of its several values, is null, or NaN as Inspect writes it."""
+    several = as_object(value)
+    return value is None if several is None else {*map(type, several.values())} == {NoneType}
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -289,15 +299,11 @@ def _unpacked_zstd(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) 
 
 def _object(raw: bytes) -> dict[str, Any]:
     """The JSON object in a member; numbers that JSON has not (scores may be NaN) are null."""
-    if not any(word in raw for word in (b"NaN", b"Infinity")):
-        return object_of(raw)
-    try:
-        value: object = json.loads(raw, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
-        raise RowError("line", "one JSON object", str(error)) from None
-    if not isinstance(value, dict):
-        raise RowError("line", "one JSON object", value)
-    return cast("dict[str, Any]", value)
+    value = parsed(raw, "line", has_nan=True)
+    if (member := as_object(value)) is None:
+        got = value.got.strip("'") if isinstance(value, RowError) else value
+        raise RowError("line", "one JSON object", got)
+    return member
 
 
 INSPECT = LogFormat(
@@ -308,5 +314,6 @@ INSPECT = LogFormat(
     member="samples",
     claims=lambda path: path.is_file() and path.suffix == ".eval",
     read_path=read_eval,
+    has_nan=True,
     newest=True,
 )

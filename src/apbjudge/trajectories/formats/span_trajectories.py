@@ -54,6 +54,7 @@ def trajectory_of_spans(
     extra = threads.left_out(main) | ({"unknown_steps": read.of.unknown} if read.of.unknown else {})
     remarks = threads.remarks + Counter(read.of.remarks)
     conversation = replace(read.of, messages=tuple(read.answered(remarks)))
+    steps = zip(steps_of(conversation.messages), read.span_ids(), strict=True)
     usage: Counter[str] = Counter()
     scores: dict[str, Any] = {}
     for span in sorted(tree.spans, key=lambda of: len(tree.up[of.entry])):
@@ -75,7 +76,7 @@ def trajectory_of_spans(
         system_prompt=conversation.system_prompt
         or next((of.system for of in tree.up[main.spans[0].entry] if of.system), ""),
         tools=offered if stated else None,
-        steps=steps_of(conversation.messages),
+        steps=tuple(replace(step, span_id=span_id) for step, span_id in steps),
         final_answer=conversation.final_answer,
         infrastructure_error=last.error if last.kind == "model" and not last.output else "",
         scores=scores,
@@ -111,6 +112,12 @@ class _Read:
                 named = (of for of in slots if name == (of.call.call_id or of.call.name))
                 if slot := next((of for of in named if of.result is None), None):
                     slot.result = result
+
+    def span_ids(self) -> Iterator[str]:
+        """Yields of each message the id of the first span that says it; empty where none does."""
+        for message in self.of.messages:
+            ids = (self.thread.lines[at].span_id for at in message.entries)
+            yield next(filter(None, ids), "")
 
     def answered(self, remarks: Counter[str]) -> Iterator[Message]:
         """Yields the messages with what the spans of tools say of their calls."""

@@ -71,6 +71,16 @@ class Span:
     entry: int = 0
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def stated_id(self) -> str:
+        """Its id as the log states it; empty where it states none."""
+        return "" if self.span_id == no_id(self.entry) else self.span_id
+
+
+def no_id(entry: int) -> str:
+    """An id for a span whose log states none."""
+    return f"entry {entry}"
+
 
 _MOST_SECONDS = 1e12
 """Beyond is no time, but a number that is none or too large for one."""

@@ -19,12 +19,15 @@ class _SpanLine:
     """A raw message of a thread, and the entry that it came with first.
 
     Attributes:
+        span_id: Id of the span that says it; empty where the log states none, or where the message
+            is part of what a model is sent, which may be from any span before.
         system: Text of a system message.
         atoms: Whatever else it says, a key for each text, call and result.
     """
 
     raw: Any
     entry: int
+    span_id: str
     system: str
     atoms: tuple[bytes, ...]
 
@@ -90,18 +93,20 @@ class Threads:
         self.threads: list[Thread] = []
         self.remarks: Counter[str] = Counter()
 
-    def _lines(self, raws: Iterable[Any] | None, span: Span) -> list[_SpanLine]:
+    def _lines(self, raws: Iterable[Any] | None, span: Span, span_id: str = "") -> list[_SpanLine]:
         lines: list[_SpanLine] = []
         for raw in raws or ():
             key = key_of(raw)
             if key not in self._seen:
                 self._seen[key] = _parsed(raw, f"spans.{span.entry}")
-            lines.append(_SpanLine(raw, span.entry, *self._seen[key]))
+            lines.append(_SpanLine(raw, span.entry, span_id, *self._seen[key]))
         return lines
 
     def add(self, span: Span) -> None:
         """Takes in a request to a model and its answer."""
-        asked, answered = self._lines(span.input, span), self._lines(span.output, span)
+        own = span.stated_id
+        asked = self._lines(span.input, span, own if span.is_whole else "")
+        answered = self._lines(span.output, span, own)
         if span.system and span.system not in {line.system for line in asked}:
             asked[:0] = self._lines([{"role": "system", "content": span.system}], span)
         agent = self._tree.agent(span)
@@ -195,7 +200,7 @@ class Threads:
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         earlier = (at for at, of in enumerate(thread.lines, 1) if rank[of.entry] < rank[span.entry])
         at = min(max(earlier, default=0), len(thread.lines) - (thread.spans[-1].kind != "model"))
-        thread.lines[at:at] = self._lines([message], span)
+        thread.lines[at:at] = self._lines([message], span, span.stated_id)
 
     def left_out(self, main: Thread) -> dict[str, Any]:
         """Parts left out of the trajectory, by the names of the remarks that count them."""

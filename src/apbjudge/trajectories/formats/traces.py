@@ -15,7 +15,7 @@ from .attributes import literal, span_of_attributes
 from .derived import derived_id
 from .fields import id_field, scores_in, text_field
 from .span_trajectories import trajectory_of_spans
-from .spans import Span, opened, time_of
+from .spans import Span, no_id, opened, time_of
 
 Parts = list[tuple[str, Any]]
 
@@ -70,7 +70,7 @@ def span_in(
     span = span_of_attributes(
         {name: of for name, of in stated.items() if of is not None} | {**(attributes or {})},
         Span(
-            span_id=id_field(record, "span_id", "id") or f"entry {entry}",
+            span_id=id_field(record, "span_id", "id") or no_id(entry),
             parent_id=id_field(record, *_PARENTS),
             start=time_of(next((of for key in _STARTS if (of := record.get(key))), None)),
             is_error=True if error and is_error is None else is_error,
