@@ -39,8 +39,8 @@ from coverage_table import (
     cells,
     heading,
     over_all,
-    summed,
     store,
+    summed,
 )
 from scipy.stats import betabinom, binom
 

@@ -37,8 +37,8 @@ from coverage_table import (
     cells,
     heading,
     over_all,
-    summed,
     store,
+    summed,
 )
 from scipy.stats import binom
 
