@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the true value, for each kind of interval.
 
-    python benchmarks/coverage.py                            # as in docs/coverage.md, minutes
+    python benchmarks/coverage.py                            # as in docs/data/coverage.csv, minutes
     python benchmarks/coverage.py --jobs 4                   # on four cores
     python benchmarks/coverage.py --reps 200 --only cases    # a quick look at clustered rows
     python benchmarks/coverage.py --defaults                 # without other methods for contrast
@@ -18,6 +18,7 @@ Where rows share cases, prevalence and errors of the judge differ between cases.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,10 +36,11 @@ from coverage_table import (
     Tally,
     arguments,
     beta_of,
+    cells,
     heading,
     over_all,
+    store,
     summed,
-    table,
 )
 from scipy.stats import betabinom, binom
 
@@ -314,7 +316,7 @@ def wilson_at(n: int, rate: float, change: Callable[[Array], Array]) -> tuple[fl
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the results, or renews their lines in a file."""
     parser = arguments()
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--defaults", action="store_true", help="no other methods for contrast")
@@ -323,11 +325,10 @@ def main() -> None:
     contrasts = not options.defaults
     run = partial(simulated, reps=options.reps, resamples=options.resamples, contrasts=contrasts)
     rows = over_all(run, chosen, jobs=options.jobs)
-    print(heading(options.reps))
-    print(table([row for row in rows if row.method in DEFAULTS]))
-    if contrasts:
-        print("\nFor contrast:\n")
-        print(table([row for row in rows if row.method not in DEFAULTS]))
+    print(heading(options.reps), file=sys.stderr)
+    usual = [row for row in rows if row.method in DEFAULTS]
+    others = [row for row in rows if row.method not in DEFAULTS]
+    store([*cells("statistics", usual), *cells("contrast", others)], options.out)
 
 
 if __name__ == "__main__":

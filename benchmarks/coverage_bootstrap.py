@@ -74,12 +74,13 @@ def coverage(
 
 
 def main() -> None:
-    """Prints the table of docs/coverage.md."""
+    """Prints ``docs/data/coverage-bootstrap.csv``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--resamples", type=int, default=1000)
     options = parser.parse_args()
-    print("| cases | figure | percentile | bca | default |\n|---|---|---|---|---|")
+    names = [*METHODS[:2], "default"]
+    print("cases,figure," + ",".join(f"{name}_least,{name}_most" for name in names))
     for n in CASES:
         found: dict[str, dict[str, list[float]]] = {}
         for method in METHODS:
@@ -89,10 +90,10 @@ def main() -> None:
                         found.setdefault(name, {}).setdefault(method, []).append(held)
         for name, by_method in found.items():
             ends = (
-                f"{100 * min(of):.0f} to {100 * max(of):.0f}"
+                f"{100 * min(of):.0f},{100 * max(of):.0f}"
                 for of in (by_method[method] for method in METHODS)
             )
-            print(f"| {n} | {name} | {' | '.join(ends)} |", flush=True)
+            print(f"{n},{name},{','.join(ends)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the true value through the commands, for each way to choose labels.
 
-    python benchmarks/coverage_designs.py              # as in docs/coverage.md
+    python benchmarks/coverage_designs.py              # as in docs/data/coverage.csv
     python benchmarks/coverage_designs.py --jobs 2     # on two cores
     python benchmarks/coverage_designs.py --only plan --reps 200
 
@@ -17,6 +17,7 @@ between cases (beta-distributed, intraclass correlation 0.2).
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,18 @@ from zlib import crc32
 
 import numpy as np
 import orjson
-from coverage_table import SEED, Row, Tally, arguments, beta_of, heading, over_all, summed, table
+from coverage_table import (
+    SEED,
+    Row,
+    Tally,
+    arguments,
+    beta_of,
+    cells,
+    heading,
+    over_all,
+    store,
+    summed,
+)
 from scipy.stats import binom
 
 from apbjudge import LabelPlanConfig, calibrate, plan_labels
@@ -254,12 +266,12 @@ def simulated(world: World, *, reps: int) -> list[Row]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the results, or renews their lines in a file."""
     options = arguments().parse_args()
     chosen = [world for world in worlds() if options.only in world.name]
-    print(heading(options.reps))
+    print(heading(options.reps), file=sys.stderr)
     rows = over_all(partial(simulated, reps=options.reps), chosen, jobs=options.jobs)
-    print(table(rows, PREVALENCES))
+    store(cells("commands", rows), options.out)
 
 
 if __name__ == "__main__":

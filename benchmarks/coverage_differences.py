@@ -1,6 +1,6 @@
 """How often 95 % intervals of differences and of corrected rates hold the true value.
 
-    python benchmarks/coverage_differences.py              # as in docs/coverage.md, minutes
+    python benchmarks/coverage_differences.py              # as in docs/data/coverage.csv, minutes
     python benchmarks/coverage_differences.py --jobs 4     # on four cores
     python benchmarks/coverage_differences.py --only weighted
 
@@ -15,9 +15,11 @@ sum of binomial probabilities.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -28,14 +30,16 @@ from coverage_table import (
     SENSITIVITY,
     SIZES,
     SPECIFICITY,
+    Cell,
     Row,
     Tally,
     arguments,
     beta_of,
+    cells,
     heading,
     over_all,
+    store,
     summed,
-    table,
 )
 from scipy.stats import binom
 
@@ -319,14 +323,13 @@ def simulated(world: World, *, reps: int) -> list[Row]:
 
 
 def mcnemar_sizes() -> str:
-    """Markdown: how often the tests find a difference where there is none."""
-    columns = " | ".join(f"{share:.0%} discordant" for share in DISCORDANT)
-    lines = [f"| rows | test | {columns} |", "|---|---|" + "---|" * len(DISCORDANT)]
+    """CSV: how often the tests find a difference where there is none, in percent."""
+    lines = [",".join(["rows", "test", *(f"{share:.0%}" for share in DISCORDANT)])]
     for n in SIZES:
         sizes = np.array([mcnemar_size(n, share) for share in DISCORDANT])
         for name, column in zip(("exact", "mid-p"), 100 * sizes.T, strict=True):
-            lines.append(f"| {n} | {name} | " + " | ".join(f"{x:.1f}" for x in column) + " |")
-    return "\n".join(lines)
+            lines.append(",".join([str(n), name, *(f"{x:.1f}" for x in column)]))
+    return "\n".join(lines) + "\n"
 
 
 def mcnemar_size(n: int, share: float) -> tuple[float, float]:
@@ -344,14 +347,20 @@ def mcnemar_size(n: int, share: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Prints the results, or renews their lines in files; McNemar's go beside ``--out``."""
     options = arguments().parse_args()
-    print(heading(options.reps))
-    for designs in (pairs, parts, corrections):
+    print(heading(options.reps), file=sys.stderr)
+    found = list[Cell]()
+    for study, designs in {"differences": pairs, "parts": parts, "corrected": corrections}.items():
         worlds = [world for p in PREVALENCES for world in designs(p) if options.only in world.name]
         rows = over_all(partial(simulated, reps=options.reps), worlds, jobs=options.jobs)
-        print(table(rows) + "\n")
-    print(mcnemar_sizes())
+        found += cells(study, rows)
+    store(found, options.out)
+    if options.out:
+        path = Path(options.out).with_name("coverage-mcnemar.csv")
+        path.write_text(mcnemar_sizes(), encoding="utf-8")
+    else:
+        print(mcnemar_sizes(), end="")
 
 
 if __name__ == "__main__":

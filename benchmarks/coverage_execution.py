@@ -69,7 +69,7 @@ MEASURES: dict[str, Callable[[Ids, Ids, Ids], Estimate]] = {
 
 
 def rows(replications: int) -> Iterator[tuple[str, ...]]:
-    yield ("tasks", "trials", "correct", *MEASURES)
+    yield ("tasks", "trials", "judged_correct", *MEASURES)
     for n_tasks, n_trials, share in DESIGNS:
         rng = np.random.default_rng(20)
         _, correct, success = draw(rng, 400_000, 1, share)
@@ -93,7 +93,7 @@ def rows(replications: int) -> Iterator[tuple[str, ...]]:
                 estimate = measure(*plans)
                 if estimate.low is not None and estimate.high is not None:
                     held[name].append(estimate.low <= truth[name] <= estimate.high)
-        cells = (f"{100 * np.mean(of):.1f}" if of else "–" for of in held.values())
+        cells = (f"{100 * np.mean(of):.1f}" if of else "" for of in held.values())
         yield (str(n_tasks), str(n_trials), f"{share:.0%}", *cells)
 
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--replications", type=int, default=2000)
     for row in rows(parser.parse_args().replications):
-        print("| " + " | ".join(row) + " |", flush=True)
+        print(",".join(row), flush=True)
 
 
 if __name__ == "__main__":

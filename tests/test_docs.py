@@ -268,3 +268,9 @@ def test_links_lead_to_files(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
+
+
+def test_the_page_on_coverage_has_the_tables_of_its_data() -> None:
+    study = runpy.run_path(str(ROOT / "benchmarks" / "coverage_table.py"))
+    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    assert study["page"](text) == text, "python benchmarks/coverage_table.py"

@@ -1940,7 +1940,7 @@ def plan_labels(
     seed: int = 20260101,
     out: _Path | None = None,
 ) -> LabelPlan:
-    """Draws the rows to label next and says what the labels will be worth.
+    """Samples the rows to label next and computes the precision that their labels will give.
 
     Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
     more where humans may well disagree. Rows without verdict are strata of their own: what humans

@@ -17,8 +17,8 @@ from .outcomes import Cost, Probe
 
 Size = Literal["quick", "full"]
 Verdicts = Literal["own", "enforced"]
-"""The verdicts behind the values: the judge's own, or those after what code proves was
-enforced, as in cards of earlier versions."""
+"""The verdicts behind the values: the judge's own, or those after proven findings were enforced,
+as in cards of earlier versions."""
 CARD_VERSION = 1
 _ROUNDING = 1e-9
 

@@ -20,7 +20,7 @@ MAX_LEVEL = 0.999999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSide:
-    """One of two cards, as far as it is shown next to the other."""
+    """One of two cards in a comparison."""
 
     judge: str
     settings: Mapping[str, Any]
@@ -103,7 +103,7 @@ class CardComparison:
 
 
 def compare_cards(first: Card, second: Card) -> CardComparison:
-    """Holds one judge against another, measure by measure, on the cases they share.
+    """Compares two judges, measure by measure, on the cases they share.
 
     Args:
         first: Judge A.

@@ -234,6 +234,6 @@ def _format_changes(family: _Family, n: int, sizes: Sizes, seed: int) -> Iterato
 
 
 def _rotated(values: Sequence[_T], by: int, most: int) -> Sequence[_T]:
-    """The values, beginning further on, at most so many."""
+    """The values from an offset on, up to a number."""
     start = by * most % len(values) if values else 0
     return [*values[start:], *values[:start]][:most]

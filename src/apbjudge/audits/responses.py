@@ -83,7 +83,7 @@ def response_of(
     evidence: bool = False,
     turn: int | None = None,
 ) -> Response:
-    """A judgement as the probes see it.
+    """A judgement in the form that probes need.
 
     Args:
         variant: The variant that was judged.

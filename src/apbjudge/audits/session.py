@@ -47,7 +47,7 @@ SEED_STEP = 1000
 SCHEDULE = "schedule.jsonl"
 """File of an audit's folder: run and name of every judgement in the order of asking."""
 FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
-"""Files that an audit writes into its folder, besides its rows and runs."""
+"""Files that an audit writes into its folder, in addition to rows and runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,11 +232,11 @@ def forecast_audit(
     out: Path | None = None,
     cache: bool | Path | None = None,
 ) -> Forecast:
-    """Estimates what an audit will take; no call is made and nothing is written.
+    """Estimates the cost of an audit, without calls or files.
 
     Args:
         spec: The judge.
-        prepared: What it is asked.
+        prepared: The prepared audit.
         out: The audit's folder, which may hold finished judgements.
         cache: As for ``audit``.
 

@@ -118,7 +118,7 @@ def calibrate_judged(
     """Calibrates judges whose judgements are read already, with the usual options.
 
     Args:
-        judges: Each item and tested model once. One that no label is about is left out.
+        judges: Each item and tested model once. Items without a label are left out.
         labels: The labels.
         problems: Gets a line for each label that can't be used.
         settings: Fields of ``CalibrationConfig`` that are not the usual ones.
@@ -188,7 +188,7 @@ def _reliability(shared: _Shared, run: JudgedRun, problems: Problems) -> Reliabi
 
 
 def _foreign_reliability(shared: _Shared, run: JudgedRun, matched: Matched) -> Reliability:
-    """The reliability of another tool's judgements, whose scores are fractions of their scale."""
+    """The reliability of another tool's judgements; scores are fractions of their scale."""
     foreign, human = run.foreign, matched.human
     levels = LEVELS if foreign is None or foreign.scale.role != "score" else foreign.scale.levels
     if foreign is not None and foreign.scale.kind == "ordinal":
@@ -382,7 +382,7 @@ class _Calibrating:
         return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
-        """Values of a column with their positions among some rows; the missing one last."""
+        """Values of a column with their positions among some rows; the missing value last."""
         codes, labels = self.run.column(name, "--by")
         codes = codes if rows is None else codes[rows]
         present: dict[str | None, int] = {labels[at]: at for at in set(codes.tolist())}
@@ -483,7 +483,7 @@ class _Calibrating:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The fields of the breakdown; of preferences also the pair of systems."""
+        """The fields of the breakdown; for preferences also the pair of systems."""
         pair = ("pair",) if self.config.pairwise and "pair" in self.run.own else ()
         return tuple(dict.fromkeys((*pair, *self.config.by)))
 

@@ -109,8 +109,8 @@ class Changes:
         n_pairs: Items that both have.
         n_compared: Those with a verdict by both.
         n_only: Items that only the first has, and that only the second has.
-        items: The changes. First those that humans say are wrong now and were right, then
-            verdicts lost, won, scores gone and come, then grades, the farthest first.
+        items: The changes. First those that are wrong now and were right by the labels, then
+            verdicts lost and won, scores lost and gained, then grades, the largest change first.
         note: How items were paired, where that is not by item and tested model.
     """
 
@@ -148,7 +148,7 @@ def find_changes(
     """Compares two runs item by item.
 
     Args:
-        names: What to call each.
+        names: Display names of the runs.
         tables: Their judgements; rows that never became items don't count.
         labels: Human labels; None without. Two tested models' responses have none in common.
         answers: See ``records.consensus.answers_of``; None without labels.

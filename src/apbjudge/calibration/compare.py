@@ -129,7 +129,7 @@ class _ComparedPairs:
 
     Attributes:
         runs: Both runs.
-        rows: Rows of each that come into question.
+        rows: Candidate rows of each.
         partners: Shape (n,) each: positions of the pairs' rows, in the order of the first run.
         by: Fields they were paired on.
         notes: Remarks on the pairing.
@@ -173,7 +173,7 @@ def _paired(
 
 
 def _rows_of(run: JudgedRun, models: Sequence[str], settings: Sequence[str]) -> Vector:
-    """Rows of the tested model and in the setting asked for; all where none was."""
+    """Rows of the tested model and setting that the options name; all without such options."""
     of_profile = np.ones(len(run.table.profiles), dtype=bool)
     asked = (("tested_model", "--tested-model", models), ("setting", "--setting", settings))
     for field, option, names in asked:
@@ -263,7 +263,7 @@ class _Comparing:
     def missing(self) -> tuple[Vector, Vector]:
         """The pairs where each run has no prediction of a case, which counts as not correct.
 
-        Where two judges of one tested model both have none, they say nothing of each other.
+        Pairs of two judges of one tested model who both have no prediction are left out.
         """
         a, b = (
             table.missing[at] for table, at in zip(self.tables, self.pairs.partners, strict=True)

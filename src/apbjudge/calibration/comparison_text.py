@@ -72,7 +72,7 @@ def _head(comparison: Comparison) -> Iterator[str]:
     if comparison.differing:
         yield f"different: {', '.join(comparison.differing)}"
     else:
-        yield "different: nothing that the rows name; see manifest.json of both runs"
+        yield "different: nothing that the rows state; see manifest.json of both runs"
     only = f"{comparison.first.n_only} rows only in A, {comparison.second.n_only} only in B"
     yield f"{comparison.n_pairs} pairs, by {' and '.join(comparison.paired_on)}; {only}"
     n_others = {"queries": comparison.n_other_content, "replies": comparison.n_other_response}

@@ -14,7 +14,7 @@ from ..statistics.config import SEED, IntervalConfig
 DESIGNS = ("random", "other-population", "hand-picked")
 LABEL_ROLES = ("item", "tested_model", "verdict", "score", "class", "rater")
 MAX_LEVEL = 0.999999
-"""Nearer to 1 quantiles overflow."""
+"""Quantiles of levels nearer to 1 overflow."""
 
 Adjudicator = Annotated[
     str | None,

@@ -22,7 +22,7 @@ from .results import CorrectedFigure
 
 @dataclass(frozen=True, slots=True)
 class PlannedSample:
-    """The labelled rows as a plan drew them.
+    """The labelled rows, as sampled by a plan.
 
     Attributes:
         at: Positions among the labelled rows that the plan had chosen.
@@ -115,7 +115,7 @@ def planned_sample(
 
 
 def _skipped(plan: LabelOrder, labelled: set[Key]) -> int:
-    """Rows that should have been labelled before others of their stratum, and were not."""
+    """Rows that precede labelled rows of their stratum in the plan and have no label."""
     last: dict[str, int] = {}
     for key in labelled:
         stratum, order = plan[key]
@@ -149,7 +149,7 @@ class Correction:
     level: float
 
     def figures(self, field: str, value: str | None, at: Vector) -> Iterator[CorrectedFigure]:
-        """CR, Grade and error rates of some rows, as far as they have them.
+        """CR, Grade and error rates of some rows, where they have such values.
 
         Args:
             field: What these rows have in common.
@@ -192,7 +192,7 @@ class Correction:
 
 
 def _values(scores: Scores) -> dict[str, Array]:
-    """Each figure's value per row; NaN where nothing is stated."""
+    """Each metric's value per row; NaN where it is missing."""
     flags = {
         code: np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(float), np.nan)
         for i, code in enumerate(scores.error_codes)

@@ -1,4 +1,4 @@
-"""Judgements and labels of other tools, in the form in which calibration has its own."""
+"""Judgements and labels of other tools, in the form of our own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from .tool_results import ToolResults, tool_results
 
 
 def is_foreign(config: CalibrationConfig) -> bool:
-    """True if the judgements are another tool's: a column is named, or the files look like it.
+    """True if the judgements are another tool's, by a named column or by the form of the files.
 
     Raises:
         OptionError: If some of several files are and others are not.
@@ -63,7 +63,7 @@ def is_foreign(config: CalibrationConfig) -> bool:
     ]
     if foreign and len(foreign) < len(config.judgements):
         raise OptionError(
-            f"{foreign[0]}: judgements of another tool can't stand beside runs of apbjudge: "
+            f"{foreign[0]}: judgements of another tool can't be mixed with runs of apbjudge: "
             "calibrate them apart"
         )
     return bool(foreign)
@@ -213,7 +213,7 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
         else:
             others.append(str(file.rows[0][1]["metric"]))
     note = (
-        f"Left out: {', '.join(others)}: the labels say nothing on that scale (name their column "
+        f"Left out: {', '.join(others)}: the labels have no value on that scale (name their column "
         "with --label-columns score=COLUMN)."
     )
     if not comparable:
@@ -485,7 +485,7 @@ class _File:
         return Labels(self.path, resolve(table, adjudicator=adjudicator), 0, (), keys)
 
     def _check_raters(self, labels: LabelTable) -> None:
-        """Refuses several labels of an item where nothing tells their raters apart."""
+        """Refuses several labels of an item if no column distinguishes their raters."""
         keys, times = np.unique(labels.key, return_counts=True)
         if self.several or {"rater", "first"} & self.reading.roles.keys() or times.max() == 1:
             return

@@ -69,9 +69,9 @@ class Finder:
         return {role: column for role in roles if (column := self.find(role)) is not None}
 
     def verdict(self, chosen: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
-        """The column of verdicts: the one that is stated, or that holds nothing but yes and no.
+        """The column of verdicts: the stated one, or one with only yes and no.
 
-        Where another column of values is stated, no verdict is looked for.
+        If another column of values is stated, no column of verdicts is searched.
         """
         if not is_needed and "verdict" not in self.stated and {*VALUES} & self.stated.keys():
             return {}
@@ -134,7 +134,7 @@ def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str
 def preference_scale(
     path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], chosen: Mapping[str, str]
 ) -> ForeignScale:
-    """The names of first, second and tie that fit what columns hold besides names of systems."""
+    """The names of first, second and tie that fit the values, apart from names of systems."""
     systems = [chosen[role] for role in ("first", "second") if role in chosen]
     values = [
         row[column]

@@ -1,4 +1,4 @@
-"""Runs as calibration looks at them, and the scale of their grades."""
+"""Runs in the form that calibration needs, and the scale of their grades."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Foreign:
     """Columns and scale of judgements of another tool.
 
     Attributes:
-        reading: Which of its columns is read as what.
+        reading: The role of each column that was read.
         scale: The scale of its scores or classes; yes/no for verdicts alone.
-        has_verdict: Whether a row says yes or no.
+        has_verdict: Whether rows have verdicts, yes or no.
         reversed: Shape (n,), of preferences: 1 where the second answer was shown first, 0 where
             the first was, -1 where that is not known.
     """
@@ -79,7 +79,7 @@ class JudgedRun:
 
     @property
     def unfinished(self) -> str:
-        """Says that the run is not finished; empty where it is."""
+        """States that the run is not finished; empty for a finished run."""
         return "" if self.folder is None else self.folder.unfinished
 
     @property
@@ -118,9 +118,9 @@ class JudgedRun:
         """The cluster of each row.
 
         Args:
-            name: A column, or ``none``. Rows that state nothing in it stand alone; so do all where
-                no row names a case, which is the default column. Rows that name no case but
-                themselves share one if they share its content.
+            name: A column, or ``none``. Rows without a value there are clusters of their own; so
+                are all rows if no row names a case (the default column). Rows whose only case is
+                themselves share one if its content is equal.
 
         Raises:
             OptionError: If no row has such a column.
@@ -199,8 +199,8 @@ def with_columns(
 
     Args:
         run: The run.
-        names: Columns that are asked for; those that the run has, or that nobody has, are no
-            matter.
+        names: Columns that are asked for; those that the run already has, or that are nowhere, are
+            ignored.
         labels: The file of labels.
         keys: Its columns of the item and of the tested model; None where labels are of pairs.
     """

@@ -38,7 +38,7 @@ LabelOrder = Mapping[Key, tuple[str, int | None]]
 
 @takes(config=LabelPlanConfig)
 def plan_labels(config: LabelPlanConfig) -> LabelPlan:
-    """Draws the rows to label next and says what the labels will be worth.
+    """Samples the rows to label next and computes the precision that their labels will give.
 
     Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
     more where humans may well disagree. Rows without verdict are strata of their own: what humans
@@ -202,7 +202,7 @@ class _Draw:
 
     @property
     def expected(self) -> Expected:
-        """Expectations for measures about which the labels say nothing."""
+        """Expectations for measures without labels."""
         n_correct = int(np.count_nonzero(self.verdicts == 1))
         n_scored = int(np.count_nonzero(self.verdicts >= 0))
         return Expected(

@@ -221,7 +221,7 @@ def pair_rows(
 
     Args:
         tables: Both runs.
-        rows: Rows of each that come into question.
+        rows: Candidate rows of each.
         by_model: Whether a pair has to be of one tested model.
         by_protocol: Whether a pair has to be of one protocol.
 
@@ -241,7 +241,7 @@ def pair_rows(
 
 
 def is_same_model(tested_model: str, judge: str) -> bool:
-    """True if two names are of one model, whatever the provider before them and the spelling."""
+    """True if two names are of one model, ignoring the provider's prefix and the spelling."""
 
     def bare(name: str) -> str:
         return "".join(filter(str.isalnum, name.rsplit("/", 1)[-1].lower()))

@@ -168,7 +168,7 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
 
 
 def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
-    """Tables by group, without metrics that no item counts for: the table of all items says why."""
+    """Tables by group, without metrics that have no items (reason: the table of all items)."""
     empty = {name for name, metric in judge.whole.measures.items() if not metric.n_items}
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {

@@ -75,7 +75,7 @@ class Reliability:
         corrected: Corrected figures; empty without a design.
         notes: Remarks that belong to the figures.
         preferences: Position bias and win rates of pairs; None of other judgements.
-        unfinished: Says that the run is not finished; empty where it is.
+        unfinished: States that the run is not finished; empty for a finished run.
     """
 
     judge: str
@@ -240,7 +240,7 @@ def bare_raters(raters: BetweenRaters) -> BetweenRaters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of two runs, as far as it is compared.
+    """One of two runs in a comparison.
 
     Attributes:
         judge: The judge, ``(blind)`` where it saw no reference.
@@ -251,7 +251,7 @@ class Side:
         n_only: Rows without partner in the other run.
         n_scored: Those of the rows with a verdict.
         settings: Conditions of the environments of whole trajectories; empty without.
-        unfinished: Says that the run is not finished; empty where it is.
+        unfinished: States that the run is not finished; empty for a finished run.
     """
 
     judge: str

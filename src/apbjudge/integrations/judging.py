@@ -96,7 +96,7 @@ async def aresults_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list
 
 
 def check_options(options: Mapping[str, Any], of: str) -> None:
-    """Refuses options of ``grade`` that mean nothing for one row at a time.
+    """Refuses options of ``grade`` that need a whole run.
 
     Args:
         options: The options by name.
@@ -119,7 +119,7 @@ def judge_name(options: Mapping[str, Any]) -> str:
 
 
 def host(package: str, module: str = "") -> Any:
-    """A module of the tool that an adapter is for.
+    """A module of an adapter's tool.
 
     Raises:
         ModuleNotFoundError: If the tool is not installed, with what installs it.
@@ -168,7 +168,7 @@ def _samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _json(value: object) -> bytes:
-    """A value as JSON; an array of objects is a list, and what JSON has no word for is text."""
+    """A value as JSON; an array of objects becomes a list, and a value without a JSON type text."""
     option = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     return orjson.dumps(
         value, default=lambda of: of.tolist() if hasattr(of, "tolist") else str(of), option=option

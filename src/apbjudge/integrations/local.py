@@ -52,7 +52,7 @@ def run_parts(parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ende
 
 
 def _end(workers: Sequence[_Worker]) -> None:
-    """Ends processes when their parts are paused, or at once where that is asked for meanwhile."""
+    """Ends processes when their parts are paused, or at once on a second request."""
     try:
         _terminate(workers)
     except (KeyboardInterrupt, PausedError):
@@ -80,7 +80,7 @@ def _started() -> _Worker:
 
 
 def _begin() -> None:
-    """What a process does first.
+    """Sets the signals of a process.
 
     Ctrl-C reaches all processes of a terminal; the first one pauses the others.
     """

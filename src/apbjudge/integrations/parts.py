@@ -21,7 +21,7 @@ from ..runs.loop import Events, Progress
 from ..runs.resume import changed_settings
 
 DONE, LEFT, UNUSABLE, PAUSED = 0, 1, 2, 75
-"""How a part ended, as the exit codes of commands say it."""
+"""The ending of a part, as exit codes of commands."""
 
 
 class Part(NamedTuple):
@@ -47,14 +47,14 @@ class Part(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a part ended, and what there is to say of it."""
+    """The ending of a part, with a message."""
 
     code: int
     text: str = ""
 
 
 def run_part(part: Part) -> Ended:
-    """Runs a part in this process; what it reports goes to standard error."""
+    """Runs a part in this process; its reports go to standard error."""
     name = part.folder.name
 
     def say(text: str) -> None:
@@ -63,7 +63,7 @@ def run_part(part: Part) -> Ended:
     is_checked = False
 
     def check(progress: Progress) -> None:
-        """Refuses settings of a plan that was changed, before more than a few calls are made."""
+        """Refuses a plan whose settings changed, before more than a few calls are made."""
         nonlocal is_checked
         if part.like is not None and not is_checked:
             check_alike(part.like, part.folder)

@@ -18,7 +18,7 @@ def get_assert(output: object, context: Mapping[str, Any]) -> dict[str, Any]:
     The row's fields are the test's ``vars``; the prompt is the query where they have none. The
     options of ``grade`` are the assertion's ``config``. Scores by name are higher where it is
     better: ``no E5`` is 1 for an output without that error, ``judged`` is 0 for one that could not
-    be judged. That one fails, since promptfoo knows no other answer; its reason says why.
+    be judged. Such an output fails, since promptfoo has no other outcome; the reason explains it.
 
     Args:
         output: The output, text or an object.

@@ -86,7 +86,7 @@ def judged(request: pytest.FixtureRequest) -> Judged:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, Any]:
-    """Sends what a test judged along with its report."""
+    """Sends the rows that a test judged with its report."""
     report: Any = yield
     conditions = _conditions(item)
     if call.when == "call" and (conditions or _ROWS in item.stash):
@@ -168,9 +168,9 @@ def settings_of(config: pytest.Config) -> _Settings:
     )
 
 
-@dataclass(eq=False)  # pluggy puts plug-ins into sets
+@dataclass(eq=False)  # pluggy hashes plug-ins
 class _Session:
-    """The tests of a session that judged rows, and what came of them.
+    """The tests of a session that judged rows, and their outcomes.
 
     Attributes:
         tests: Conditions and rows by the test's id; of a test that was tried again its last rows.
@@ -184,7 +184,7 @@ class _Session:
     lines: list[str] = field(default_factory=list[str])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes over what a test judged, in whatever process it ran."""
+        """Takes over the rows that a test judged, in this process or another."""
         if not report.skipped and (sent := getattr(report, OPTIONS, None)) is not None:
             self.tests[report.nodeid] = sent
 

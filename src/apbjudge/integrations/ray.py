@@ -1,4 +1,4 @@
-"""Parts as tasks of a Ray cluster, which starts those anew whose worker or node is lost."""
+"""Parts as tasks of a Ray cluster, which restarts tasks whose worker or node is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import OptionError, needs
 from .parts import PAUSED, UNUSABLE, Ended, Part, run_part
 
 RETRIES = 3
-"""Starts of a task whose worker died, after the first."""
+"""Restarts of a task whose worker died."""
 
 
 def run_parts(

@@ -1,6 +1,6 @@
-"""Rewards for training a planner, by proofs and perhaps a judge, as TRL and verl call them.
+"""Rewards for training a tested model, by proofs and optionally a judge, for TRL and verl.
 
-What a judge's known error does to training: ``docs/integrations-hosts.md``.
+The effect of a judge's known error on training: ``docs/integrations-hosts.md``.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def reward(
     Args:
         prompts: Texts or chat messages.
         completions: Replies, as texts or chat messages.
-        **columns: The data set's columns, whose names are fields of rows; whatever else TRL hands
-            over is not read.
+        **columns: The data set's columns, whose names are fields of rows; other arguments of TRL
+            are not read.
     """
     return _rewards(prompts, completions, columns, {})
 

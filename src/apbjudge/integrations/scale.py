@@ -1,7 +1,7 @@
-"""Runs in parts on an engine: it places the parts and starts them again, and keeps no state.
+"""Runs in parts on an engine, which places the parts, starts them again, and has no state.
 
-What is done stands in the manifests of the parts. The same call, after whatever happened, starts
-those that are not done and merges them all.
+The manifests of the parts record which are done. The same call, after any failure, starts those
+that are not done and merges them all.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Plan(Config):
 
 
 class Engine(Protocol):
-    """Runs parts; knows nothing of a part but that it ended, and how."""
+    """Runs parts; gets only the ending of each part."""
 
     def __call__(self, parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ended]]:
         """Yields each part as it ends; one that was killed as paused."""
@@ -185,7 +185,7 @@ _OF_PARTS = ("rows", "out", "shard", "client", "events")
 
 
 def _of_part(plan: Plan, tell: Tell) -> dict[str, Any]:
-    """The options of a part: its share of what limits the whole."""
+    """The options of a part, with its share of the limits of the whole."""
     options = {name.replace("-", "_"): value for name, value in plan.options.items()}
     for name in _OF_PARTS:
         if name in options:
@@ -211,7 +211,7 @@ def _is_done(folder: Path) -> bool:
 
 
 def _check_division(folder: Path, count: int) -> None:
-    """Refuses to go on from a part of other parts; see ``_check_index`` for those of an index."""
+    """Refuses a part of another number of parts; for parts of an index see ``_check_index``."""
     shard = manifest_of(folder).get("identity", {}).get("shard", "")
     if (n := str(shard).partition("@")[0].partition("/")[2]) != str(count):
         raise OptionError(
@@ -221,7 +221,7 @@ def _check_division(folder: Path, count: int) -> None:
 
 
 def _complete(parts: Sequence[Part], run_parts: Engine, config: ScaleConfig, tell: Tell) -> None:
-    """Starts parts that are not done until they are, or were started often enough."""
+    """Starts unfinished parts again until they are done or the limit of starts is reached."""
     done = [part.folder for part in parts if _is_done(part.folder)]
     waiting = [part for part in parts if part.folder not in set(done)]
     if done:
@@ -246,4 +246,4 @@ def _complete(parts: Sequence[Part], run_parts: Engine, config: ScaleConfig, tel
         waiting = left
     if open_parts := [path_text(part.folder) for part in waiting if not _is_done(part.folder)]:
         names, times = ", ".join(open_parts), f"{config.starts} start{'s' * (config.starts > 1)}"
-        raise PausedError(f"not done after {times}: {names}; the same call goes on")
+        raise PausedError(f"not done after {times}: {names}; the same call continues")

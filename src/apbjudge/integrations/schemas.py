@@ -1,4 +1,4 @@
-"""JSON Schemas of the files that are read and written, made from what reads and writes them."""
+"""JSON Schemas of input and output files, made from the types that read and write them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 
 def _judgements() -> Schema:
-    """Both kinds; what a row may lack may be null, and columns of later versions are ignored."""
+    """Both kinds; optional columns may be null, and columns of later versions are ignored."""
     schema = TypeAdapter[Any](Judgement).json_schema()
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
@@ -134,7 +134,7 @@ def _summary() -> Schema:
 
 
 def _manifest() -> Schema:
-    """What all runs state; each kind of run states more."""
+    """The fields that all manifests have; each kind of run has more."""
     texts, objects = ("apbjudge", "python", "started"), ("libraries", "inputs", "identity")
     text: Schema = {"type": "string"}
     properties: Schema = {

@@ -278,7 +278,7 @@ def _scores(judgement: Verdict | Unscored, trace_id: str, span_id: str) -> Itera
 
 
 def _time_of(file: Path) -> datetime:
-    """The end of the run; where nothing says when that was, the last change of the file."""
+    """The end of the run; if it is not recorded, the last change of the file."""
     try:
         return datetime.fromisoformat(str(read_manifest(file.parent).get("finished")))
     except ValueError:

@@ -29,7 +29,7 @@ class Adjudication:
     Attributes:
         disputed: The raters' labels of each item on which two of them differ.
         agreed: One label by the adjudicator for each item on which all agree.
-        n_single: Items that one rater alone has labelled: there is nothing to decide.
+        n_single: Items with the label of one rater, which need no decision.
     """
 
     disputed: dict[Key, tuple[HumanLabel, ...]]

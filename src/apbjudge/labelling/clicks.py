@@ -1,7 +1,7 @@
 """Changes of a rater's label of an item by clicks.
 
 A label can't contradict itself: a correct one has grade 1.0, no flag and no faulty step, and
-whoever sets a flag, marks a step or gives a lower grade states that the prediction is not correct.
+a flag, a marked step or a lower grade makes the label incorrect.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def answers(label: HumanLabel) -> dict[str, Any]:
 
 
 def is_silent(label: HumanLabel) -> bool:
-    """True if nothing is answered that counts as a label; a note or an unsure mark does not."""
+    """True if no answer counts as a label; a note or an unsure mark does not."""
     counting = (label.is_correct, label.grade, label.errors or None, label.category)
     return all(value is None for value in counting)
 

@@ -62,11 +62,11 @@ class LabelHistory:
 
     @property
     def label(self) -> HumanLabel:
-        """The label as it stands."""
+        """The current label."""
         return self.steps[-1] if self.steps else self.base
 
     def line(self, label: HumanLabel, step: int) -> dict[str, Any]:
-        """The line of the file that says that a label is reached with so many clicks."""
+        """The line of the file for a label and the number of clicks that lead to it."""
         judge_seen = {"saw_judge": True} if self.saw_judge else {}
         skipped = {"skipped": True} if self.skipped and is_silent(label) else {}
         return {**_fields(label), "step": step, **judge_seen, **skipped}
@@ -164,7 +164,7 @@ class LabelLog:
         self._open_items[rater] = key, now
 
     def skip(self, rater: str, key: Key) -> None:
-        """Notes that the rater puts off an item without label.
+        """Records that the rater skips an item without label.
 
         Raises:
             InputError: If it can't be written; then nothing has changed.
@@ -199,9 +199,9 @@ class LabelLog:
         return n_added
 
     def undo(self, rater: str, key: Key) -> None:
-        """Takes the last click or a skip back; does nothing when there is none.
+        """Undoes the last click or a skip, if there is one.
 
-        Where that leaves no label, the lines are removed: an empty one would not outweigh them.
+        If no label is left, the lines are removed: an empty line would not override them.
 
         Raises:
             InputError: If the file can't be written; then nothing has changed.

@@ -72,7 +72,7 @@ class ItemReader:
         self.roots = source.roots
 
     def queue(self, problem: Problem) -> list[QueuedItem]:
-        """Reads all predictions and remembers where each usable row stands.
+        """Reads all predictions and stores the position of each usable row.
 
         Args:
             problem: Called with the complaint about each row that can't be shown.

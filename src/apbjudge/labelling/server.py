@@ -1,6 +1,6 @@
 """The local server of the page and its calls; it answers that page alone.
 
-The token stands behind ``#`` in the address that the user opens. A browser never sends that part,
+The token is behind ``#`` in the address that the user opens. A browser never sends that part,
 so it gets into no history of requests and no referrer; the page moves it to the tab's own storage
 and sends it as a header. A cookie would not do: it would go to every port of this machine, and so
 to servers of other users. What is served without token (page, scripts, styles) is the same for
@@ -122,7 +122,7 @@ def application(service: LabelService, token: str, problem: Problem) -> web.Appl
         return _response(files[name], _TYPES[name])
 
     async def call(request: web.Request) -> web.Response:
-        """Carries a call out; what is saved is on disk before the response goes."""
+        """Runs a call; saved data is on disk before the response is sent."""
         name = request.match_info["name"]
         if name not in _CALLS:
             raise web.HTTPNotFound
@@ -147,7 +147,7 @@ def application(service: LabelService, token: str, problem: Problem) -> web.Appl
 
 
 def guarded(token: str) -> Middleware:
-    """Turns away what the page itself would not send, and puts the headers on each response."""
+    """Refuses requests that the page itself would not send; sets the headers of responses."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -38,7 +38,7 @@ class StaleError(Exception):
     """A change was made from a label that has changed meanwhile.
 
     Args:
-        label: The label as it stands.
+        label: The current label.
     """
 
     def __init__(self, label: Json) -> None:

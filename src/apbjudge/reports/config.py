@@ -18,7 +18,7 @@ PaperName = Literal["apb", "planbench-xl", "slate"]
 
 
 class ComparedRuns(IntervalConfig):
-    """What the tables of runs are made with besides the runs."""
+    """Settings and labels for the tables of runs."""
 
     labels: tuple[Path, ...] = Field(
         default=(), description="Human labels, JSONL or CSV; may be given several times."

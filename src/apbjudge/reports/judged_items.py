@@ -143,7 +143,7 @@ class ReportItems:
     _places: dict[_Key, list[_Place | None]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Finds where each judge's judgement of each item stands, and samples the items."""
+        """Locates each judge's judgement of each item, and samples the items."""
         places: dict[_Key, list[_Place | None]] = {}
         for at, judge in enumerate(self.judges):
             for run, table in zip(judge.runs, judge.tables, strict=True):

@@ -347,7 +347,7 @@ def _overview(part: ReproducedPart) -> list[Cell]:
     detail = part.detail
     if part.state == "made":
         inside = [each.is_inside for each in part.compared if each.is_inside is not None]
-        texts = [f"{len(part.compared)} figures beside the paper's"] if part.published.rows else []
+        texts = [f"{len(part.compared)} metrics, compared"] if part.published.rows else []
         texts += [f"{sum(inside)} of {len(inside)} in our interval"] if inside else []
         texts += [f"without {'; '.join(part.missing)}"] if part.compared and part.missing else []
         detail = "; ".join((*texts, *(f"figure {figure.key}" for figure in part.figures)))
@@ -358,7 +358,7 @@ def _overview(part: ReproducedPart) -> list[Cell]:
 
 
 def _made(part: ReproducedPart, result: Reproduction, *, is_shown: bool) -> Iterator[Part]:
-    """Our table, unless it is shown above, and its figures beside the paper's."""
+    """Our table, unless it is shown above, and the comparison with the paper's."""
     of = part.published
     if part.table is not None and not is_shown:
         yield from tables_document([part.table], "*")

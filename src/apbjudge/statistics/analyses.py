@@ -54,7 +54,7 @@ def diversity(
     levels: tuple[float, ...] = LEVELS,
     settings: IntervalSettings = BY_FORMULA,
 ) -> Diversity:
-    """Agreement on correct plans, those that differ from the reference apart from the others.
+    """Agreement on correct plans, separately for those that differ from the reference.
 
     Args:
         judge: The judge; unscored items do not count.

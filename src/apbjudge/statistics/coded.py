@@ -91,7 +91,7 @@ class CodedItems:
         )
 
     def _jeffreys(self, measure: Measure, prior: Array, settings: IntervalSettings) -> Estimate:
-        """The middle of what the measure may be, given the counts and a few items beforehand.
+        """Central interval of a measure, given the counts and a prior of a few items.
 
         The shares of the codes have a Dirichlet distribution, given the counts; the interval ends
         where ``(1 - level) / 2`` of the draws from it lie outside. The items beforehand are those
@@ -186,7 +186,7 @@ class CodedItems:
         return {}
 
     def draws(self, settings: IntervalSettings) -> Draws | None:
-        """Drawn once, whatever the number of measures."""
+        """Draws that all measures share."""
         key = settings.n_resamples, settings.seed
         if self.strata and key not in self._drawn:
             self._drawn[key] = draw(self.strata, n_resamples=key[0], seed=key[1])

@@ -1,4 +1,4 @@
-"""Differences: their intervals and tests, and what could have been detected."""
+"""Differences: their intervals, tests and detectable sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Correction = Literal["holm", "bh", "by"]
 
 
 def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[float | None]:
-    """P-values adjusted for there being several.
+    """P-values adjusted for several tests.
 
     Args:
         p_values: Between 0 and 1; None where there was no test, which then does not count.

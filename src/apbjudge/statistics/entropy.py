@@ -36,7 +36,7 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 def shannon_entropy(shares: Iterable[float], *, unit: Unit = "nats") -> float:
     """Shannon's entropy of shares that sum to 1; a share of 0 adds nothing.
 
-    Computed from few samples it comes out too low on average; see ``miller_madow``.
+    From few samples it is too low on average; see ``miller_madow``.
 
     Args:
         shares: Not negative, in any order.

@@ -424,7 +424,7 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
 def _within_bounds(comparison: _Comparison) -> Calibration:
     """Calibrates with unscored items filled in the worst and in the best way.
 
-    After Manski 1989 (doi:10.2307/145818): nothing is assumed of what is missing. Coefficients
+    After Manski 1989 (doi:10.2307/145818): nothing is assumed about missing verdicts. Coefficients
     beyond chance are taken at the same two fillings, which are their extremes wherever a judge is
     better than chance.
 

@@ -1,4 +1,4 @@
-"""A metric: an estimate that says what it is of, as it is stated where it is computed."""
+"""A metric: an estimate with its meaning, stated where it is computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIGNED: Bounds = (-1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """Meaning of a metric, whatever its value.
+    """Meaning of a metric, apart from its value.
 
     Attributes:
         name: In summaries, gates, JSON and frames.
@@ -83,7 +83,7 @@ def neutral(name: str, meaning: str = "", title: str = "") -> MetricKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(Estimate):
-    """An estimate, and what it is of."""
+    """An estimate with its metric's meaning."""
 
     kind: MetricKind
 

@@ -1,4 +1,4 @@
-"""Two judges, models or rubrics on the same items: what differs, and by how much."""
+"""Two judges, models or rubrics on the same items: differences and their sizes."""
 
 from __future__ import annotations
 

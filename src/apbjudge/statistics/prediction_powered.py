@@ -27,7 +27,7 @@ _NEEDED = {"stratified": "strata", "weighted": "weights"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rectified:
-    """A mean by the judge, the same corrected, and what the labels alone say.
+    """A mean by the judge, the corrected mean, and the mean of the labels alone.
 
     Attributes:
         raw: Mean of the judge's values: what the judge says, with the judge's errors in it.
@@ -246,7 +246,7 @@ def _alone(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRows:
-    """Judged rows, with what the design says of them.
+    """Judged rows with the design's information.
 
     Attributes:
         judged: Shape (n,).

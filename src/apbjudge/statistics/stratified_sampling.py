@@ -1,6 +1,6 @@
-"""Selection of items to label next, so that what follows from the labels holds for all items.
+"""Selection of items to label next, so that conclusions hold for all items.
 
-Labels chosen by uncertainty alone say nothing of the rest. Items are sampled at random within
+Labels chosen by uncertainty alone show nothing about the rest. Items are sampled at random within
 strata, more of them where judge and human may well differ; the strata's sizes give each label its
 weight.
 """

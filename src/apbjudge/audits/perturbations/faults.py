@@ -190,7 +190,7 @@ def carry_on(on: Occasion) -> Iterator[Change]:
 
 
 def guess_value(on: Occasion) -> Iterator[Change]:
-    """Fills what is missing with an assumption, and says so."""
+    """Replaces a missing value by a stated assumption."""
     is_missing = on.base.item.condition.unsolvable_type == "information_missing"
     acting = [t for t in _working_tools(on) if is_missing and is_action(t.name) and t.required]
     most = max((len(tool.required) for tool in acting), default=0)

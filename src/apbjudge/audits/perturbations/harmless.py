@@ -1,4 +1,4 @@
-"""Changes that must not matter: what was correct stays so."""
+"""Harmless changes: a correct plan stays correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faulty plans that speak to the judge, each with a twin that says something idle instead."""
+"""Faulty plans with text addressed to the judge, each with a twin that has idle text instead."""
 
 from __future__ import annotations
 

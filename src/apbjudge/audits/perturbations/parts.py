@@ -234,7 +234,7 @@ def in_text(pattern: re.Pattern[str], new: str | Callable[[re.Match[str]], str])
 
 
 def as_word(text: str) -> re.Pattern[str]:
-    """Matches a text that stands by itself."""
+    """Matches a text that is not part of a longer word."""
     return re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-]|\.\w)")
 
 
@@ -266,7 +266,7 @@ def tool_of(tools: Toolset | None, name: str) -> Tool | None:
 
 
 def retold(calls: Sequence[Call], tools: Toolset | None) -> str:
-    """Prose of a plan that says what its calls do, one line each."""
+    """Prose of a plan that describes its calls, one line each."""
     lines: list[str] = []
     for at, call in enumerate(calls, start=1):
         tool = tool_of(tools, call.name)

@@ -221,7 +221,7 @@ _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*
 
 
 def invented_id(on: Occasion) -> Iterator[Change]:
-    """Changes an id that a result has given to one that stands nowhere."""
+    """Changes an id of a result to one that occurs nowhere."""
     item = on.base.item
     # an id that the user gave is no result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]

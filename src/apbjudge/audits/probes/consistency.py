@@ -153,7 +153,7 @@ class Consistency(AuditProbe):
             yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])
 
     def notes(self) -> Iterable[str]:
-        """What could not be measured."""
+        """Measures that could not be taken."""
         parts = self.components
         for name, of in self.groups.items():
             if not of:

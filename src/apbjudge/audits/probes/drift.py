@@ -106,7 +106,7 @@ class Drift(AuditProbe):
                         yield response, describe(response)
 
     def notes(self) -> Iterable[str]:
-        """How the halves were drawn, and what was left out."""
+        """The division into halves, and the rows that were left out."""
         yield (
             "cases are asked in a random order, all runs of a case together; each plan is compared "
             "with all others with the same planted fault or change, and every case has the same "

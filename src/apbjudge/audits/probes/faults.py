@@ -31,7 +31,7 @@ from .measures import (
 CAUGHT = 0.70
 """Below it more than three in ten faulty plans pass, and a rate says little of the plans."""
 PASSED = 0.85
-"""Below it more than three in twenty sound plans fail for what must not matter."""
+"""Below it, more than three in twenty sound plans fail for harmless properties."""
 NAMED = 0.50
 """Below it the code named is wrong more often than right, and error rates can't be read."""
 

@@ -71,7 +71,7 @@ class Length(AuditProbe):
         return chain(self.asked, (parent for _, parent in self.pairs), self.audit.labelled)
 
     def tables(self) -> Iterable[ProbeTable]:
-        """What each kind of padding does to correct and to faulty plans."""
+        """Effects of each kind of padding on correct and on faulty plans."""
         rows = [
             (
                 padding,

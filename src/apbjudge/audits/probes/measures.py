@@ -186,7 +186,7 @@ def kind(response: Response) -> str:
 
 
 def of_truth(rows: Iterable[Row], *, is_correct: bool | None) -> list[Row]:
-    """What is known to be correct, or known to be faulty; None: not known."""
+    """The true correctness; None where it is not known."""
     return [row for row in rows if lead(row).variant.truth.is_correct is is_correct]
 
 
@@ -211,7 +211,7 @@ def kind_figures(pairs: Sequence[Pair]) -> Iterable[Value | None]:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """Verdicts beside the parent's.
+    """Verdicts compared with the parent's.
 
     Attributes:
         rows: Each variant with its parent and the parent's repeats.

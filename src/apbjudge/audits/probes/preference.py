@@ -200,7 +200,7 @@ class Preference(AuditProbe):
             yield ProbeMetric(name=f"bias on {name}", estimate=bias, unit="points")
 
     def because(self, reason: str) -> str:
-        """The reason, and the source of the truth; without labels or a contrast what is needed."""
+        """The reason and the source of the truth; without labels or a contrast, what is missing."""
         if not self.relations:
             return NO_LABELS
         if not self.models("own", "family"):

@@ -34,9 +34,9 @@ ECHOED = 0.15
 FOREIGN = 0.15
 """Nor fail more than three sound plans in twenty."""
 EQUIVALENT = 0.15
-"""Two good references for one plan may turn so many verdicts, beyond those that turn anyway."""
+"""Largest share of verdicts that another good reference may turn, beyond those that turn anyway."""
 WITHOUT = 0.15
-"""Without any reference so many verdicts may change in one direction."""
+"""Largest share of verdicts that may change in one direction without a reference."""
 
 _ECHOED, _FOREIGN = "echoed-reference", "foreign-reference"
 _AS_GOOD = ("equivalent-reference", "reworded-reference")
@@ -122,7 +122,7 @@ class ReferenceUse(AuditProbe):
             yield response, describe(response, other, name)
 
     def notes(self) -> Iterable[str]:
-        """What relying on the reference means, and what could not be compared."""
+        """The meaning of relying on the reference, and what could not be compared."""
         yield (
             "relying on the reference is not a fault in itself where every case has a good one; "
             "but then the verdict on plans that differ from it depends on it"

@@ -88,7 +88,7 @@ class Refusals(AuditProbe):
         return ((r, describe(r)) for r in filter(_is_missing, self.faults))
 
     def notes(self) -> Iterable[str]:
-        """What is compared and what counts."""
+        """Remarks on the comparison and on the counted replies."""
         yield (
             "each faulty plan is compared with the sound plans of its case; refusals, unreadable "
             "and contradictory replies and time-outs count; what never reached the judge (budget, "

@@ -200,7 +200,7 @@ class Scale(AuditProbe):
                 yield r, f"{r.variant.what}: {verdict_text(r)}; not explained by the fault: {names}"
 
     def notes(self) -> Iterable[str]:
-        """How the balance is to be read, and what is left out of it."""
+        """Remarks on reading the balance, and on what it leaves out."""
         yield (
             "lenient balance: share of wrong plans passed minus share of right plans failed; a "
             "judge that errs equally to both sides has 0, however often it errs"

@@ -82,7 +82,7 @@ class Subgroups(AuditProbe):
         return self.known if self.parts else ()
 
     def tables(self) -> Iterable[ProbeTable]:
-        """Each part beside the rest."""
+        """Each part compared with the rest."""
         adjusted = adjust([_p_value(part) for part in self.parts], method="holm")
         rows: list[tuple[str, ...]] = []
         for part, measure, p in zip(self.parts, self.measures, adjusted, strict=True):

@@ -113,7 +113,7 @@ class _Verdicts:
         self.letters.append(NOTHING if judged is None else letter)
 
     def to_json(self) -> dict[str, Any]:
-        """The columns in JSON values; one that says nothing is left out."""
+        """The columns as JSON values; columns without information are left out."""
         columns: dict[str, Any] = {"verdict": "".join(self.letters)}
         for name, (_, nothing) in _COLUMNS.items():
             column = self.columns[name]

@@ -1,4 +1,4 @@
-"""Steps in the one shape that the page shows: of predictions, references, messages and logs.
+"""Steps in the form that the page shows, from predictions, references, messages and logs.
 
 A step has ``number`` (from 1; messages have none), ``source`` (whose it is), ``name``, ``kind``,
 ``text``, ``thought``, ``calls``, ``results`` (answers to calls) and what a log says besides. A call

@@ -9,7 +9,7 @@ import orjson
 View = dict[str, Any]
 
 _MAX_DEPTH = 40
-"""Values nested deeper are shown as text: what reads and writes the page has limits of its own."""
+"""Values nested deeper are shown as text, since readers and writers of JSON have limits."""
 _MAX_EXACT = 2**53
 """Whole numbers beyond it would be rounded in the page, and are shown as text."""
 

@@ -337,7 +337,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         source="refined",
         rivals="methods",
         notes=(
-            "What a critic that knows the answer achieves: no method, and in no other table",
+            "The result of a critic that knows the answer: no method, and in no other table",
             _TRANSITIONS,
         ),
         counted="pairs",

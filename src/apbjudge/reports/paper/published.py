@@ -78,7 +78,7 @@ class Paper:
     parts: tuple[PublishedPart, ...]
 
     def name_of(self, model: str) -> str:
-        """The paper's name of a model, by its whole name or what is after the last slash."""
+        """The paper's name of a model, by its whole name or the part after the last slash."""
         small = model.casefold()
         own = self.models.get(small, self.models.get(small.rpartition("/")[2]))
         return model if own is None else own

@@ -16,7 +16,7 @@ Counted = Literal["scored", "pairs"]
 
 @dataclass(slots=True)
 class TableRow:
-    """One row, before it is part of a table.
+    """One row, before it is put into a table.
 
     Attributes:
         judge: Who judged; empty where the table has no judge of its own.

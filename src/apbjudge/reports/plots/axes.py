@@ -23,7 +23,7 @@ ONE_COLUMN = 3.3
 TWO_COLUMNS = 6.9
 MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
 NAME_LETTERS = 23
-"""Letters of a name beside axes."""
+"""Largest number of letters of a name next to axes."""
 TITLE_LETTERS = 20
 """Letters of a name over one of several axes side by side."""
 

@@ -43,9 +43,9 @@ def swept(marks: list[Mark]) -> list[Mark]:
 
 
 def _results(marks: list[Mark]) -> Iterator[Mark]:
-    """The marks but those of first passes, named by their setting too, or by it alone.
+    """The marks without those of first passes, with the setting in their names or as names.
 
-    What a first pass takes is a part of what its result takes.
+    The cost of a first pass is part of its result's cost.
     """
     is_one = len({mark.name for mark in marks}) == 1
     for mark in marks:
