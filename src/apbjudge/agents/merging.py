@@ -1,4 +1,4 @@
-"""Puts the runs of all parts of one input together, whoever was asked: judges or tested models."""
+"""Merges the runs of all parts of one input, of judges or of tested models."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _composition(composition: Composition) -> Iterator[Part]:
     if composition.with_tools:
         mean = f"{composition.tools / composition.with_tools:.1f} tools a case"
         part = f"{count(composition.checkable_tools)} of {count(composition.tools)}"
-        yield Notes((mean, f"calls of {part} tools can be held against a JSON Schema"))
+        yield Notes((mean, f"calls of {part} tools can be checked against a JSON Schema"))
     if composition.sources:
         yield Heading("Steps of reference plans (Table 10)", 3)
         yield _lengths(composition.sources)

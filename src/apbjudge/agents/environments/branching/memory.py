@@ -29,7 +29,7 @@ TRAJECTORIES = "trajectories.jsonl"
 
 
 class Memory:
-    """What is remembered of runs.
+    """Remembered actions of runs.
 
     Args:
         runs: Trajectories as ``branch`` writes them; first passes are no results.
@@ -71,7 +71,7 @@ class Memory:
         return frozenset(step.tool for unit in self.units for step in unit if step.tool)
 
     def nearest(self, situation: Situation) -> tuple[PastSteps, ...]:
-        """What is shown in a situation, the most similar first; of equally similar ones the first.
+        """Actions shown in a situation, the most similar first; of equally similar ones the first.
 
         Substeps are ranked by the plan's words for them and then by the request, plans by the
         request and then by their words. What shares no word is not shown.
@@ -93,7 +93,7 @@ class Memory:
         return [names[at] for at in near_duplicates(queries, self.queries.values())]
 
     def marks(self, name: str) -> Mapping[str, Any]:
-        """What is recorded with the runs of a case: its plan's tools that occur in the memory."""
+        """Fields recorded with the runs of a case: its plan's tools that occur in the memory."""
         if not self.units:
             return {}
         used = {call.tool for call in self._cases[name].calls}

@@ -41,7 +41,7 @@ Judge = Callable[[Trajectory], Awaitable[Opinion]]
 Comparison = Callable[[TextPair], Awaitable[Usage]]
 """Finds out whether two texts mean the same and tells the environment; returns the usage."""
 Recall = Callable[[Situation], tuple[PastSteps, ...]]
-"""What an agent remembers in a situation, see ``Situation.memory``."""
+"""Remembered actions for a situation, see ``Situation.memory``."""
 FIRST_PASS = "first-pass"  # noqa: S105
 """Begins the setting of the row of the first pass, before that of the result, the method's."""
 
@@ -87,7 +87,7 @@ class BranchResult:
 
     @property
     def correction(self) -> Correction | None:
-        """What makes the result right where the first pass is wrong; None anywhere else."""
+        """The correction, if the result is right and the first pass wrong; else None."""
         if self.is_first_success or not self.is_success:
             return None
         return correction(self.first.trajectory, self.result.trajectory)

@@ -1,4 +1,4 @@
-"""The environment: what an agent did, what it holds, and when its episode is over."""
+"""The environment: an agent's actions, the values it holds, and the end of its episode."""
 
 from __future__ import annotations
 

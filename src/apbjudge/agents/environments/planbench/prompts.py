@@ -103,7 +103,7 @@ class OwnPrompts:
         return "\n".join([f"Tools found: {len(names)}", *lines])
 
     def returned(self, step: TrajectoryStep, request: Mapping[str, Any], notice: str) -> str:
-        """What the tool returned is one line of JSON and can't pose as ours."""
+        """The tool's result as one line of JSON, which can't imitate our text."""
         result = orjson.dumps(_result_of(step), default=str).decode()
         head = f"Result of {step.calls[0].name}:"
         return neutralize("\n".join([head, result, *([notice] if notice else [])]))

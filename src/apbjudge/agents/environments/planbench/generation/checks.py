@@ -185,7 +185,7 @@ def _ending(name: str) -> str:
 
 
 def _records(database: PlanBenchDatabase) -> Iterator[DataFault]:
-    """What single records answer: several outputs, or an output that equals an input."""
+    """Faults in the answers of single records: several outputs, or an output equal to an input."""
     tools, records = [*database.data.baseline.values()], database.records
     n = len(tools) * len(records)
     several: list[str] = []

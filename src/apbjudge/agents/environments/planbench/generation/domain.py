@@ -92,7 +92,7 @@ class Category(Record):
 
 
 class Domain(Record):
-    """What a benchmark is about.
+    """The subject of a benchmark.
 
     Attributes:
         name: Of the domain.

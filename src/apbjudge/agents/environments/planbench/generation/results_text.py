@@ -11,7 +11,7 @@ from .generate import GeneratedBenchmark
 
 
 def generated_document(of: GeneratedBenchmark) -> Document:
-    """What was generated, and how many candidates each stage refused for which reason."""
+    """Contents of a generated benchmark, and candidates that each stage refused, by reason."""
     parts: list[Part] = [Notes((f"domain {of.domain}: {_counted(of.counts)}",))]
     rows: list[list[Cell]] = [[str(n), count(tools)] for n, tools in of.inputs.items()]
     parts.append(Table.of(("inputs", "executable tools"), rows, align="rr"))

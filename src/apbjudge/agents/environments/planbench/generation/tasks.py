@@ -31,7 +31,7 @@ class Start:
 
 
 class Reach:
-    """What is reached from datatypes with some tools, and how far away it is."""
+    """Datatypes that some tools reach from others, and their distances."""
 
     def __init__(self, tools: Iterable[PlanbenchTool]) -> None:
         self._tools = [*tools]

@@ -1,4 +1,4 @@
-"""What a model may write for a generated benchmark, and the rules that its answers keep."""
+"""Texts that a model may write for a generated benchmark, and the rules for its answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILTERS: Mapping[str, str] = {
     "new_information": "its output says nothing new",
     "no_reformat": "its output is an input in another form",
 }
-"""What a model says of a candidate, and why one is refused of which that is false."""
+"""Claims that a model checks for a candidate, and the reason for refusal where one is false."""
 _LONGEST = 600
 _FEWEST_CHARACTERS = 4
 """Characters of a value that is looked for in a text: shorter ones stand in many."""

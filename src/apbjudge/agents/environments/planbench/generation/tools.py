@@ -27,7 +27,7 @@ _DRAWS_PER_TOOL = 400
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a tool takes and returns, as datatypes; ``parts`` are those that a composite joins."""
+    """Inputs and output of a tool, as datatypes; ``parts`` are the tools that a composite joins."""
 
     inputs: tuple[str, ...]
     output: str
