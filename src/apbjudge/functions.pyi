@@ -2655,8 +2655,8 @@ def schema(name: str) -> dict[str, Any]:
     Of a file of lines it is that of one line.
 
     Args:
-        name: One of ``rows``, ``cases``, ``labels``, ``judgements``, ``trajectories``,
-            ``summary``, ``manifest``, ``shards``, ``rubric``.
+        name: One of ``rows``, ``cases``, ``labels``, ``pairs``, ``judgements``,
+            ``trajectories``, ``summary``, ``manifest``, ``shards``, ``rubric``.
 
     Raises:
         OptionError: If there is no such name.
