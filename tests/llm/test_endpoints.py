@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Coroutine, Sequence
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -215,3 +216,46 @@ def _end(endpoint: Endpoint, ending: str, clock: VirtualClock) -> None:
         failed(endpoint, errors[ending], now, now)
     else:
         endpoint.succeeded(endpoint.begin(now), now, now, 2.0 if ending == "wait" else None)
+
+
+def test_callers_come_in_turn_and_a_busy_window_grows() -> None:
+    """As a loop asks that begins a row for each that ended: all in flight end in one batch.
+
+    A newcomer that took the place of a woken caller would leave it waiting till the last row, and
+    the window, whose calls then never seem to wait, at its first size.
+    """
+    limits: list[int] = []
+
+    async def main() -> None:
+        (replica,) = replicas(1, most=256)
+        found, order = router([replica]), list[int]()
+        rows = iter(range(4000))
+        flights: list[asyncio.Task[None]] = []
+        ends: list[asyncio.Event] = []
+
+        async def call(number: int) -> None:
+            entered_at = await found.enter("")
+            order.append(number)
+            sample, end = entered_at.begin(0.0), asyncio.Event()
+            ends.append(end)
+            await end.wait()
+            entered_at.succeeded(sample, 0.0, 0.05, None)
+            found.leave(entered_at)
+
+        def start(count: int) -> None:
+            flights.extend(asyncio.create_task(call(n)) for n in islice(rows, count))
+
+        start(256)
+        while len(order) < 4000 or ends:
+            await asyncio.sleep(0)
+            landed, ends[:] = ends[:8], ends[8:]
+            for end in landed:
+                end.set()
+            start(len(landed))
+            limits.append(replica.window.limit)
+        await all_of(flights)
+        assert max(abs(place - number) for place, number in enumerate(order)) < 16
+
+    run(main())
+    assert limits[0] == 32
+    assert max(limits) == 256

@@ -173,7 +173,8 @@ class Router:
                 rested = [e for e in self._living() if e.pause(now) == 0]
                 rested = [e for e in rested if e is not avoid] or rested
                 free = [e for e in rested if e.room]
-                if free:
+                # the places of those who were woken are theirs, or they would wait for ever
+                if free and (was_full or sum(e.room for e in free) > self._woken):
                     endpoint = self._choose(free, prefix)
                     endpoint.start_call(now, was_full=was_full)
                     self._wake_for_places(now)
