@@ -17,7 +17,7 @@ START = 32  # calls in flight to an endpoint before anything is known of it
 SLOWEST_S = 2.0  # longest pause between two calls made here; an endpoint may ask for more
 CATCH_UP_S = 0.002  # so late a call may start without delaying the next: timers are not exact
 GROWTH = 1.05  # of the load with a sample without refusals
-SMALLEST_SAMPLE, LARGEST_SAMPLE = 16, 32
+SMALLEST_SAMPLE, SMALLEST_TRIAL = 16, 32  # calls; at least as many as may be in flight
 UNKNOWN_LATENCY_S = 1.0  # the latency until a call was served
 LATENCIES = 64  # calls over which the latency is averaged
 HOLD_ROUND_TRIPS = 8  # for which a load stays after a cut before more is tried
@@ -178,8 +178,8 @@ class CongestionWindow:
             self._sample = self._new_sample()
 
     def _new_sample(self) -> LoadSample:
-        smallest = SMALLEST_SAMPLE if self._before is None else LARGEST_SAMPLE
-        return LoadSample(round(max(smallest, min(LARGEST_SAMPLE, self.size))))
+        smallest = SMALLEST_SAMPLE if self._before is None else SMALLEST_TRIAL
+        return LoadSample(round(max(smallest, self.size)))
 
     def _decide(self, sample: LoadSample, now: float) -> None:
         """Draws the conclusion from a whole sample."""
