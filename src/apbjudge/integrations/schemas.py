@@ -13,6 +13,7 @@ from ..judge.summary import SummaryGroup
 from ..records.judgement_table import Totals
 from ..records.judgements import COLUMNS, Judgement
 from ..records.labels import HumanLabel
+from ..records.text_pairs import LABELLED_PAIR, PAIR_TEXTS
 from ..records.trajectories import FORMAT, Trajectory
 from ..records.wire import FIELDS, SPLITS, STRUCTURED
 from ..rubrics.rubric import Rubric
@@ -77,13 +78,12 @@ def _pairs() -> Schema:
     label = _labels()["properties"]
     text: Schema = {"type": "string"}
     properties: dict[str, Schema] = {
-        **dict.fromkeys(("tool", "recorded", "asked"), text),
+        **dict.fromkeys(PAIR_TEXTS, text),
         "of": {"enum": ["output", "argument"]},
         "same": label["is_correct"],
         "rater": label["rater"],
     }
-    required = ["recorded", "asked", "same"]
-    return {"type": "object", "properties": properties, "required": required}
+    return {"type": "object", "properties": properties, "required": [*LABELLED_PAIR]}
 
 
 def _trajectories() -> Schema:

@@ -82,22 +82,22 @@ class _Target:
     Attributes:
         title: Its name.
         path: Path of its API, below the address of the server.
-        span_path: Path for scores of spans.
         size: Scores that make one request.
         id: An id as the tool writes those of its traces, or of its spans; empty where it can't be
             one. Gets the format of the log too, and the hexadecimal digits of such an id.
         body: The request of some scores. Gets the settings and the time of the run too.
-        needs_value: Whether it has no place for a judgement without a verdict.
         authorised: The headers of a key.
+        span_path: Path for scores of spans, where it is another.
+        needs_value: Whether it has no place for a judgement without a verdict.
     """
 
     title: str
     path: str
-    span_path: str
     size: int
     id: Callable[[str, str, int], str]
     body: Callable[[Sequence[_Score], ExportConfig, datetime], Mapping[str, Any]]
     authorised: Callable[[str], Mapping[str, str]]
+    span_path: str = ""
     needs_value: bool = False
 
 
@@ -309,7 +309,7 @@ def _send(
     url, accepted = address, 0
 
     def is_of_spans(line: bytes) -> bool:
-        return target.span_path != target.path and b'"span_id":' in line
+        return bool(target.span_path) and b'"span_id":' in line
 
     async def send() -> None:
         nonlocal url, accepted
@@ -456,25 +456,18 @@ def _langsmith(scores: Sequence[_Score], config: ExportConfig, when: datetime) -
 
 
 _TARGETS: Mapping[ScoreTarget, _Target] = {
-    "otlp": _Target("OpenTelemetry", "/v1/logs", "/v1/logs", 500, _hex_id, _otlp, _bearer),
+    "otlp": _Target("OpenTelemetry", "/v1/logs", 500, _hex_id, _otlp, _bearer),
     "langfuse": _Target(
-        "Langfuse",
-        "/api/public/scores",
-        "/api/public/scores",
-        1,
-        _langfuse_id,
-        _langfuse,
-        _basic,
-        needs_value=True,
+        "Langfuse", "/api/public/scores", 1, _langfuse_id, _langfuse, _basic, needs_value=True
     ),
     "phoenix": _Target(
         "Phoenix",
         "/v1/trace_annotations",
-        "/v1/span_annotations",
         500,
         _hex_id,
         _phoenix,
         _bearer,
+        span_path="/v1/span_annotations",
     ),
-    "langsmith": _Target("LangSmith", "/feedback", "/feedback", 1, _uuid, _langsmith, _api_key),
+    "langsmith": _Target("LangSmith", "/feedback", 1, _uuid, _langsmith, _api_key),
 }

@@ -453,7 +453,7 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         fields = OF_CASES
     columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
     part = part_of(config) if isinstance(config, GradeConfig) else None
-    is_piece = part is not None and part.pieces is not None
+    is_piece = part is not None and part.is_piece
     own = own_rows(
         rows,
         columns,

@@ -295,7 +295,7 @@ def trajectories_of(
         return None
     _check(config, protocol)
     shard = part_of(config)
-    if shard is not None and shard.pieces is not None:
+    if shard is not None and shard.is_piece:
         raise OptionError("--shard: expected I/N, since a log is not cut by lines; got an index")
     is_auto = config.from_ == "auto"
     texts = ComparedTexts()

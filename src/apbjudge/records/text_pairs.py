@@ -12,12 +12,14 @@ import orjson
 from ..errors import RowError
 from ..jsonl import read_lines
 
-_TEXTS = ("tool", "recorded", "asked")
+PAIR_TEXTS = ("tool", "recorded", "asked")
+"""Fields of a pair that are free texts; those of ``LABELLED_PAIR`` are never absent."""
+LABELLED_PAIR = ("recorded", "asked", "same")
 
 
 def is_pair(values: Mapping[str, Any]) -> bool:
     """True if a row labels a pair: it says ``same``, and of which texts."""
-    return "item_id" not in values and values.keys() >= {"recorded", "asked", "same"}
+    return "item_id" not in values and values.keys() >= {*LABELLED_PAIR}
 
 
 def holds_pairs(path: Path) -> bool:
@@ -39,10 +41,10 @@ def pair_id(values: Mapping[str, Any]) -> str:
         RowError: If one of them is no text.
     """
     stated = {"tool": "", "of": "argument", **values}
-    for name in (*_TEXTS, "of"):
+    for name in (*PAIR_TEXTS, "of"):
         if not isinstance(stated[name], str):
             raise RowError(name, "a text", stated[name])
-    key = orjson.dumps([stated[name] for name in (*_TEXTS, "of")])
+    key = orjson.dumps([stated[name] for name in (*PAIR_TEXTS, "of")])
     return blake2b(key, digest_size=8).hexdigest()
 
 

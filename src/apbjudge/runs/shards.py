@@ -103,13 +103,18 @@ class Shard:
         return f"{self.index}/{self.count}" + f"@{self.of}" * bool(self.of)
 
     @property
+    def is_piece(self) -> bool:
+        """True if an index divides the rows, and not their cases."""
+        return bool(self.of)
+
+    @property
     def piece(self) -> Piece | None:
         """The lines that are the part; None where the case of a row decides."""
         return None if self.pieces is None else self.pieces.parts[self.index - 1]
 
     def holds(self, case: str) -> bool:
         """True if the rows of a case are in this part; of those that a piece has, all are."""
-        return bool(self.of) or short_key("shard", case) % self.count == self.index - 1
+        return self.is_piece or short_key("shard", case) % self.count == self.index - 1
 
 
 def in_identity(shard: Shard | None) -> dict[str, str]:

@@ -155,7 +155,7 @@ def case_source(
         OptionError: If the folder for files is none.
     """
     rows = cases_in(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
-    is_piece = part is not None and part.pieces is not None
+    is_piece = part is not None and part.is_piece
     rows, reading = own_rows(
         rows, config.columns, OF_CASES, split=config.data_split, is_own=is_piece
     )
