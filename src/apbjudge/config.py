@@ -97,16 +97,16 @@ ACCEPT_LOSS: Any = Field(
     default=None,
     ge=0,
     le=1,
-    description="Share of a log's content that may stay unread, such as 25%. Without it 10 %, and "
-    "2 % where a model is to judge it or predictions are made of it.",
+    description="Share of a log's content that may stay unread, such as 25%. Default: 10 %, and 2 "
+    "% if a model judges it or predictions are made from it.",
 )
 """The setting of commands that read logs."""
 SUCCESS: Any = Field(
     default="",
-    description="Score of the log that says which trajectories succeeded, such as "
-    "'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or NAME==WORD; "
-    "reward is one too. Without it success is what the log states, a score of that name, or its "
-    "only one that is true or false.",
+    description="Score of the log that decides which trajectories succeeded, such as "
+    "'correctness>=0.8': NAME for a true-or-false score, NAME>=X, NAME<=X, or NAME==WORD; reward "
+    "works too. Default: the success that the log states, a score of that name, or its only "
+    "true-or-false score.",
 )
 """Likewise, where trajectories need an outcome."""
 
@@ -173,8 +173,8 @@ class PartConfig(Config):
 
     shard: Annotated[str | None, Option(metavar="I/N|INDEX#I")] = Field(
         default=None,
-        description="Part I of N of the rows only, by the case of each; or part I of the pieces of "
-        "their file that an index of shards split lists. shards merge puts the parts together.",
+        description="Only part I of N of the rows, split by case; or part I of the index that "
+        "shards split writes. shards merge merges the parts.",
     )
 
 
@@ -186,12 +186,12 @@ class RowsConfig(Config):
     map: Annotated[tuple[str, ...], BeforeValidator(_pairs), Option(metavar="FIELD=COLUMN")] = (
         Field(
             default=(),
-            description="Columns that fields are read from, where their names don't say it: "
-            "query=question,model_response=choices[0].text. FIELD= alone reads none.",
+            description="Columns from which fields are read, if their names differ: "
+            "query=question,model_response=choices[0].text. FIELD= alone ignores the field.",
         )
     )
     data_split: Annotated[str, Option("--split")] = Field(
-        default="", description="Split of a data set on disk, where it has several."
+        default="", description="Split of a data set on disk that has several."
     )
 
     @field_validator("map")

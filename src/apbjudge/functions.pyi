@@ -230,85 +230,86 @@ def audit(
         run: Folder, cache and limits; options count more.
         client: Answers requests in place of the network.
         events: Who watches.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
-        seed: Sampling seed; sample k sends seed + k; default sends none.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
+        seed: Sampling seed; sample k sends seed + k; the word default sends none.
         max_reply_tokens: Limit of a reply, in tokens.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
-        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
+        deadline_s: Seconds after an item's first attempt in which new attempts may start.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
-        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
-            off the scale, contradictory or cut off; a refusal is not asked about again.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
+        max_reasks: How often the judge is asked again after a reply that is empty, malformed,
+            off the scale, contradictory or cut off; refusals are not repeated.
         samples: Independent replies per item; the majority decides.
-        max_images: Longer lists of frames are sampled evenly down to this.
-        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
-            text that is too long, a picture for a model that can't see.
+        max_images: Largest number of pictures; longer lists of frames are sampled evenly.
+        require_files: Don't judge a row with a file that can't be shown to the judge: a video,
+            a PDF, a text that is too long, a picture for a model that can't see.
         logprobs: Request the probabilities of the verdict's tokens.
         evidence: Show proven findings to the judge, and enforce them on its verdict.
-        lead: The first item of a case goes ahead, so that the others find the case in the
-            endpoint's prefix cache.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
+            cache.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
             auto: the protocol follows from each row's split or fields. case: the rows are
-            cases, which are looked at themselves.
+            cases, and the cases themselves are audited.
         cases: File of cases, joined with the predictions on id.
-        tested_model: Name of the tested model, for rows and logs that name none.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
-        data_root: Folder in which paths of pictures are looked up first; then the folder of the
-            cases or predictions.
+        tested_model: Name of the tested model for rows and logs without one.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
+        data_root: Folder in which paths of pictures are looked up first; the folder of the
+            cases or predictions is next.
         rows: Predictions with their cases, as for grade; without it the shipped cases are used.
         labels: Human labels of the rows, JSONL or CSV; or the folder of another judge's run.
         own: Tested model that is the judge itself.
         quick: A hundred replies at most; those that are asked for again come on top. A judge
             that makes no calls is audited whole.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         bases: Plans taken as correct, one a case; without it 60, or 8 with --quick.
         seed_of_draw: Seed of every sample of what is asked.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
 
     Raises:
         OptionError: If an option, the rubric or the judge's access is unusable, or the folder
@@ -401,118 +402,117 @@ def batch_export(
 
     Args:
         rows: Predictions for a judge, or cases for a tested model.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
             whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from
-            each row's split or fields, that of a log is outcome. case: the rows are cases,
-            which are judged themselves.
+            each row's split or fields; for a log it is outcome. case: the rows are cases, and
+            the cases themselves are judged.
         cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
             the benchmark's data.
-        tested_model: Name of the tested model, for rows and logs that name none.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
+        tested_model: Name of the tested model for rows and logs without one.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
-        missing: Cases of --cases that a tested model has no prediction of: report names them;
-            count takes them as not correct, so that CR is over all cases.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
+        missing: Cases of --cases without a prediction of a tested model: report lists them;
+            count treats them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
-        by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
-            failed) and ending.
-        panel: How several judges decide; mean is that of their grades.
+        by: Group results by category, modality, stage, steps, horizon, dataset, finish_reason,
+            contradiction_kind; of whole trajectories also outcome (solved, failed) and ending.
+        panel: How several judges decide; mean: the mean of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
         when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
             share=0.2 for the most uncertain fifth.
-        regrade: Judge predictions anew that published judgements are of (judge_model,
-            judgement), which apbjudge report takes as they are.
+        regrade: Judge predictions that come with published judgements (judge_model, judgement);
+            apbjudge report takes such judgements as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
-        success: Score of the log that says which trajectories succeeded, such as
-            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
-            NAME==WORD; reward is one too. Without it success is what the log states, a score of
-            that name, or its only one that is true or false.
-        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
-            %, and 2 % where a model is to judge it or predictions are made of it.
-        grounding: Which right answers count under planbench-xl: paper, the target was obtained
-            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
-            all.
-        same_text: The model that says under slate whether free texts in outputs and arguments
-            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
-            recorded ones however written.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        success: Score of the log that decides which trajectories succeeded, such as
+            'correctness>=0.8': NAME for a true-or-false score, NAME>=X, NAME<=X, or NAME==WORD;
+            reward works too. Default: the success that the log states, a score of that name, or
+            its only true-or-false score.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Default: 10 %,
+            and 2 % if a model judges it or predictions are made from it.
+        grounding: Which right answers count under planbench-xl: paper: the target came from a
+            trusted tool; released: the same, and no untrusted tool returned it too; answer-
+            only: all.
+        same_text: Model (MODEL or MODEL@ADDRESS) that decides under slate whether free texts in
+            outputs and arguments mean the same; with it, outputs that differ from the recorded
+            ones only in wording count too.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
-        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
-            off the scale, contradictory or cut off; a refusal is not asked about again.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
+        max_reasks: How often the judge is asked again after a reply that is empty, malformed,
+            off the scale, contradictory or cut off; refusals are not repeated.
         samples: Predictions per case and model; with several the temperature is 1.
         images: Show pictures to models that can see.
         max_images: Pictures that a case may have at most; one with more is a bad case.
-        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
-            text that is too long, a picture for a model that can't see.
+        require_files: Don't judge a row with a file that can't be shown to the judge: a video,
+            a PDF, a text that is too long, a picture for a model that can't see.
         logprobs: Request the probabilities of the verdict's tokens.
         blind: Judge without the reference.
         evidence: Show proven findings to the judge, and enforce them on its verdict.
-        lead: The first item of a case goes ahead, so that the others find the case in the
-            endpoint's prefix cache.
+        lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
+            cache.
         tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
             description (JSON, YAML), whose operations are tools.
         prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
@@ -606,7 +606,7 @@ def branch(
     client: Client | None = None,
     events: Events = ...,
 ) -> Branching:
-    """Lets tested models carry out given plans, and branches where uncertain.
+    """Lets tested models execute given plans, and branches where they are uncertain.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 
@@ -615,8 +615,8 @@ def branch(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        memory: An earlier run of branch, or its trajectories.jsonl, whose actions are shown
-            where a substep is like theirs. The cases of that run are left out.
+        memory: An earlier run of branch, or its trajectories.jsonl, whose actions are shown at
+            similar substeps. The cases of that run are left out.
         memory_of: Which results are remembered: those that are right by the reference, or all.
         memory_k: Substeps or plans that are shown at most; 0 shows none, as a control with the
             same cases.
@@ -627,83 +627,84 @@ def branch(
             same without branches; react: one action a substep; direct: the same without seeing
             what calls return; self-consistency-plan: whole runs that vote on the final outputs;
             reflexion: whole runs until one is right, each after a reflection on the one before.
-        verifier: What says that a run is right, so that the search ends: oracle (the
+        verifier: What decides that a run is right, so that the search ends: oracle (the
             reference), judge, or none: all branches are run and the first pass is the result.
-        order: Which substep is branched first: the one of the highest entropy, or as controls a
-            random one or the first.
+        order: Which substep is branched first: the one with the highest entropy or, as
+            controls, a random one or the first.
         max_branches: Branches of a case at most.
         max_branches_per_step: Branches at one substep at most.
         max_trajectories: Runs of a case at most, the first pass included: 1 never branches.
             Without it 10 for self-consistency-plan, 5 for reflexion.
         branch_seed: Seed of the random order.
-        first: Tasks to take at most, in their order; the same command with more, or without it,
-            goes on with the others.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        first: Largest number of tasks, in their order; the same command with a larger number,
+            or without it, continues with the others.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         judge: The verifying model for --verifier judge, MODEL or MODEL@ADDRESS.
-        same_text: The model that says whether free texts in arguments mean the same, MODEL or
-            MODEL@ADDRESS; without it only recorded calls that are equal by rule answer.
+        same_text: Model (MODEL or MODEL@ADDRESS) that decides whether free texts in arguments
+            mean the same; without it only calls that equal a recorded one by rule get its
+            output.
         samples: Samples of each choice at temperature 1; 0 takes the probabilities of labels
-            instead, where the endpoint reports them.
-        labels: Labels of the candidates for --samples 0; without it letters where there are
-            enough, else two digits.
-        max_candidates: Choices shown, doing without a tool among them.
+            instead, if the endpoint reports them.
+        labels: Labels of the candidates for --samples 0; default: letters if there are enough,
+            else two digits.
+        max_candidates: Number of choices shown, including the choice of no tool.
         trials: Runs of each case and model.
-        sweep: Values of a setting, a run each in a folder such as OUT/m-5: m=1,5,10,20 for
+        sweep: Values of a setting, each a run in a folder such as OUT/m-5: m=1,5,10,20 for
             --samples, or b=1,3,5,10 for --max-trajectories.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
@@ -776,77 +777,79 @@ def build(
         writing: The settings of the model that writes what code can't; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         source: Logs of trajectories (files, packed or not, a folder, a quoted pattern, or -),
             or a file, table or folder with queries, tools and calls.
         split: What to build: holistic_planning, holistic_tool_extraneous, holistic_unsolvable,
             step_wise_planning, step_wise_tool_extraneous, step_wise_tool_broken, efficiency, or
             all. Repeat it for several.
         out: Folder for the cases; a new or empty one.
-        source_format: Format of the source; auto: as its content shows.
+        source_format: Format of the source; auto: it follows from the content.
         tools: File with the tools of sources without them, as for predict.
         outcomes: File with the outcomes of trajectories, for logs that state none.
-        success: Score of the log that says which trajectories succeeded, such as
-            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
-            NAME==WORD; reward is one too. Without it success is what the log states, a score of
-            that name, or its only one that is true or false.
-        any_outcome: Use trajectories that failed, or of which no outcome is known, as well.
+        success: Score of the log that decides which trajectories succeeded, such as
+            'correctness>=0.8': NAME for a true-or-false score, NAME>=X, NAME<=X, or NAME==WORD;
+            reward works too. Default: the success that the log states, a score of that name, or
+            its only true-or-false score.
+        any_outcome: Also use trajectories that failed or whose outcome is unknown.
         name: Name of the data set; default: that of the file.
-        licence: Licence of the source, where its rows state none.
-        data_root: Folder that paths of files are relative to; default: that of the source.
-        n: Seeds at most, drawn at random; without it all.
+        licence: Licence of the source, if its rows state none.
+        data_root: Folder to which paths of files are relative; default: that of the source.
+        n: Largest number of seeds, drawn at random; default: all.
         levels: Numbers of distractors, each 1 to 50.
         horizons: Numbers of steps of step-wise cases, 1 to 3.
-        seed_of_draw: Seed of all that is drawn.
-        overwrite: Replace what an earlier build left in --out.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        seed_of_draw: Random seed.
+        overwrite: Replace the results of an earlier build in --out.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
-        model: A model that writes what code can't, MODEL or MODEL@ADDRESS; without it cases are
-            built by rule alone.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
+        model: Model (MODEL or MODEL@ADDRESS) that writes what code can't; without it cases are
+            built only by rules.
         write: What it writes: query (harder and more natural, values kept), plan (prose of the
             solution), distractors (invented tools), private (a query that lacks a value nobody
             can look up), as far as the splits have a use for them. If named: trajectory (a
             harder query with more tools and a longer solution), contradictory and removal (the
             sentences that demand a tool, in place of templates).
-        repairs: How often it is asked again, with the complaints, for what breaks a rule.
+        repairs: How often the model is asked again, with the broken rules, for a text that
+            breaks one.
         write_prompts: writing@2, or a TOML file.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
-        timeout_s: Seconds until a call counts as hung.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
 
     Raises:
         OptionError: If a setting is unusable, or ``out`` holds other files.
@@ -892,35 +895,35 @@ def calibrate(
 
     Args:
         config: The settings; options count more.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap.
         judgements: Files of judgements or folders of runs, one a judge.
         labels: Human labels, JSONL or CSV.
         by: Break down by tested_model, dataset, category, protocol or another field.
-        cluster: Field whose equal values mark rows that were sampled together, or none.
+        cluster: Field with equal values in rows that were sampled together, or none.
         unscored: What unscored items count as.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         unsure: Whether labels marked unsure count like any other.
-        own: Tested model that is the judge itself; without it the one of the same name.
-        epsilon: Allowance of the judge in the alternative annotator test.
+        own: Tested model that is the judge itself; default: the one with the judge's name.
+        epsilon: Allowance for the judge in the alternative annotator test.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
-        target: Run whose rates are corrected with other-population; without it the rows without
+        target: Run whose rates are corrected with other-population; default: the rows without
             label.
         item: Column that names the item.
-        tested_model: Column that names the tested model, where there are several.
+        tested_model: Column that names the tested model, if there are several.
         verdict: Column with the verdict, yes or no.
         score: Column with the score; it needs --scale.
         class_column: Column with the class; it needs --scale.
         scale: Scale of scores or classes: 1..5 (whole numbers), 0..1 (any number),
-            'bad<ok<good' (levels in order), refund,exchange,other (classes) or yes/no. Other
-            spellings of a name follow a bar: 'tie|draw'.
-        judges: Columns of the judgements, one a judge, where each has its own.
-        raters: Columns of the labels, one a rater, where each has its own.
-        label_columns: Columns of the labels where they have other names:
+            'bad<ok<good' (ordered levels), refund,exchange,other (classes) or yes/no. A bar
+            adds spellings of a name: 'tie|draw'.
+        judges: Columns of the judgements, if each judge has its own.
+        raters: Columns of the labels, if each rater has their own.
+        label_columns: Columns of the labels, if they have other names:
             item=ticket,verdict=ok,score=stars,class=topic,rater=who,tested_model=system.
         pairwise: Each row says which of two answers is better: the first, the second, or a tie.
         level: Confidence level of intervals.
@@ -947,7 +950,7 @@ def cascade(
         config: The settings; options count more.
         cheap: Folder of the cheap judge's run.
         strong: Folder of the strong judge's run.
-        labels: Human labels, JSONL or CSV, as the reference in place of the strong judge.
+        labels: Human labels, JSONL or CSV, as the reference instead of the strong judge.
         when: Which entropy decides: entropy>0, entropy.max>0, entropy.E4>0.
 
     Raises:
@@ -1018,69 +1021,70 @@ def check(
         asking: The settings of the judge that is asked; options count more.
         client: Answers requests in place of the network.
         events: Called back while the judge is asked.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
         only: Only these checks, by name.
         ignore: All checks but these.
-        findings: JSONL file to write, with every finding on a line.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        findings: JSONL file to write, one finding per line.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
-        ask: litellm model with provider, optionally with its addresses after @, that is asked
-            about claims that code can't settle.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
+        ask: litellm model, optionally with addresses after @, that is asked about claims that
+            code can't decide.
         votes: Independent replies about a case.
-        run: Folder for the judge's run; the same command continues it. Without it everything is
-            asked anew, but for cached replies.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        run: Folder for the judge's run; the same command continues it. Without it everything
+            except cached replies is asked again.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
-        seed: Sampling seed; sample k sends seed + k; default sends none.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
+        seed: Sampling seed; sample k sends seed + k; the word default sends none.
         max_reply_tokens: Limit of a reply, in tokens.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
-        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
+        deadline_s: Seconds after an item's first attempt in which new attempts may start.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
-        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
-            off the scale, contradictory or cut off; a refusal is not asked about again.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
+        max_reasks: How often the judge is asked again after a reply that is empty, malformed,
+            off the scale, contradictory or cut off; refusals are not repeated.
         images: Show pictures to models that can see.
-        max_images: Longer lists of frames are sampled evenly down to this.
-        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
-            text that is too long, a picture for a model that can't see.
-        lead: The first item of a case goes ahead, so that the others find the case in the
-            endpoint's prefix cache.
+        max_images: Largest number of pictures; longer lists of frames are sampled evenly.
+        require_files: Don't judge a row with a file that can't be shown to the judge: a video,
+            a PDF, a text that is too long, a picture for a model that can't see.
+        lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
+            cache.
 
     Raises:
         OptionError: If a setting is unusable, or there is nothing to check.
@@ -1111,23 +1115,23 @@ def compare(
 
     Args:
         config: The settings; options count more.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap.
         run_a: Folder of a run, its judgements.jsonl, or a file of another tool's judgements.
         run_b: Another run on the same items; the same run for two of its tested models.
         labels: Human labels, JSONL or CSV; agreement with them is compared too.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         tested_models: Only rows of this tested model. Two of them: rows of the first in RUN_A
             against rows of the second in RUN_B.
         of_settings: Only rows of trajectories in this setting, such as react; two of them as
             with --tested-model.
-        cluster: Field whose equal values mark rows that were sampled together, or none.
-        judges: Judge, or metric of another tool, in files that hold several; two names: that in
-            RUN_A, and that in RUN_B.
-        primary: Metrics chosen before the runs were seen, such as CR,F1: their p-values are
+        cluster: Field with equal values in rows that were sampled together, or none.
+        judges: Judge, or another tool's metric, in files that hold several; two names: one for
+            RUN_A, one for RUN_B.
+        primary: Metrics chosen before seeing the runs, such as CR,F1: their p-values are
             adjusted by Holm's method, all others by Benjamini and Hochberg's.
         level: Confidence level of intervals.
 
@@ -1267,118 +1271,117 @@ def doctor(
     Args:
         predictions: What is to be graded, or cases for a tested model, for the longest prompt.
         client: Answers in place of the network, which is then not used at all.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; for
             whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from
-            each row's split or fields, that of a log is outcome. case: the rows are cases,
-            which are judged themselves.
+            each row's split or fields; for a log it is outcome. case: the rows are cases, and
+            the cases themselves are judged.
         cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
             the benchmark's data.
-        tested_model: Name of the tested model, for rows and logs that name none.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
+        tested_model: Name of the tested model for rows and logs without one.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
-        missing: Cases of --cases that a tested model has no prediction of: report names them;
-            count takes them as not correct, so that CR is over all cases.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
+        missing: Cases of --cases without a prediction of a tested model: report lists them;
+            count treats them as not correct, so that CR is over all cases.
         judge: static (no network; the default), or a litellm model such as openai/gpt-5,
             optionally with its address: MODEL@http://HOST/v1. Repeat it for a panel.
-        by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
-            failed) and ending.
-        panel: How several judges decide; mean is that of their grades.
+        by: Group results by category, modality, stage, steps, horizon, dataset, finish_reason,
+            contradiction_kind; of whole trajectories also outcome (solved, failed) and ending.
+        panel: How several judges decide; mean: the mean of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
         when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
             share=0.2 for the most uncertain fifth.
-        regrade: Judge predictions anew that published judgements are of (judge_model,
-            judgement), which apbjudge report takes as they are.
+        regrade: Judge predictions that come with published judgements (judge_model, judgement);
+            apbjudge report takes such judgements as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
-        success: Score of the log that says which trajectories succeeded, such as
-            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
-            NAME==WORD; reward is one too. Without it success is what the log states, a score of
-            that name, or its only one that is true or false.
-        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
-            %, and 2 % where a model is to judge it or predictions are made of it.
-        grounding: Which right answers count under planbench-xl: paper, the target was obtained
-            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
-            all.
-        same_text: The model that says under slate whether free texts in outputs and arguments
-            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
-            recorded ones however written.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        success: Score of the log that decides which trajectories succeeded, such as
+            'correctness>=0.8': NAME for a true-or-false score, NAME>=X, NAME<=X, or NAME==WORD;
+            reward works too. Default: the success that the log states, a score of that name, or
+            its only true-or-false score.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Default: 10 %,
+            and 2 % if a model judges it or predictions are made from it.
+        grounding: Which right answers count under planbench-xl: paper: the target came from a
+            trusted tool; released: the same, and no untrusted tool returned it too; answer-
+            only: all.
+        same_text: Model (MODEL or MODEL@ADDRESS) that decides under slate whether free texts in
+            outputs and arguments mean the same; with it, outputs that differ from the recorded
+            ones only in wording count too.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
-        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
-            off the scale, contradictory or cut off; a refusal is not asked about again.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
+        max_reasks: How often the judge is asked again after a reply that is empty, malformed,
+            off the scale, contradictory or cut off; refusals are not repeated.
         samples: Predictions per case and model; with several the temperature is 1.
         images: Show pictures to models that can see.
         max_images: Pictures that a case may have at most; one with more is a bad case.
-        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
-            text that is too long, a picture for a model that can't see.
+        require_files: Don't judge a row with a file that can't be shown to the judge: a video,
+            a PDF, a text that is too long, a picture for a model that can't see.
         logprobs: Request the probabilities of the verdict's tokens.
         blind: Judge without the reference.
         evidence: Show proven findings to the judge, and enforce them on its verdict.
-        lead: The first item of a case goes ahead, so that the others find the case in the
-            endpoint's prefix cache.
+        lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
+            cache.
         tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
             description (JSON, YAML), whose operations are tools.
         prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
@@ -1411,9 +1414,9 @@ def entropy(
         config: The settings; options count more.
         rows: Runs whose steps carry distributions, as branch writes them, or a run of a judge
             with samples or logprobs.
-        labels: Labels of humans, which say where a judge was wrong.
+        labels: Human labels, which show where a judge was wrong.
         unit: Unit of entropies.
-        estimate: Entropy of samples: as counted, or corrected for its bias.
+        estimate: Entropy of samples: plug-in, or corrected for bias.
         bins: Number of bins.
         binning: Bins equally wide, or with about as many choices in each.
 
@@ -1498,84 +1501,85 @@ def execute(
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
         call_seconds: Seconds that a tool's call may take.
-        sandbox: Whether bubblewrap holds the benchmark's tools: auto, where it can be used,
-            with a warning where it can't; required: else nothing is run; none.
-        python: Interpreter that has the benchmark's package; default this one.
-        cpu_seconds: Processor seconds of the tools of an episode.
-        memory_mb: Memory of the tools of an episode, in MiB.
-        first: Tasks to take at most, in their order; the same command with more, or without it,
-            goes on with the others.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        sandbox: Run the benchmark's tools in bubblewrap: auto: if it works here, with a warning
+            if not; required: or run nothing; none: never.
+        python: Python interpreter with the benchmark's package; default: this one.
+        cpu_seconds: CPU seconds that an episode's tools may use.
+        memory_mb: Memory that an episode's tools may use, in MiB.
+        first: Largest number of tasks, in their order; the same command with a larger number,
+            or without it, continues with the others.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         guide: Whether a model's review goes by the six error codes.
         critic: The reviewing model, MODEL or MODEL@ADDRESS.
         options: A setting of the benchmark, such as block_plan=plan.json.
-        tasks: Ids of the tasks to take; without it all.
+        tasks: Ids of the tasks; default: all.
         trials: Episodes per task and model; with several the temperature is 1.
         max_turns: Replies in an episode at most, those of the user included.
-        max_episode_tokens: Tokens of an episode, sent and received, at which it ends.
-        max_episode_cost: US dollars of an episode at which it ends.
+        max_episode_tokens: Tokens, sent and received, at which an episode ends.
+        max_episode_cost: US dollars at which an episode ends.
         mode: direct: without a plan; plan-first: with a plan that the model drafts; refine:
             with that draft after a review; bound: the plan itself, without a model that acts;
             steps: step-wise predictions (--plans), each at the state of the messages before it;
             gold: the benchmark's own solution; null: nothing is done.
         user_model: Plays the user where the benchmark has one, MODEL or MODEL@ADDRESS.
-        plans: Plans to carry out in place of drafts made here: a run of predict or refine, or a
+        plans: Plans to execute instead of drafts written here: a run of predict or refine, or a
             JSONL file of predictions on the benchmark's cases.
         cases: With --mode steps: the cases that the predictions are joined with; without it
             those that a run of predict names.
         prompts: Prompt set of drafts and steps; as for predict.
         review: Who reviews drafts; as --mode of refine.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
@@ -1602,12 +1606,12 @@ def export(
         run: Folder of a run of grade, or its judgements.jsonl.
         to: OpenTelemetry events in OTLP JSON, scores of Langfuse, annotations of Phoenix, or
             feedback of LangSmith.
-        out: File to write: the body of a request a line, as it is sent.
-        overwrite: Replace the file that is there.
-        url: Address of the server, such as http://127.0.0.1:6006, to which the path of its API
-            is added. Without it nothing is sent.
+        out: File to write: one request body per line, as it is sent.
+        overwrite: Replace an existing file.
+        url: Address of the server, such as http://127.0.0.1:6006; the path of its API is added.
+            Without it nothing is sent.
         key_env: Environment variable that holds the server's key; for langfuse PUBLIC:SECRET.
-        project: For langsmith: id of the project of the traces, which newer servers ask for.
+        project: For langsmith: project id of the traces; newer servers require it.
 
     Returns:
         What was written, and what was left out.
@@ -1713,112 +1717,111 @@ def grade(
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         cases: File of cases, joined with the predictions on id; for planbench-xl the folder of
             the benchmark's data.
-        tested_model: Name of the tested model, for rows and logs that name none.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
-        data_root: Folder in which paths of pictures are looked up first; then the folder of the
-            cases or predictions.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        tested_model: Name of the tested model for rows and logs without one.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
+        data_root: Folder in which paths of pictures are looked up first; the folder of the
+            cases or predictions is next.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap; --seed is the judge's.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
-        missing: Cases of --cases that a tested model has no prediction of: report names them;
-            count takes them as not correct, so that CR is over all cases.
-        by: Break results down by category, modality, stage, steps, horizon, dataset,
-            finish_reason, contradiction_kind; of whole trajectories also outcome (solved,
-            failed) and ending.
-        panel: How several judges decide; mean is that of their grades.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
+        missing: Cases of --cases without a prediction of a tested model: report lists them;
+            count treats them as not correct, so that CR is over all cases.
+        by: Group results by category, modality, stage, steps, horizon, dataset, finish_reason,
+            contradiction_kind; of whole trajectories also outcome (solved, failed) and ending.
+        panel: How several judges decide; mean: the mean of their grades.
         escalate: Stronger judge, MODEL or MODEL@ADDRESS, for items on which the first judge is
             uncertain.
         when: Which items are escalated: entropy>0.5, entropy.max>0.5, entropy.E4>0.3, or
             share=0.2 for the most uncertain fifth.
-        regrade: Judge predictions anew that published judgements are of (judge_model,
-            judgement), which apbjudge report takes as they are.
+        regrade: Judge predictions that come with published judgements (judge_model, judgement);
+            apbjudge report takes such judgements as they are.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         from_: Format of a log of trajectories; auto: it follows from the content.
         outcomes: JSONL or CSV file with rewards of trajectories, joined with the log on id.
-        success: Score of the log that says which trajectories succeeded, such as
-            'correctness>=0.8': NAME for one that is true or false, NAME>=X, NAME<=X, or
-            NAME==WORD; reward is one too. Without it success is what the log states, a score of
-            that name, or its only one that is true or false.
-        accept_loss: Share of a log's content that may stay unread, such as 25%. Without it 10
-            %, and 2 % where a model is to judge it or predictions are made of it.
-        grounding: Which right answers count under planbench-xl: paper, the target was obtained
-            from a trusted tool; released, and no untrusted tool returned it too; answer-only,
-            all.
-        same_text: The model that says under slate whether free texts in outputs and arguments
-            mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the
-            recorded ones however written.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        success: Score of the log that decides which trajectories succeeded, such as
+            'correctness>=0.8': NAME for a true-or-false score, NAME>=X, NAME<=X, or NAME==WORD;
+            reward works too. Default: the success that the log states, a score of that name, or
+            its only true-or-false score.
+        accept_loss: Share of a log's content that may stay unread, such as 25%. Default: 10 %,
+            and 2 % if a model judges it or predictions are made from it.
+        grounding: Which right answers count under planbench-xl: paper: the target came from a
+            trusted tool; released: the same, and no untrusted tool returned it too; answer-
+            only: all.
+        same_text: Model (MODEL or MODEL@ADDRESS) that decides under slate whether free texts in
+            outputs and arguments mean the same; with it, outputs that differ from the recorded
+            ones only in wording count too.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
-        seed: Sampling seed; sample k sends seed + k; default sends none.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
+        seed: Sampling seed; sample k sends seed + k; the word default sends none.
         max_reply_tokens: Limit of a reply, in tokens.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
-        deadline_s: Seconds after an item's first attempt within which the last one begins.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
+        deadline_s: Seconds after an item's first attempt in which new attempts may start.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
-        max_reasks: How often the judge is asked again for one reply that is empty, malformed,
-            off the scale, contradictory or cut off; a refusal is not asked about again.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
+        max_reasks: How often the judge is asked again after a reply that is empty, malformed,
+            off the scale, contradictory or cut off; refusals are not repeated.
         samples: Independent replies per item; the majority decides.
         images: Show pictures to models that can see.
-        max_images: Longer lists of frames are sampled evenly down to this.
-        require_files: Judge no row with a file that the judge can't be shown: a video, a PDF, a
-            text that is too long, a picture for a model that can't see.
+        max_images: Largest number of pictures; longer lists of frames are sampled evenly.
+        require_files: Don't judge a row with a file that can't be shown to the judge: a video,
+            a PDF, a text that is too long, a picture for a model that can't see.
         logprobs: Request the probabilities of the verdict's tokens.
         blind: Judge without the reference.
         evidence: Show proven findings to the judge, and enforce them on its verdict.
-        lead: The first item of a case goes ahead, so that the others find the case in the
-            endpoint's prefix cache.
+        lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
+            cache.
 
     Raises:
         OptionError: If a setting, the rubric or the judge's access is unusable, or ``out`` holds
@@ -1838,11 +1841,11 @@ def init(
 
     Args:
         config: Where, and for which rows.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
-        folder: Folder to write to, by itself the working directory.
-        from_: Rows or a log of your own in that folder, in place of example rows.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
+        folder: Folder to write to; default: the working directory.
+        from_: Your own rows or log in that folder, instead of example rows.
 
     Raises:
         InputError: If the rows can't be read.
@@ -1880,18 +1883,18 @@ def label(
         problem: Called with a line about each row that can't be used; by default it is written to
             standard error.
         started: Called with the address to open, token included; likewise.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
             auto: the protocol follows from each row's split or fields. case: the rows are
-            cases, which are looked at themselves.
+            cases, and the cases themselves are audited.
         cases: File of cases, joined with the predictions on id.
-        tested_model: Name of the tested model, for rows and logs that name none.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
-        data_root: Folder in which paths of pictures are looked up first; then the folder of the
-            cases or predictions.
+        tested_model: Name of the tested model for rows and logs without one.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
+        data_root: Folder in which paths of pictures are looked up first; the folder of the
+            cases or predictions is next.
         predictions: Predictions or a log of trajectories, as for grade; also the folder of a
             run of build, whose cases are labelled.
         out: JSONL file of the labels; an existing one is continued.
@@ -1951,14 +1954,14 @@ def plan_labels(
             but no other.
         judgements: Folder of a run, or its judgements.jsonl.
         labels: Labels that exist already, JSONL or CSV.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         n: Labels to plan.
         half_width: Half the width that a 95 % interval may have.
         by: Fields that strata are made of, such as tested_model,dataset, or none.
         anticipated: Share of verdicts that humans are expected to disagree with; without it the
             share in the labels, or 0.15.
         already_random: The existing labels were sampled by such a plan.
-        cluster: Field whose equal values mark rows that were sampled together, or none.
+        cluster: Field with equal values in rows that were sampled together, or none.
         seed: Seed of the sample.
         out: File for the plan.
 
@@ -1991,14 +1994,14 @@ def planbench_block_plan(
             blockers replace a blocked tool; explicit, implicit, misleading: one path remains,
             one kind; longest, shortest: as mixed, with the longest or shortest remaining paths;
             base: 0.6 of the paths remain, kinds at random.
-        keep_paths: Paths that remain, in place of the setting's number.
+        keep_paths: Number of remaining paths, instead of the setting's.
         keep_ratio: Share of the paths that remain, in place of a number; what the authors'
             files call target_remaining_ratio.
-        block_ratio: Share of the paths that are taken away; what the paper calls block ratio:
-            0.2 is --keep-ratio 0.8.
-        max_tools: Most tools that are blocked in a task.
-        max_candidates: Most sets of tools that are looked at in a task; by default 20000, and
-            5000 for base.
+        block_ratio: Share of the paths that are removed (the paper's block ratio): 0.2 is
+            --keep-ratio 0.8.
+        max_tools: Largest number of blocked tools in a task.
+        max_candidates: Largest number of tool sets to try in a task; default: 20000; for base
+            5000.
         seed: Seed, together with the id of the task.
         out: File for the plan.
 
@@ -2015,7 +2018,7 @@ def planbench_check(
     Args:
         config: The settings; options count more.
         data: Folder of the benchmark's data (queries.json, …).
-        shortest: Tools that the shortest path of a task has at least.
+        shortest: Smallest length of a task's shortest path, in tools.
 
     Raises:
         InputError: If the data is unusable.
@@ -2078,62 +2081,64 @@ def planbench_generate(
         texts: The settings of a model that judges candidates and writes texts; options count more.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
-        model: A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; without
-            it all is done by rule, templates and word lists.
-        write: What else the model does: filters (which look-ups there could be), descriptions
-            (of tools), queries; default all.
-        repairs: How often it is asked again, with the complaints, for what breaks a rule.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
+        model: Model (MODEL or MODEL@ADDRESS) that judges candidates and writes texts; without
+            it rules, templates and word lists do it.
+        write: What else the model writes: filters (possible look-ups), descriptions (of tools),
+            queries; default: all.
+        repairs: How often the model is asked again, with the broken rules, for a text that
+            breaks one.
         theme: Subject of a domain that the model writes, in place of --domain.
         generate_prompts: generating@1, or a TOML file.
-        written: File of answers, such as written.jsonl of another benchmark; what is in it is
-            not asked for.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        written: File of answers, such as written.jsonl of another benchmark; their texts are
+            not requested again.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
-        seed: Seed of all that is drawn; a model is sent it where it is set.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
+        seed: Random seed; if set, it is sent to the model too.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
-        timeout_s: Seconds until a call counts as hung.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         out: Folder for the benchmark's files.
         domain: Domain: clinic, freight, or a TOML or JSON file with datatypes, their values,
             and what leads to what.
-        database: File with records, as database.json has them; by default they are drawn.
+        database: File of records in the format of database.json; default: they are drawn.
         tools: Executable tools; each gets 5 noisy ones and 3 blockers.
         records: Records of the database.
         tasks: Tasks, each with one query.
-        shortest: Tools that the shortest path of a task has at least.
-        longest: Tools that the shortest path of a task has at most.
+        shortest: Smallest length of a task's shortest path, in tools.
+        longest: Largest length of a task's shortest path, in tools.
         overwrite: Replace a generated benchmark in --out.
 
     Raises:
@@ -2159,10 +2164,10 @@ def planbench_paths(
         scope: catalogue: as the authors' catalogue was made, from tools with one or two inputs
             that are no composites; complete: all paths of the same tools, also those that the
             catalogue lacks; exhaustive: of all executable tools.
-        task: Tasks, by id; all without it.
+        task: Ids of tasks; default: all.
         query: Tasks of these queries, by id.
-        longest: Most tools in a path; by default any number, and for exhaustive as many as in
-            the task's longest catalogued path.
+        longest: Largest number of tools in a path; default: no limit; for exhaustive: the
+            length of the task's longest catalogued path.
 
     Raises:
         InputError: If the data is unusable.
@@ -2235,73 +2240,73 @@ def predict(
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Called back while the run goes on.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
             description (JSON, YAML), whose operations are tools.
         prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
             can run), or a TOML file.
         data_root: Folder in which paths of files are looked up first; then that of the cases.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         preset: apb-2026: sampling settings as in the benchmark's paper, for its models.
         samples: Predictions per case and model; with several the temperature is 1.
         batch: Send all calls through the provider's batch interface: cheaper, within a day.
         full: Write each prediction with all fields of its case, to be graded without --cases.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
@@ -2340,24 +2345,24 @@ def prompt(
         config: The settings; options count more.
         judge: What the judge is shown; options count more.
         events: Called back with what is no tool in the file of tools.
-        map: Columns that fields are read from, where their names don't say it:
-            query=question,model_response=choices[0].text. FIELD= alone reads none.
-        data_split: Split of a data set on disk, where it has several.
+        map: Columns from which fields are read, if their names differ:
+            query=question,model_response=choices[0].text. FIELD= alone ignores the field.
+        data_split: Split of a data set on disk that has several.
         tools: File with the tools of cases that state none: a JSON list, or an OpenAPI 3
             description (JSON, YAML), whose operations are tools.
         prompts: neutral@1, apb@1 (shows whether a case is solvable), bound@1 (plans that code
             can run), or a TOML file.
-        data_root: Folder in which paths of pictures are looked up first; then the folder of the
-            cases or predictions.
+        data_root: Folder in which paths of pictures are looked up first; the folder of the
+            cases or predictions is next.
         protocol: holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or
             auto: the protocol follows from each row's split or fields. case: the rows are
-            cases, which are looked at themselves.
+            cases, and the cases themselves are audited.
         cases: File of cases, joined with the predictions on id.
         tested_model: Only this tested model's prediction.
-        rubric: name@version of a shipped rubric, or a TOML file; with #E4 that code alone.
-            Without it each protocol has its own.
+        rubric: name@version of a shipped rubric, or a TOML file; with #E4 only that code.
+            Default: the rubric of each protocol.
         item_id: Id of the item.
-        predict: Print what a tested model would get for the case.
+        predict: Print the prompt of a tested model for the case.
         images: Show pictures to models that can see.
         blind: Judge without the reference.
         evidence: Show proven findings to the judge, and enforce them on its verdict.
@@ -2420,7 +2425,7 @@ def refine(
     client: Client | None = None,
     events: Events = ...,
 ) -> PredictionRun:
-    """Has drafts reviewed, and rewritten by the tested models that made them.
+    """Reviews drafts, and has the tested models that wrote them rewrite them.
 
     Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
     tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
@@ -2430,27 +2435,26 @@ def refine(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
         model: Tested models with their addresses, as for predict; without it as the run asked
             them. A draft's model may be named without provider.
         guide: Whether a model's review goes by the six error codes.
@@ -2467,38 +2471,39 @@ def refine(
             apb@1, near to the paper, where they do not; or a TOML file.
         data_root: Folder in which paths of files are looked up first, then that of the cases;
             without it that of the run.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
@@ -2530,30 +2535,30 @@ def report(
 
     Args:
         config: The settings; options count more.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap.
         labels: Human labels, JSONL or CSV; may be given several times.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
-        group_steps: Whole trajectories whose shortest path has N or more steps as one group,
-            such as 8+, in planbench-steps and its figure.
+        group_steps: Put whole trajectories whose shortest path has N or more steps into one
+            group, such as 8+, in planbench-steps and its figure.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML
             table, or CSV with the columns tested_model and name.
-        runs: Folders of runs, or their judgements.jsonl; and of predict and the like, for the
-            table tested-models.
+        runs: Folders of runs, or their judgements.jsonl; for the table tested-models also runs
+            of predict, simulate and others.
         tables: Only these: corrected, overall, extraneous, extraneous-average, extraneous-
             levels-holistic, extraneous-levels-step-wise, refinement, refinement-changes,
             refinement-stages, refinement-oracle, samples, efficiency, judges, diversity, self-
             evaluation, steps, modality, horizon, stage; or changes, from the first run to the
             second; or judge-settings and tested-models, from the manifests of runs.
-        predictions: Files of predictions, or logs, as they are now: if they moved since they
-            were judged, or if the run was made by someone else.
+        predictions: Files of predictions, or logs, if they moved since they were judged, or if
+            somebody else made the run.
         cases: JSONL file of cases, joined with the predictions on id.
         pictures: Put pictures of the cases into the page.
         data_root: Folder in which paths of pictures are looked up before those of the runs.
@@ -2583,17 +2588,17 @@ def reproduce(
 
     Args:
         config: The settings; options count more.
-        interval: percentile or bca: bootstrap intervals of every figure, by case. jeffreys or
-            jackknife: of coefficients, while rates and means have Wilson's, which hold more
-            often.
+        interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
+            jackknife: for coefficients; rates and means then have Wilson intervals, whose
+            coverage is better.
         n_resamples: Bootstrap resamples of bca and percentile.
         bootstrap_seed: Seed of the bootstrap.
         labels: Human labels, JSONL or CSV; may be given several times.
-        adjudicator: Rater whose label decides; without one the majority of raters does.
+        adjudicator: Rater whose label decides; default: the majority of raters.
         design: How the labelled items were sampled: random, other-population, hand-picked, or a
             file of plan-labels. Rates of the whole run are then corrected.
-        group_steps: Whole trajectories whose shortest path has N or more steps as one group,
-            such as 8+, in planbench-steps and its figure.
+        group_steps: Put whole trajectories whose shortest path has N or more steps into one
+            group, such as 8+, in planbench-steps and its figure.
         refined: A run on refined responses, such as Self_R+=runs/x; may be given several times,
             also for the runs of one method.
         names: Display names of tested models in tables, figures and page: a JSON object, a TOML
@@ -2635,8 +2640,8 @@ def scale(
         engine: local, processes of this machine; ray, tasks of a Ray cluster; slurm, an array
             of jobs.
         at_once: Parts that run at the same time.
-        starts: How often a part is started that was paused, was killed, or left rows without a
-            result.
+        starts: How often a part is started again after it was paused, was killed, or left rows
+            without a result.
 
     Returns:
         The merged run, in ``whole`` below ``out``; None where it is there already, or Slurm makes
@@ -2782,71 +2787,72 @@ def simulate(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
-            their file that an index of shards split lists. shards merge puts the parts
-            together.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
         call_seconds: Seconds that a tool's call may take.
-        first: Tasks to take at most, in their order; the same command with more, or without it,
-            goes on with the others.
-        max_cost: US dollars a session may cost.
-        max_calls: Calls a session may make.
-        max_tokens: Tokens a session may send and receive.
-        max_seconds: Seconds a session may take, from its first call.
+        first: Largest number of tasks, in their order; the same command with a larger number,
+            or without it, continues with the others.
+        max_cost: Budget of a session in US dollars.
+        max_calls: Calls that a session may make.
+        max_tokens: Tokens that a session may send and receive.
+        max_seconds: Seconds that a session may take, from its first call.
         cache: Whether replies are cached for later runs, or the folder for them. None caches
             all but those of a client of your own.
         cache_kind: sqlite, or segments: each process appends to a file of its own, which works
             on network disks.
         claim: How other processes are kept out of a run's folder: a lock of the operating
             system, or a file (claim.json), which works on network disks without locks.
-        take_over: With --claim file: take over a folder claimed from another machine whose
-            process is gone; waits for three missed beats, 90 s.
+        take_over: With --claim file: take over a folder that a dead process on another machine
+            claimed; waits for three missed heartbeats, 90 s.
         out: Folder of the run; the same command continues the run in it.
-        work: Folder on this machine for the work on a run whose --out is an address such as
-            s3://bucket/run. Without it in the user's state folder.
+        work: Local folder for a run whose --out is an address such as s3://bucket/run. Default:
+            in the user's state folder.
         upload_every: Seconds between uploads to an --out that is an address.
-        overwrite: Replace a run of other input or settings in --out; the same run continues in
-            either case.
+        overwrite: Replace a run with other input or settings in --out; the same run continues
+            with or without it.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
         options: A setting of the benchmark, such as block_plan=plan.json.
-        tasks: Ids of the tasks to take; without it all.
+        tasks: Ids of the tasks; default: all.
         trials: Episodes per task and model; with several the temperature is 1.
-        max_turns: Replies in an episode at most; the environment may have a limit of its own.
-        max_episode_tokens: Tokens of an episode, sent and received, at which it ends.
-        max_episode_cost: US dollars of an episode at which it ends.
+        max_turns: Largest number of replies in an episode; the environment may have its own
+            limit.
+        max_episode_tokens: Tokens, sent and received, at which an episode ends.
+        max_episode_cost: US dollars at which an episode ends.
         kind: Kind of benchmark, shipped or of an installed package; default by content.
-        api_base: Addresses of the endpoint's replicas; none for the provider's own address,
-            which a server of one's own (hosted_vllm, ollama, …) does not have.
-        api_base_file: Further addresses, one a line, in a file or in the files of a folder;
-            they are read again every 30 s, so that replicas may come and go.
+        api_base: Addresses of the endpoint's replicas; without it the provider's own address
+            (your own server, such as hosted_vllm or ollama, has none).
+        api_base_file: Further addresses, one per line, in a file or in the files of a folder;
+            read again every 30 s, so that replicas may come and go.
         transport: litellm, direct (an OpenAI-compatible server, without a provider library), or
-            auto: direct where it sends exactly what litellm would.
-        temperature: Sampling temperature; with several samples 1; default is the provider's.
+            auto: direct if the request is exactly the one that litellm would send.
+        temperature: Sampling temperature; 1 with several samples; the word default: the
+            provider's.
         seed: Sampling seed; sample k sends seed + k - 1; default sends none.
         max_reply_tokens: Limit of a reply, in tokens; a reply cut off there is not asked for
             again.
-        params: Further parameters for litellm as they are, such as reasoning_effort; no keys,
-            since all of this is written into the manifest.
+        params: Further parameters, passed to litellm unchanged, such as reasoning_effort; no
+            API keys: all of them are written to the manifest.
         vision: Whether the model can see; auto asks litellm's model table.
         max_image_bytes: Largest picture on disk, in bytes.
-        max_text_bytes: Largest text file of a case, in bytes: a judge is not shown a larger
-            one; for predict the case is a bad one.
-        frames: Frames that each video of a case is cut into, evenly spaced, and that are shown
-            as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.
-        timeout_s: Seconds until a call counts as hung.
+        max_text_bytes: Largest text file of a case, in bytes: a larger one is not shown to a
+            judge, and predict refuses the case.
+        frames: Frames to show of each video of a case, evenly spaced; 0 shows no videos. Needs
+            pip install 'apbjudge[video]'.
+        timeout_s: Seconds after which a call counts as hung.
         deadline_s: Seconds after a case's first attempt within which the last one begins.
         outage_s: Seconds without any answer after which the endpoint counts as dead.
-        retries: How often a call is repeated after a failure that may pass; five times as often
+        retries: How often a call is retried after a temporary failure; five times as often
             after 429, half as often after a time-out.
-        max_concurrency: Calls in flight at most.
-        concurrency_per_endpoint: Calls in flight at most to each address; as many times that as
-            there are addresses then take the place of max_concurrency.
-        rpm: Calls per minute at most.
-        tpm: Tokens per minute, sent and received, at most.
-        price_input: US dollars per million tokens sent; without it litellm's table counts.
-        price_output: US dollars per million tokens received; without it litellm's table counts.
-        price_cached: US dollars per million tokens that the endpoint had in its prefix cache;
-            without it price_input counts.
+        max_concurrency: Largest number of calls in flight.
+        concurrency_per_endpoint: Calls in flight at most to each address; this times the number
+            of addresses replaces max_concurrency.
+        rpm: Largest number of calls per minute.
+        tpm: Largest number of tokens per minute, sent and received.
+        price_input: US dollars per million tokens sent; default: litellm's price table.
+        price_output: US dollars per million tokens received; default: litellm's price table.
+        price_cached: US dollars per million tokens from the endpoint's prefix cache; default:
+            price_input.
         max_images: Pictures that a case may have at most; one with more is a bad case.
 
     Raises:
@@ -2871,11 +2877,11 @@ def validate(
     Args:
         config: The settings; options count more.
         executed: Files of executions, or folders of execute whose */executed.jsonl are taken.
-        judged: A run of grade over the executed plans; several for several judges. MODE= says
-            which mode executed these plans, where files do not.
-        detect: Difference of two modes for which the tasks needed are computed.
-        correlation: Correlation of two modes' successes on a task, taken where only one mode
-            was executed.
+        judged: Run of grade over the executed plans; several for several judges. MODE= states
+            which mode executed these plans, if the files don't.
+        detect: Difference between two modes for which the needed number of tasks is computed.
+        correlation: Correlation of two modes' successes on a task, used if only one mode was
+            executed.
         level: Confidence level of intervals.
 
     Raises:

@@ -473,7 +473,7 @@ def test_without_probabilities_uncertainty_is_null_and_one_remark_says_so(
     place = ["--judge", MODEL, "--api-base", server.address, "--out", tmp_path / "out"]
     done = command("grade", rows, *place, "--logprobs")
     assert done.code == 0
-    assert done.err.endswith("\n2 verdicts came without the token probabilities asked for\n")
+    assert done.err.endswith("\n2 verdicts lack the requested token probabilities\n")
     uncertainties = {row["item_id"]: row["uncertainty"] for row in read_rows(tmp_path / "out")}
     assert (uncertainties["b"], uncertainties["c"]) == (None, None)
     assert uncertainties["a"]["shares"]["is_correct"] == 1.0

@@ -221,4 +221,4 @@ def test_rewards_off_0_to_1_put_the_others_in_doubt() -> None:
     for reward in (0.0, 1.0, 85.0):
         outcomes.applied_to(run(outcome=Outcome(reward)))
     (line,) = outcomes.lines
-    assert line.startswith("warning: 1 of 3 rewards are off 0 to 1")
+    assert line.startswith("warning: 1 of 3 rewards are outside 0 to 1")

@@ -36,7 +36,7 @@ class AuditConfig(InputConfig):
     )
     adjudicator: str | None = Field(
         default=None,
-        description="Rater whose label decides; without one the majority of raters does.",
+        description="Rater whose label decides; default: the majority of raters.",
     )
     bases: int | None = Field(
         default=None,

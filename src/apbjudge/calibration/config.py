@@ -18,12 +18,12 @@ MAX_LEVEL = 0.999999
 
 Adjudicator = Annotated[
     str | None,
-    Field(description="Rater whose label decides; without one the majority of raters does."),
+    Field(description="Rater whose label decides; default: the majority of raters."),
 ]
 Cluster = Annotated[
     str,
     Field(
-        description="Field whose equal values mark rows that were sampled together, or none.",
+        description="Field with equal values in rows that were sampled together, or none.",
     ),
 ]
 Column = Annotated[str | None, Option(metavar="COLUMN")]
@@ -67,23 +67,24 @@ class CalibrationConfig(IntervalConfig):
     )
     own: Annotated[str | None, Option("--self")] = Field(
         default=None,
-        description="Tested model that is the judge itself; without it the one of the same name.",
+        description="Tested model that is the judge itself; default: the one with the judge's "
+        "name.",
     )
     epsilon: float = Field(
         default=0.2,
         ge=0,
         lt=1,
-        description="Allowance of the judge in the alternative annotator test.",
+        description="Allowance for the judge in the alternative annotator test.",
     )
     design: LabelDesign = None
     target: Path | None = Field(
         default=None,
-        description="Run whose rates are corrected with other-population; without it the rows "
+        description="Run whose rates are corrected with other-population; default: the rows "
         "without label.",
     )
     item: Column = Field(default=None, description="Column that names the item.")
     tested_model: Column = Field(
-        default=None, description="Column that names the tested model, where there are several."
+        default=None, description="Column that names the tested model, if there are several."
     )
     verdict: Column = Field(default=None, description="Column with the verdict, yes or no.")
     score: Column = Field(default=None, description="Column with the score; it needs --scale.")
@@ -93,19 +94,19 @@ class CalibrationConfig(IntervalConfig):
     scale: str | None = Field(
         default=None,
         description="Scale of scores or classes: 1..5 (whole numbers), 0..1 (any number), "
-        "'bad<ok<good' (levels in order), refund,exchange,other (classes) or yes/no. Other "
-        "spellings of a name follow a bar: 'tie|draw'.",
+        "'bad<ok<good' (ordered levels), refund,exchange,other (classes) or yes/no. A bar adds "
+        "spellings of a name: 'tie|draw'.",
     )
     judges: Names = Field(
-        default=(), description="Columns of the judgements, one a judge, where each has its own."
+        default=(), description="Columns of the judgements, if each judge has its own."
     )
     raters: Names = Field(
-        default=(), description="Columns of the labels, one a rater, where each has its own."
+        default=(), description="Columns of the labels, if each rater has their own."
     )
     label_columns: Names = Field(
         default=(),
-        description="Columns of the labels where they have other names: item=ticket,verdict=ok,"
-        "score=stars,class=topic,rater=who,tested_model=system.",
+        description="Columns of the labels, if they have other names: "
+        "item=ticket,verdict=ok,score=stars,class=topic,rater=who,tested_model=system.",
     )
     pairwise: bool = Field(
         default=False,
@@ -171,12 +172,12 @@ class CompareConfig(IntervalConfig):
     cluster: Cluster = "case_id"
     judges: Names = Field(
         default=(),
-        description="Judge, or metric of another tool, in files that hold several; two names: that "
-        "in RUN_A, and that in RUN_B.",
+        description="Judge, or another tool's metric, in files that hold several; two names: one "
+        "for RUN_A, one for RUN_B.",
     )
     primary: Names = Field(
         default=(),
-        description="Metrics chosen before the runs were seen, such as CR,F1: their p-values are "
+        description="Metrics chosen before seeing the runs, such as CR,F1: their p-values are "
         "adjusted by Holm's method, all others by Benjamini and Hochberg's.",
     )
     level: Level = 0.95

@@ -61,7 +61,7 @@ class AuditOptions(RunsConfig):
 
 @command(AuditConfig, AuditOptions, JudgeSpec, Stopping, omit=["blind", "images"])
 def audit(values: Values) -> int:
-    """Puts judges through probes and writes a judge card for each.
+    """Runs probes on judges and writes a card of each judge.
 
     Exit code 0: done; 1: done, with more unscored judgements than allowed (--max-unscored); 2:
     unusable input or options; 3: a probe failed that --fail-on names.

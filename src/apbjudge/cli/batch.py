@@ -45,9 +45,9 @@ def export(values: Values) -> int:
     return 0
 
 
-@command(argument("answers", "File of answers, as vllm run-batch writes it."))
+@command(argument("answers", "File of answers that vllm run-batch wrote."))
 def import_(values: Values) -> int:
-    """Adds answers to the reply cache, where grade or predict finds them.
+    """Adds answers to the reply cache, from which grade or predict takes them.
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """

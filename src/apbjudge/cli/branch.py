@@ -18,7 +18,7 @@ CASES = argument(
 
 @command(CASES, TestedModelSpec, BranchRunConfig, Stopping)
 def branch(values: Values) -> int:
-    """Lets tested models carry out given plans, and branches where uncertain.
+    """Lets tested models execute given plans, and branches where they are uncertain.
 
     Exit code 0: done; 1: done, but some cases have no result (failures.jsonl; the same command
     tries them again); 2: unusable input or options.

@@ -24,9 +24,8 @@ from .stopping import Stopping, stoppable
 def build(values: Values) -> int:
     """Builds cases from logs of trajectories, or rows of queries, tools and calls.
 
-    Exit code 0: done; 1: done, but some entries of the source could not be read, or texts that the
-    model was asked for never came (the same command tries them again); 2: unusable input or
-    options.
+    Exit code 0: done; 1: done, but some entries of the source could not be read, or requested
+    texts are missing (the same command tries them again); 2: unusable input or options.
     """
     from ..agents.cases.build import FILES
     from ..agents.cases.build import build as build_cases

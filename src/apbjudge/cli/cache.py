@@ -21,7 +21,7 @@ def stats(_: Values) -> int:
 
 @command()
 def clear(_: Values) -> int:
-    """Removes all cached replies, and what is known of endpoints."""
+    """Removes all cached replies, and what was learnt about endpoints."""
     from ..llm.resources import cache_clear
 
     typer.echo(f"{cache_clear(warn=_warn)} replies removed")

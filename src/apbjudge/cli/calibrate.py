@@ -12,7 +12,7 @@ from .options import Output, Values, argument, command, print_problems, print_re
 
 FILES = argument(
     "files",
-    "Judgements (a file or a run's folder), one judge each, and last the labels, JSONL or CSV.",
+    "Judgements (files or folders of runs), one judge each; the labels, JSONL or CSV, come last.",
     tuple[Path, ...],
 )
 

@@ -30,11 +30,11 @@ class CheckOutput(Config):
 
     fail_on: Literal["proven", "asked", "suspected", "none"] = Field(
         default="proven",
-        description="Findings that make the exit code 3: proven; asked: those of the judge too; "
-        "suspected: all; none.",
+        description="Findings with exit code 3: proven; asked: the judge's too; suspected: all; "
+        "none.",
     )
     format: Literal["text", "md", "json", "html"] = Field(
-        default="text", description="How to print the result; html is a page."
+        default="text", description="Format of the result; html is a page."
     )
     out: Path | None = Field(
         default=None, description="File for the result; html goes to cases.html without it."
@@ -53,7 +53,7 @@ class AskOptions(AskConfig):
         default=0.0,
         ge=0,
         le=1,
-        description="Share of cases without the judge's answer up to which the exit code is 0.",
+        description="Largest share of cases without the judge's answer with exit code 0.",
     )
 
 
@@ -66,7 +66,7 @@ class AskOptions(AskConfig):
     omit=NOT_ASKED,
 )
 def check(values: Values) -> int:
-    """Checks cases for faults by rule, and asks a judge about the rest.
+    """Checks cases for faults by rules, and asks a judge about the rest.
 
     Exit code 0: done; 1: the judge left more cases unanswered than allowed; 2: unusable input or
     options; 3: findings that --fail-on names.

@@ -20,8 +20,8 @@ class ConvertOptions(Config):
         "pattern ('logs/*.jsonl'), or - for standard input."
     )
     out: Annotated[Path, Option(is_argument=True)] = Field(
-        description="File to write, a row a line; for atif also an empty folder, or a new name "
-        "without a suffix: a file for each trajectory."
+        description="File to write, one row per line; for atif also an empty folder, or a new "
+        "name without a suffix: one file per trajectory."
     )
     to: Literal["messages", "atif", "jsonl", "cases", "answers"] = Field(
         description="Chat messages, ATIF trajectories, our own format, which loses nothing, each "
@@ -29,7 +29,7 @@ class ConvertOptions(Config):
         "each trajectory, to be labelled or judged by a rubric of your own."
     )
     from_: Annotated[str, Option("--from", metavar="FORMAT")] = Field(
-        default="auto", description="Format of the log; auto: as its content shows."
+        default="auto", description="Format of the log; auto: it follows from the content."
     )
     outcomes: Path | None = Field(
         default=None, description="File with rewards or successes of trajectories, joined on id."
@@ -37,13 +37,14 @@ class ConvertOptions(Config):
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     tools: Path | None = Field(
         default=None,
-        description="For cases: file of tools as for predict, for trajectories whose log has none.",
+        description="For cases: file of tools, as for predict, for trajectories whose log has no "
+        "tools.",
     )
     tested_model: str = Field(
         default="", description="Name of the tested model, for trajectories whose log names none."
     )
     steps: int = Field(
-        default=1, ge=1, le=3, description="For cases: steps that make one prediction."
+        default=1, ge=1, le=3, description="For cases: number of steps in a prediction."
     )
     at: Literal["all", "quartiles"] = Field(
         default="all",
@@ -51,7 +52,7 @@ class ConvertOptions(Config):
         "three quarters of them.",
     )
     accept_loss: Share = ACCEPT_LOSS
-    overwrite: bool = Field(default=False, description="Replace the file that is there.")
+    overwrite: bool = Field(default=False, description="Replace an existing file.")
 
 
 @command(ConvertOptions)

@@ -16,7 +16,7 @@ from .stopping import Stopping, stoppable
 BENCHMARK = argument(
     "benchmark",
     "tau2-airline, tau2-retail, tau2-telecom, bfcl, toolsandbox, slate, an installed package's "
-    "benchmark, or the program of one's own (.py).",
+    "benchmark, or your own program (.py).",
     str,
     metavar="BENCHMARK",
 )
@@ -24,7 +24,7 @@ BENCHMARK = argument(
 
 @command(BENCHMARK, TestedModelSpec, ExecuteConfig, Stopping)
 def execute(values: Values) -> int:
-    """Carries out tasks of a benchmark: directly, after planning, after refining.
+    """Executes tasks of a benchmark: directly, after planning, or after refining.
 
     Exit code 0: done; 1: done, but some plans or episodes have no end (failures.jsonl; the same
     command goes on with them); 2: unusable input or options.

@@ -13,7 +13,7 @@ def export(values: Values) -> int:
     """Writes verdicts as scores for OpenTelemetry, Langfuse, Phoenix or LangSmith.
 
     Nothing is sent without --url. Exit code 0: done; 1: done, but some rows were no judgements; 2:
-    unusable input or options, or the server did not take all of it.
+    unusable input or options, or the server did not accept everything.
     """
     from ..integrations.scores import export as write
 

@@ -31,15 +31,15 @@ class GateFiles(Config):
 
     allow_unfinished: bool = Field(
         default=False,
-        description="Let gates pass on a run that is not finished; else such a run fails them.",
+        description="Let gates pass on an unfinished run; without it such a run fails them.",
     )
     junit: Annotated[Path | None, Option(metavar="FILE")] = Field(
         default=None, description="Write the outcomes of gates as JUnit XML."
     )
     ci_summary: Annotated[Path | None, Option(metavar="FILE")] = Field(
         default=None,
-        description="Write the outcomes and the results as Markdown; added to the file that "
-        "GITHUB_STEP_SUMMARY names, any other is replaced.",
+        description="Write the outcomes and the results as Markdown; appended if it is the file "
+        "in GITHUB_STEP_SUMMARY; any other file is replaced.",
     )
 
 
@@ -54,13 +54,14 @@ class Gates(GateFiles):
         tuple[str, ...], Option(metavar="CONDITION"), BeforeValidator(_one_or_more)
     ] = Field(
         default=(),
-        description="Exit with 3 unless it holds in every group: CR=0.8, 'CR>=0.8', 'E6<=0.05', "
-        "or of one group 'alder-large: CR=0.8'. = is at least, for errors and costs at most.",
+        description="Exit with 3 unless the condition holds in every group: CR=0.8, 'CR>=0.8', "
+        "'E6<=0.05', or for one group 'alder-large: CR=0.8'. = means at least; for errors and "
+        "costs, at most.",
     )
     gate: Literal["point", "low"] = Field(
         default="point",
-        description="What has to meet the condition: the value, or the end of its interval that is "
-        "harder to pass.",
+        description="What must meet the condition: the value, or the less favourable end of its "
+        "interval.",
     )
 
     @field_validator("fail_under")
@@ -93,8 +94,8 @@ class RegressionGate(GateFiles):
     )
     gate: Literal["point", "low"] = Field(
         default="low",
-        description="What has to be within the margin: the whole interval of the difference (a "
-        "test of non-inferiority), or its value.",
+        description="What must be within the margin: the whole interval of the difference (a test "
+        "of non-inferiority), or its value.",
     )
 
 

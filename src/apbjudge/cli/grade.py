@@ -40,7 +40,7 @@ class GradeOptions(Gates, Stopping, GradeConfig):
         default=0.0,
         ge=0,
         le=1,
-        description="Share of unscored rows up to which the exit code is 0.",
+        description="Largest share of unscored rows with exit code 0.",
     )
     dry_run: bool = Field(
         default=False, description="Call nothing; estimate calls, tokens, cost and time."
@@ -86,7 +86,7 @@ def grade(values: Values) -> int:
     with stoppable(values, out), reporter:
         run = grade_rows(rows, config, events=reporter.events())
     if silent := run.progress.silent:
-        typer.echo(f"{silent} verdicts came without the token probabilities asked for", err=True)
+        typer.echo(f"{silent} verdicts lack the requested token probabilities", err=True)
     if left := run.summary.totals.unscored.get("budget"):
         typer.echo(
             f"the budget ended with {left} rows left: the same command continues with them",
@@ -117,7 +117,7 @@ def _print_next_steps(run: Run, out: Path) -> None:
         f"  apbjudge report {folder} --format html --out report.html",
     ]
     if run.summary.judge == STATIC and groups[0].form != TRAJECTORY:
-        lines.append("next: verdicts of a model, and before them what they cost")
+        lines.append("next: a model's verdicts; first estimate their cost")
         lines.append("  the same command with --judge MODEL --dry-run")
     elif groups[0].form != TRAJECTORY:
         lines.append("next: which rows to label, to see how far this judge can be trusted")

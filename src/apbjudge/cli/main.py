@@ -32,46 +32,45 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Trust": {
         "calibrate": "Prints how far judges can be trusted, against human labels.",
-        "audit": "Puts judges through probes and writes a judge card for each.",
+        "audit": "Runs probes on judges and writes a card of each judge.",
         "plan-labels": "Prints how many labels are needed and samples the rows to label next.",
         "label": "Serves a local page on which humans label items, until Ctrl-C.",
     },
     "Make": {
-        "predict": "Asks tested models for plans or next steps, as grade takes them.",
-        "refine": "Has drafts reviewed, and rewritten by the tested models that made them.",
+        "predict": "Asks tested models for plans or next steps, in the format that grade reads.",
+        "refine": "Reviews drafts, and has the tested models that wrote them rewrite them.",
         "simulate": "Lets tested models act in an environment and writes their trajectories.",
-        "execute": "Carries out tasks of a benchmark: directly, after planning, after refining.",
-        "branch": "Lets tested models carry out given plans, and branches where uncertain.",
+        "execute": "Executes tasks of a benchmark: directly, after planning, or after refining.",
+        "branch": "Lets tested models execute given plans, and branches where they are uncertain.",
     },
     "Cases": {
-        "check": "Checks cases for faults by rule, and asks a judge about the rest.",
+        "check": "Checks cases for faults by rules, and asks a judge about the rest.",
         "build": "Builds cases from logs of trajectories, or rows of queries, tools and calls.",
         "convert": "Converts logs of trajectories, or makes step-wise predictions of their steps.",
     },
     "More": {
-        "reproduce": "Lists the tables and figures of a paper, makes those it can, beside the "
-        "published figures.",
+        "reproduce": "Lists a paper's tables and figures, and makes those that it can next to the "
+        "published ones.",
         "validate": "Prints whether better plans succeed: verdicts against executions.",
         "entropy": "Prints whether a model errs where it is uncertain: entropies against errors.",
-        "prompt": "Prints what a judge would get for an item, or a tested model for a case.",
+        "prompt": "Prints the prompt of a judge for an item, or of a tested model for a case.",
         "cascade": "Prints cost and agreement for every threshold of a cascade, as CSV.",
         "planbench paths": "Enumerates the smallest sets of tools that solve tasks of "
         "PlanBench-XL.",
         "planbench block-plan": "Chooses the tools that are blocked in each task of PlanBench-XL.",
         "planbench generate": "Generates tools, records, tasks and queries in the layout of "
         "PlanBench-XL.",
-        "planbench check": "Holds data of PlanBench-XL against the rules by which it is made.",
+        "planbench check": "Checks data of PlanBench-XL against the rules that generate it.",
         "export": "Writes verdicts as scores for OpenTelemetry, Langfuse, Phoenix or LangSmith.",
         "schema": "Prints the JSON Schema of a file, or lists the files that have one.",
         "scale": "Runs a command in parts on an engine and merges the parts.",
         "shards split": "Prints the commands that work on rows in parts, and the one that merges "
         "them.",
-        "shards merge": "Puts the runs of all parts, or of all codes of a rubric, together into "
-        "one run.",
+        "shards merge": "Merges the runs of all parts, or of all codes of a rubric, into one run.",
         "batch export": "Writes the unanswered requests, one a line, in the OpenAI batch format.",
-        "batch import": "Adds answers to the reply cache, where grade or predict finds them.",
+        "batch import": "Adds answers to the reply cache, from which grade or predict takes them.",
         "cache stats": "Shows where the cache is and how much it holds.",
-        "cache clear": "Removes all cached replies, and what is known of endpoints.",
+        "cache clear": "Removes all cached replies, and what was learnt about endpoints.",
         "rubric list": "Lists the shipped rubrics.",
         "rubric show": "Shows a rubric as a judge gets it.",
     },
@@ -87,7 +86,7 @@ COMMANDS = {
 """Every command with the first sentence of its help."""
 GROUPS: Mapping[str, str] = {
     "planbench": "Generates benchmarks like PlanBench-XL; checks data, paths, blocked tools.",
-    "shards": "Splits a run into parts, and puts the parts together.",
+    "shards": "Splits a run into parts and merges the parts.",
     "batch": "Writes requests to a file, for vllm run-batch, and reads its answers.",
     "cache": "Shows or clears the cached replies of earlier runs.",
     "rubric": "Lists and shows rubrics.",

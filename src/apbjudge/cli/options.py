@@ -242,7 +242,7 @@ def _encodable(value: Any) -> Any:
 class Output(Config):
     """Format of a result."""
 
-    format: Literal["text", "json"] = Field(default="text", description="How to print the result.")
+    format: Literal["text", "json"] = Field(default="text", description="Format of the result.")
 
 
 class AsJson(Protocol):

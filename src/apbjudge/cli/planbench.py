@@ -56,7 +56,7 @@ def block_plan(values: Values) -> int:
 def generate(values: Values) -> int:
     """Generates tools, records, tasks and queries in the layout of PlanBench-XL.
 
-    Exit code 0: done; 1: done, but texts that the model was asked for never came (the same command
+    Exit code 0: done; 1: done, but requested texts are missing (the same command
     tries them again); 2: unusable input or options.
     """
     from ..agents.environments.planbench.generation.generate import planbench_generate
@@ -78,7 +78,7 @@ def generate(values: Values) -> int:
 
 @command(DataCheckConfig, Output)
 def check(values: Values) -> int:
-    """Holds data of PlanBench-XL against the rules by which it is made.
+    """Checks data of PlanBench-XL against the rules that generate it.
 
     Exit code 0: done; 2: unusable input or options.
     """

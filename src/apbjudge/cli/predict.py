@@ -44,7 +44,7 @@ CASES = argument(
 
 @command(CASES, TestedModelSpec, PredictOptions, Stopping)
 def predict(values: Values) -> int:
-    """Asks tested models for plans or next steps, as grade takes them.
+    """Asks tested models for plans or next steps, in the format that grade reads.
 
     Exit code 0: done; 1: done, but some cases have no prediction (failures.jsonl; the same command
     tries them again); 2: unusable input or options.

@@ -13,14 +13,14 @@ from .tested import function_of, settings_of
 
 ROWS = argument(
     "rows",
-    "Predictions, as for grade, or a log, of whose steps one is meant; with --predict, cases.",
+    "Predictions, as for grade, or a log, one of whose steps is shown; with --predict, cases.",
     is_log=True,
 )
 
 
 @command(ROWS, ItemConfig, *settings_of("prompt"), JudgeSpec, omit=NOT_IN_PROMPTS)
 def prompt(values: Values) -> int:
-    """Prints what a judge would get for an item, or a tested model for a case."""
+    """Prints the prompt of a judge for an item, or of a tested model for a case."""
     from ..runs.loop import QUIET
 
     events = replace(QUIET, note=partial(typer.echo, err=True))

@@ -16,7 +16,7 @@ DRAFTS = argument(
 
 @command(DRAFTS, TestedModelSpec, RefineConfig, Stopping)
 def refine(values: Values) -> int:
-    """Has drafts reviewed, and rewritten by the tested models that made them.
+    """Reviews drafts, and has the tested models that wrote them rewrite them.
 
     Settings of models are those of the critic, and of tested models that are named with --model;
     the others are asked as the run asked them.

@@ -41,12 +41,12 @@ class ReportOutput(Config):
     )
     out: Path | None = Field(
         default=None,
-        description="File to write; without it html goes to report.html, the rest to the screen.",
+        description="File to write; default: report.html for html, the screen for all others.",
     )
     leaderboard: Path | None = Field(
         default=None,
         description="File for a leaderboard, JSON where it ends in .json, else CSV: tested models "
-        "by rate of success, with intervals, tiers, and what is known of the judge.",
+        "by success rate, with intervals, tiers, and the figures of the judge.",
     )
     figures: Path | None = Field(
         default=None,
@@ -107,7 +107,7 @@ def _print(text: str) -> None:
     typer.echo(text, nl=False)
     if not text.strip():
         typer.echo(
-            "no table is about these runs: summary.json in their folders has the metrics, and "
+            "no table covers these runs: summary.json in their folders has the metrics, and "
             "--format html shows every item",
             err=True,
         )

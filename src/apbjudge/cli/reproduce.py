@@ -17,7 +17,7 @@ class ReproduceOutput(Config):
     """Format of the result, and the folder of figures."""
 
     format: Literal["text", "md", "json"] = Field(
-        default="text", description="How to print the result."
+        default="text", description="Format of the result."
     )
     figures: Path | None = Field(
         default=None,
@@ -27,7 +27,7 @@ class ReproduceOutput(Config):
 
 @command(ReproduceConfig, ReproduceOutput)
 def reproduce(values: Values) -> int:
-    """Lists the tables and figures of a paper, makes those it can, beside the published figures.
+    """Lists a paper's tables and figures, and makes those that it can next to the published ones.
 
     Exit code 0: done; 1: done, but some rows or files were unusable; 2: unusable input.
     """

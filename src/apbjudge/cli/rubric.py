@@ -22,7 +22,7 @@ def list_(_: Values) -> int:
 @command(
     argument(
         "rubric",
-        "name@version, a name alone, or a TOML file; with #E4 that code alone.",
+        "name@version, a name, or a TOML file; with #E4 only that code.",
         str,
         metavar="NAME",
     )

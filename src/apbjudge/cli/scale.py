@@ -12,14 +12,14 @@ from .options import Values, argument, command
 from .shards import print_merged
 from .stopping import Stopping, stoppable
 
-PLAN = argument("plan", "TOML file with rows, out, parts, perhaps command, and a table options.")
+PLAN = argument("plan", "TOML file with rows, out, parts, optionally command, and a table options.")
 
 
 class OnePart(Config):
     """A part that is run alone."""
 
     part: int | None = Field(
-        default=None, ge=1, description="Run this part alone, here, as an array of jobs does."
+        default=None, ge=1, description="Run only this part, here, as an array of jobs does."
     )
 
 

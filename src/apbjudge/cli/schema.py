@@ -6,7 +6,7 @@ import typer
 
 from .options import Values, argument, command, json_text
 
-NAME = argument("name", "The file, as the list names it; without it all are listed.", str | None)
+NAME = argument("name", "Name of the file's schema; without it all names are listed.", str | None)
 
 
 @command(NAME)

@@ -28,12 +28,12 @@ class SplitOptions(Config):
     """Input of ``shard`` and ``merge``."""
 
     rows: Annotated[Path, Option(is_argument=True)] = Field(
-        description="What the command takes, such as the predictions that are graded."
+        description="Input of the command, such as predictions for grade."
     )
     options: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(
         default=(), description="Options of the command, after --."
     )
-    out: Path = Field(description="Folder for the runs of the parts, and for the whole.")
+    out: Path = Field(description="Folder for the runs of the parts and for the merged run.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
     command: Literal["grade", "predict", "refine", "simulate", "branch"] = Field(
         default="grade", description="The command."
@@ -48,13 +48,13 @@ class MergeOptions(Config):
     )
     rubric: str | None = Field(
         default=None,
-        description="The rubric whose codes were judged apart, such as apb-holistic@1.",
+        description="The rubric whose codes were judged in separate runs, such as apb-holistic@1.",
     )
     out: Path = Field(description="Folder for the whole run.")
     as_: Annotated[Literal["jsonl", "parquet"], Option("--as")] = Field(
         default="jsonl",
-        description="parquet: judgements also as judgements.parquet, with a column for each field "
-        "that is text, a number or a truth value, and the whole row in the column json.",
+        description="parquet: judgements also as judgements.parquet, with a column for each text, "
+        "number or boolean field, and the whole row in the column json.",
     )
     claim: Claim = Field(
         default="lock", description="How other processes are kept out of --out, as for grade."
@@ -76,7 +76,7 @@ def split(values: Values) -> int:
 
 @command(MergeOptions)
 def merge(values: Values) -> int:
-    """Puts the runs of all parts, or of all codes of a rubric, together into one run."""
+    """Merges the runs of all parts, or of all codes of a rubric, into one run."""
     options = MergeOptions.of(values)
     print_merged(function_of("shards merge")(**options.model_dump()))
     return 0

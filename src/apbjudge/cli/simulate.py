@@ -12,8 +12,8 @@ from .stopping import Stopping
 
 BENCHMARK = argument(
     "benchmark",
-    "File or folder of the benchmark: the data folder of PlanBench-XL, a file of SLATE cases, or a "
-    "Python file with a class of one's own: FILE.py, or FILE.py:NAME of several.",
+    "File or folder of the benchmark: the data folder of PlanBench-XL, a file of SLATE cases, or "
+    "a Python file with your own class: FILE.py, or FILE.py:NAME of several.",
     metavar="BENCHMARK",
 )
 

@@ -16,7 +16,7 @@ class ValidateOutput(Config):
     """File and format of the metrics."""
 
     format: Literal["text", "md", "json"] = Field(
-        default="text", description="How to print the result."
+        default="text", description="Format of the result."
     )
     out: Path | None = Field(default=None, description="File for the result.")
 

@@ -25,8 +25,8 @@ class ScaleConfig(Config):
     starts: int = Field(
         default=4,
         ge=1,
-        description="How often a part is started that was paused, was killed, or left rows without "
-        "a result.",
+        description="How often a part is started again after it was paused, was killed, or left "
+        "rows without a result.",
     )
 
 
@@ -43,14 +43,14 @@ class ExportConfig(Config):
         "Phoenix, or feedback of LangSmith."
     )
     out: Path | None = Field(
-        default=None, description="File to write: the body of a request a line, as it is sent."
+        default=None, description="File to write: one request body per line, as it is sent."
     )
-    overwrite: bool = Field(default=False, description="Replace the file that is there.")
+    overwrite: bool = Field(default=False, description="Replace an existing file.")
     url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s@?#]+$",
-        description="Address of the server, such as http://127.0.0.1:6006, to which the path of "
-        "its API is added. Without it nothing is sent.",
+        description="Address of the server, such as http://127.0.0.1:6006; the path of its API is "
+        "added. Without it nothing is sent.",
     )
     key_env: str | None = Field(
         default=None,
@@ -58,5 +58,5 @@ class ExportConfig(Config):
     )
     project: str | None = Field(
         default=None,
-        description="For langsmith: id of the project of the traces, which newer servers ask for.",
+        description="For langsmith: project id of the traces; newer servers require it.",
     )

@@ -302,7 +302,7 @@ def _send(
     """Sends the lines of a file.
 
     Raises:
-        InputError: If the server did not take all of it.
+        InputError: If the server did not accept everything.
     """
     requests.seek(0)
     address = (config.url or "").rstrip("/")

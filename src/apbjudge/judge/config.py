@@ -49,8 +49,8 @@ class JudgeSpec(ModelSpec):
         default=2,
         ge=0,
         le=20,
-        description="How often the judge is asked again for one reply that is empty, malformed, "
-        "off the scale, contradictory or cut off; a refusal is not asked about again.",
+        description="How often the judge is asked again after a reply that is empty, malformed, "
+        "off the scale, contradictory or cut off; refusals are not repeated.",
     )
     samples: int = Field(
         default=1,
@@ -62,12 +62,14 @@ class JudgeSpec(ModelSpec):
         default=True, description="Show pictures to models that can see."
     )
     max_images: int = Field(
-        default=16, ge=1, description="Longer lists of frames are sampled evenly down to this."
+        default=16,
+        ge=1,
+        description="Largest number of pictures; longer lists of frames are sampled evenly.",
     )
     require_files: bool = Field(
         default=False,
-        description="Judge no row with a file that the judge can't be shown: a video, a PDF, a "
-        "text that is too long, a picture for a model that can't see.",
+        description="Don't judge a row with a file that can't be shown to the judge: a video, a "
+        "PDF, a text that is too long, a picture for a model that can't see.",
     )
     logprobs: bool = Field(
         default=False, description="Request the probabilities of the verdict's tokens."
@@ -75,15 +77,17 @@ class JudgeSpec(ModelSpec):
     blind: bool = Field(default=False, description="Judge without the reference.")
     evidence: Annotated[
         bool,
-        Option(help="Neither show proven findings to the judge nor enforce them on its verdict."),
+        Option(
+            help="Don't show proven findings to the judge, and don't enforce them on its verdict."
+        ),
     ] = Field(
         default=True,
         description="Show proven findings to the judge, and enforce them on its verdict.",
     )
     lead: Annotated[bool, Option(is_flag=False)] = Field(
         default=True,
-        description="The first item of a case goes ahead, so that the others find the case in the "
-        "endpoint's prefix cache.",
+        description="Send the first item of a case ahead, so that the others hit the endpoint's "
+        "prefix cache.",
     )
 
     @model_validator(mode="before")
@@ -117,25 +121,25 @@ class InputConfig(RowsConfig):
 
     protocol: str = Field(
         default="auto",
-        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, or "
-        "auto: the protocol follows from each row's split or fields. case: the rows are cases, "
-        "which are looked at themselves.",
+        description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency, "
+        "or auto: the protocol follows from each row's split or fields. case: the rows are cases, "
+        "and the cases themselves are audited.",
     )
     cases: Path | None = Field(
         default=None, description="File of cases, joined with the predictions on id."
     )
     tested_model: str = Field(
-        default="", description="Name of the tested model, for rows and logs that name none."
+        default="", description="Name of the tested model for rows and logs without one."
     )
     rubric: str | None = Field(
         default=None,
-        description="name@version of a shipped rubric, or a TOML file; with #E4 that code alone. "
-        "Without it each protocol has its own.",
+        description="name@version of a shipped rubric, or a TOML file; with #E4 only that code. "
+        "Default: the rubric of each protocol.",
     )
     data_root: Path | None = Field(
         default=None,
-        description="Folder in which paths of pictures are looked up first; then the folder of the "
-        "cases or predictions.",
+        description="Folder in which paths of pictures are looked up first; the folder of the "
+        "cases or predictions is next.",
     )
 
     @model_validator(mode="after")
@@ -191,8 +195,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
         default="auto",
         description="holistic, step-wise, tool-extraneous, tool-broken, unsolvable, efficiency; "
         "for whole trajectories outcome, planbench-xl, slate; or auto: the protocol follows from "
-        "each row's split or fields, that of a log is outcome. case: the rows are cases, which are "
-        "judged themselves.",
+        "each row's split or fields; for a log it is outcome. case: the rows are cases, and the "
+        "cases themselves are judged.",
     )
     cases: Path | None = Field(
         default=None,
@@ -201,8 +205,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     )
     missing: Literal["report", "count"] = Field(
         default="report",
-        description="Cases of --cases that a tested model has no prediction of: report names them; "
-        "count takes them as not correct, so that CR is over all cases.",
+        description="Cases of --cases without a prediction of a tested model: report lists them; "
+        "count treats them as not correct, so that CR is over all cases.",
     )
     judge: Annotated[tuple[JudgeSpec, ...], Option(metavar="MODEL")] = Field(
         default_factory=lambda: (JudgeSpec(),),
@@ -211,12 +215,12 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     )
     by: Names = Field(
         default=(),
-        description="Break results down by category, modality, stage, steps, horizon, dataset, "
+        description="Group results by category, modality, stage, steps, horizon, dataset, "
         "finish_reason, contradiction_kind; of whole trajectories also outcome (solved, failed) "
         "and ending.",
     )
     panel: Literal["majority", "mean", "dawid-skene"] = Field(
-        default="majority", description="How several judges decide; mean is that of their grades."
+        default="majority", description="How several judges decide; mean: the mean of their grades."
     )
     escalate: Annotated[JudgeSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
@@ -230,8 +234,8 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     )
     regrade: bool = Field(
         default=False,
-        description="Judge predictions anew that published judgements are of (judge_model, "
-        "judgement), which apbjudge report takes as they are.",
+        description="Judge predictions that come with published judgements (judge_model, "
+        "judgement); apbjudge report takes such judgements as they are.",
     )
     batch: bool = Field(
         default=False,
@@ -253,15 +257,16 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
     accept_loss: Share = ACCEPT_LOSS
     grounding: Grounding = Field(
         default="paper",
-        description="Which right answers count under planbench-xl: paper, the target was obtained "
-        "from a trusted tool; released, and no untrusted tool returned it too; answer-only, all.",
+        description="Which right answers count under planbench-xl: paper: the target came from a "
+        "trusted tool; released: the same, and no untrusted tool returned it too; answer-only: "
+        "all.",
     )
 
     same_text: Annotated[JudgeSpec | None, Option(metavar="MODEL")] = Field(
         default=None,
-        description="The model that says under slate whether free texts in outputs and arguments "
-        "mean the same, MODEL or MODEL@ADDRESS; with it outputs also count that are the recorded "
-        "ones however written.",
+        description="Model (MODEL or MODEL@ADDRESS) that decides under slate whether free texts "
+        "in outputs and arguments mean the same; with it, outputs that differ from the recorded "
+        "ones only in wording count too.",
     )
 
     @field_validator("judge", mode="before")
@@ -322,7 +327,7 @@ class CascadeConfig(Config):
     )
     labels: Path | None = Field(
         default=None,
-        description="Human labels, JSONL or CSV, as the reference in place of the strong judge.",
+        description="Human labels, JSONL or CSV, as the reference instead of the strong judge.",
     )
     when: str = Field(
         default="entropy>0",
@@ -334,9 +339,9 @@ class InitConfig(RowsConfig):
     """The folder of a new project, and its rows."""
 
     folder: Annotated[Path, Option(is_argument=True)] = Field(
-        default=Path(), description="Folder to write to, by itself the working directory."
+        default=Path(), description="Folder to write to; default: the working directory."
     )
     from_: Annotated[Path | None, Option("--from")] = Field(
         default=None,
-        description="Rows or a log of your own in that folder, in place of example rows.",
+        description="Your own rows or log in that folder, instead of example rows.",
     )

@@ -244,7 +244,7 @@ class LLMJudge(Judge):
 
     @property
     def concurrency(self) -> int:
-        """Calls in flight at most."""
+        """Largest number of calls in flight."""
         return concurrency_of(self._client, self._spec)
 
     async def close(self) -> None:

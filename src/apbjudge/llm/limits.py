@@ -14,13 +14,15 @@ from ..config import Config, Option
 class Limits(Config):
     """Upper limits of one session; None means none. Failed and repeated calls count."""
 
-    max_cost: float | None = Field(default=None, ge=0, description="US dollars a session may cost.")
-    max_calls: int | None = Field(default=None, ge=0, description="Calls a session may make.")
+    max_cost: float | None = Field(
+        default=None, ge=0, description="Budget of a session in US dollars."
+    )
+    max_calls: int | None = Field(default=None, ge=0, description="Calls that a session may make.")
     max_tokens: int | None = Field(
-        default=None, ge=0, description="Tokens a session may send and receive."
+        default=None, ge=0, description="Tokens that a session may send and receive."
     )
     max_seconds: float | None = Field(
-        default=None, ge=0, description="Seconds a session may take, from its first call."
+        default=None, ge=0, description="Seconds that a session may take, from its first call."
     )
 
 
@@ -37,7 +39,7 @@ class StoreConfig(Limits):
     }
 
     cache: Annotated[
-        bool | Path | None, Option("--no-cache", help="Neither read nor fill the cache of replies.")
+        bool | Path | None, Option("--no-cache", help="Don't read or fill the reply cache.")
     ] = Field(
         default=None,
         description="Whether replies are cached for later runs, or the folder for them. None "
@@ -55,8 +57,8 @@ class StoreConfig(Limits):
     )
     take_over: bool = Field(
         default=False,
-        description="With --claim file: take over a folder claimed from another machine whose "
-        "process is gone; waits for three missed beats, 90 s.",
+        description="With --claim file: take over a folder that a dead process on another machine "
+        "claimed; waits for three missed heartbeats, 90 s.",
     )
 
     @model_validator(mode="after")
@@ -79,14 +81,14 @@ class RunsConfig(StoreConfig):
     )
     work: Path | None = Field(
         default=None,
-        description="Folder on this machine for the work on a run whose --out is an address such "
-        "as s3://bucket/run. Without it in the user's state folder.",
+        description="Local folder for a run whose --out is an address such as s3://bucket/run. "
+        "Default: in the user's state folder.",
     )
     upload_every: float = Field(
         default=60.0, gt=0, description="Seconds between uploads to an --out that is an address."
     )
     overwrite: bool = Field(
         default=False,
-        description="Replace a run of other input or settings in --out; the same run continues in "
-        "either case.",
+        description="Replace a run with other input or settings in --out; the same run continues "
+        "with or without it.",
     )

@@ -97,38 +97,39 @@ class ModelSpec(Config):
     model: str = Field(description="litellm model name with provider, such as openai/gpt-5.")
     api_base: Annotated[tuple[str, ...], Option(metavar="URL")] = Field(
         default=(),
-        description="Addresses of the endpoint's replicas; none for the provider's own address, "
-        "which a server of one's own (hosted_vllm, ollama, …) does not have.",
+        description="Addresses of the endpoint's replicas; without it the provider's own address "
+        "(your own server, such as hosted_vllm or ollama, has none).",
     )
     api_base_file: Path | None = Field(
         default=None,
-        description="Further addresses, one a line, in a file or in the files of a folder; they "
-        "are read again every 30 s, so that replicas may come and go.",
+        description="Further addresses, one per line, in a file or in the files of a folder; read "
+        "again every 30 s, so that replicas may come and go.",
     )
     transport: Literal["auto", "litellm", "direct"] = Field(
         default="auto",
-        description="litellm, direct (an OpenAI-compatible server, without a provider library), or "
-        "auto: direct where it sends exactly what litellm would.",
+        description="litellm, direct (an OpenAI-compatible server, without a provider library), "
+        "or auto: direct if the request is exactly the one that litellm would send.",
     )
     temperature: float | None = Field(
         default=0.0,
         ge=0,
         le=2,
-        description="Sampling temperature; with several samples 1; default is the provider's.",
+        description="Sampling temperature; 1 with several samples; the word default: the "
+        "provider's.",
     )
     seed: int | None = Field(
         default=0,
         ge=-(2**63),
         lt=2**63,
-        description="Sampling seed; sample k sends seed + k; default sends none.",
+        description="Sampling seed; sample k sends seed + k; the word default sends none.",
     )
     max_reply_tokens: int = Field(
         default=2048, ge=16, le=2**24, description="Limit of a reply, in tokens."
     )
     params: dict[str, Any] = Field(
         default={},
-        description="Further parameters for litellm as they are, such as reasoning_effort; no "
-        "keys, since all of this is written into the manifest.",
+        description="Further parameters, passed to litellm unchanged, such as reasoning_effort; "
+        "no API keys: all of them are written to the manifest.",
     )
     vision: Literal["auto", "yes", "no"] = Field(
         default="auto", description="Whether the model can see; auto asks litellm's model table."
@@ -139,23 +140,23 @@ class ModelSpec(Config):
     max_text_bytes: int = Field(
         default=200_000,
         ge=1,
-        description="Largest text file of a case, in bytes: a judge is not shown a larger one; for "
-        "predict the case is a bad one.",
+        description="Largest text file of a case, in bytes: a larger one is not shown to a judge, "
+        "and predict refuses the case.",
     )
     frames: int = Field(
         default=0,
         ge=0,
         le=1000,
-        description="Frames that each video of a case is cut into, evenly spaced, and that are "
-        "shown as pictures; 0 shows no videos. pip install 'apbjudge[video]' reads them.",
+        description="Frames to show of each video of a case, evenly spaced; 0 shows no videos. "
+        "Needs pip install 'apbjudge[video]'.",
     )
     timeout_s: float = Field(
-        default=120.0, gt=0, description="Seconds until a call counts as hung."
+        default=120.0, gt=0, description="Seconds after which a call counts as hung."
     )
     deadline_s: float = Field(
         default=900.0,
         gt=0,
-        description="Seconds after an item's first attempt within which the last one begins.",
+        description="Seconds after an item's first attempt in which new attempts may start.",
     )
     outage_s: float = Field(
         default=300.0,
@@ -165,35 +166,35 @@ class ModelSpec(Config):
     retries: int = Field(
         default=4,
         ge=0,
-        description="How often a call is repeated after a failure that may pass; five times as "
-        "often after 429, half as often after a time-out.",
+        description="How often a call is retried after a temporary failure; five times as often "
+        "after 429, half as often after a time-out.",
     )
-    max_concurrency: int = Field(default=64, ge=1, description="Calls in flight at most.")
+    max_concurrency: int = Field(default=64, ge=1, description="Largest number of calls in flight.")
     concurrency_per_endpoint: int | None = Field(
         default=None,
         ge=1,
-        description="Calls in flight at most to each address; as many times that as there are "
-        "addresses then take the place of max_concurrency.",
+        description="Calls in flight at most to each address; this times the number of addresses "
+        "replaces max_concurrency.",
     )
-    rpm: float | None = Field(default=None, gt=0, description="Calls per minute at most.")
+    rpm: float | None = Field(default=None, gt=0, description="Largest number of calls per minute.")
     tpm: float | None = Field(
-        default=None, gt=0, description="Tokens per minute, sent and received, at most."
+        default=None, gt=0, description="Largest number of tokens per minute, sent and received."
     )
     price_input: float | None = Field(
         default=None,
         ge=0,
-        description="US dollars per million tokens sent; without it litellm's table counts.",
+        description="US dollars per million tokens sent; default: litellm's price table.",
     )
     price_output: float | None = Field(
         default=None,
         ge=0,
-        description="US dollars per million tokens received; without it litellm's table counts.",
+        description="US dollars per million tokens received; default: litellm's price table.",
     )
     price_cached: float | None = Field(
         default=None,
         ge=0,
-        description="US dollars per million tokens that the endpoint had in its prefix cache; "
-        "without it price_input counts.",
+        description="US dollars per million tokens from the endpoint's prefix cache; default: "
+        "price_input.",
     )
 
     @field_validator(*_MAY_BE_DEFAULT, mode="before")

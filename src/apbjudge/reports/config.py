@@ -25,14 +25,14 @@ class ComparedRuns(IntervalConfig):
     )
     adjudicator: str | None = Field(
         default=None,
-        description="Rater whose label decides; without one the majority of raters does.",
+        description="Rater whose label decides; default: the majority of raters.",
     )
     design: LabelDesign = None
     group_steps: Annotated[str | None, Option(metavar="N+")] = Field(
         default=None,
         pattern=r"^[1-9][0-9]{0,8}\+$",
-        description="Whole trajectories whose shortest path has N or more steps as one group, such "
-        "as 8+, in planbench-steps and its figure.",
+        description="Put whole trajectories whose shortest path has N or more steps into one "
+        "group, such as 8+, in planbench-steps and its figure.",
     )
     refined: Annotated[tuple[tuple[str, Path], ...], Option(metavar="METHOD=RUN")] = Field(
         default=(),
@@ -60,8 +60,8 @@ class ReportConfig(ComparedRuns):
     }
 
     runs: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Folders of runs, or their judgements.jsonl; and of predict and the like, for "
-        "the table tested-models."
+        description="Folders of runs, or their judgements.jsonl; for the table tested-models also "
+        "runs of predict, simulate and others."
     )
     tables: Annotated[Names, Option("--table")] = Field(
         default=(),
@@ -73,8 +73,8 @@ class ReportConfig(ComparedRuns):
     )
     predictions: tuple[Path, ...] = Field(
         default=(),
-        description="Files of predictions, or logs, as they are now: if they moved since they were "
-        "judged, or if the run was made by someone else.",
+        description="Files of predictions, or logs, if they moved since they were judged, or if "
+        "somebody else made the run.",
     )
     cases: Path | None = Field(
         default=None, description="JSONL file of cases, joined with the predictions on id."

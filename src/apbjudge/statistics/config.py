@@ -21,8 +21,9 @@ class IntervalConfig(Config):
 
     interval: Literal["jeffreys", "jackknife", "bca", "percentile"] = Field(
         default="jeffreys",
-        description="percentile or bca: bootstrap intervals of every figure, by case. jeffreys or "
-        "jackknife: of coefficients, while rates and means have Wilson's, which hold more often.",
+        description="percentile or bca: bootstrap intervals, by case, for every figure. jeffreys "
+        "or jackknife: for coefficients; rates and means then have Wilson intervals, whose "
+        "coverage is better.",
     )
     n_resamples: int = Field(
         default=10_000, ge=1, le=1_000_000, description="Bootstrap resamples of bca and percentile."

@@ -152,11 +152,11 @@ class Outcomes:
             )
         if self._open:
             names = ", ".join(f"{name} in {n} trajectories" for name, n in self._open.most_common())
-            lines.append(f"scores without choice: {names}: {_ADVICE}")
+            lines.append(f"scores that state no success: {names}: {_ADVICE}")
         if 0 < self._off < (n := self._names["reward"]):
             lines.append(
-                f"warning: {self._off} of {n} rewards are off 0 to 1, so that the others may be on "
-                "another scale too: --success 'reward>=X' says what a success is"
+                f"warning: {self._off} of {n} rewards are outside 0 to 1, so the others may be on "
+                "another scale too: --success 'reward>=X' defines success"
             )
         return lines
 

@@ -34,7 +34,7 @@ class CheckConfig(RowsConfig):
     only: Names = Field(default=(), description="Only these checks, by name.")
     ignore: Names = Field(default=(), description="All checks but these.")
     findings: Path | None = Field(
-        default=None, description="JSONL file to write, with every finding on a line."
+        default=None, description="JSONL file to write, one finding per line."
     )
 
 
@@ -55,14 +55,14 @@ class AskConfig(AsksModels, StoreConfig):
 
     ask: Annotated[JudgeSpec | None, Option(metavar="JUDGE")] = Field(
         default=None,
-        description="litellm model with provider, optionally with its addresses after @, that is "
-        "asked about claims that code can't settle.",
+        description="litellm model, optionally with addresses after @, that is asked about claims "
+        "that code can't decide.",
     )
     votes: int = Field(default=3, ge=1, le=99, description="Independent replies about a case.")
     run: Path | None = Field(
         default=None,
         description="Folder for the judge's run; the same command continues it. Without it "
-        "everything is asked anew, but for cached replies.",
+        "everything except cached replies is asked again.",
     )
 
 
@@ -86,7 +86,7 @@ class BuildConfig(RowsConfig):
     )
     out: Path = Field(description="Folder for the cases; a new or empty one.")
     source_format: Annotated[SourceName, Option("--from")] = Field(
-        default="auto", description="Format of the source; auto: as its content shows."
+        default="auto", description="Format of the source; auto: it follows from the content."
     )
     tools: Path | None = Field(
         default=None,
@@ -99,18 +99,16 @@ class BuildConfig(RowsConfig):
     success: Annotated[str, Option(metavar="SCORE")] = SUCCESS
     any_outcome: bool = Field(
         default=False,
-        description="Use trajectories that failed, or of which no outcome is known, as well.",
+        description="Also use trajectories that failed or whose outcome is unknown.",
     )
     name: str = Field(default="", description="Name of the data set; default: that of the file.")
-    licence: str = Field(
-        default="", description="Licence of the source, where its rows state none."
-    )
+    licence: str = Field(default="", description="Licence of the source, if its rows state none.")
     data_root: Path | None = Field(
         default=None,
-        description="Folder that paths of files are relative to; default: that of the source.",
+        description="Folder to which paths of files are relative; default: that of the source.",
     )
     n: int | None = Field(
-        default=None, ge=1, description="Seeds at most, drawn at random; without it all."
+        default=None, ge=1, description="Largest number of seeds, drawn at random; default: all."
     )
     levels: Numbers = Field(
         default=(2, 4, 6, 8, 10), description="Numbers of distractors, each 1 to 50."
@@ -118,9 +116,9 @@ class BuildConfig(RowsConfig):
     horizons: Annotated[Numbers, Option("--steps")] = Field(
         default=(1, 2, 3), description="Numbers of steps of step-wise cases, 1 to 3."
     )
-    seed_of_draw: int = Field(default=20_260_101, ge=0, description="Seed of all that is drawn.")
+    seed_of_draw: int = Field(default=20_260_101, ge=0, description="Random seed.")
     overwrite: bool = Field(
-        default=False, description="Replace what an earlier build left in --out."
+        default=False, description="Replace the results of an earlier build in --out."
     )
 
     @field_validator("split")

@@ -40,8 +40,8 @@ class FirstTasks(Config):
     first: int | None = Field(
         default=None,
         ge=1,
-        description="Tasks to take at most, in their order; the same command with more, or without "
-        "it, goes on with the others.",
+        description="Largest number of tasks, in their order; the same command with a larger "
+        "number, or without it, continues with the others.",
     )
 
 
@@ -51,9 +51,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     options: Annotated[tuple[str, ...], Option("--with", metavar="NAME=VALUE")] = Field(
         default=(), description="A setting of the benchmark, such as block_plan=plan.json."
     )
-    tasks: tuple[str, ...] = Field(
-        default=(), description="Ids of the tasks to take; without it all."
-    )
+    tasks: tuple[str, ...] = Field(default=(), description="Ids of the tasks; default: all.")
     trials: int = Field(
         default=1,
         ge=1,
@@ -63,13 +61,14 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
     max_turns: int | None = Field(
         default=None,
         ge=1,
-        description="Replies in an episode at most; the environment may have a limit of its own.",
+        description="Largest number of replies in an episode; the environment may have its own "
+        "limit.",
     )
     max_episode_tokens: int | None = Field(
-        default=None, ge=1, description="Tokens of an episode, sent and received, at which it ends."
+        default=None, ge=1, description="Tokens, sent and received, at which an episode ends."
     )
     max_episode_cost: float | None = Field(
-        default=None, gt=0, description="US dollars of an episode at which it ends."
+        default=None, gt=0, description="US dollars at which an episode ends."
     )
 
     @property

@@ -64,7 +64,7 @@ class TestedModelSpec(ModelSpec):
         description="Limit of a reply, in tokens; a reply cut off there is not asked for again.",
     )
     timeout_s: float = Field(
-        default=600.0, gt=0, description="Seconds until a call counts as hung."
+        default=600.0, gt=0, description="Seconds after which a call counts as hung."
     )
     deadline_s: float = Field(
         default=3600.0,
@@ -116,7 +116,7 @@ class PromptConfig(ItemConfig, CasesConfig):
     groups: ClassVar[Mapping[str, str]] = {"Rows": "map data_split tools"}
 
     predict: bool = Field(
-        default=False, description="Print what a tested model would get for the case."
+        default=False, description="Print the prompt of a tested model for the case."
     )
 
 
@@ -185,7 +185,8 @@ class WritingConfig(AsksModels, StoreConfig):
         default=2,
         ge=0,
         le=20,
-        description="How often it is asked again, with the complaints, for what breaks a rule.",
+        description="How often the model is asked again, with the broken rules, for a text that "
+        "breaks one.",
     )
 
     @field_validator("write")
@@ -255,7 +256,8 @@ class CheckedModel(CasesConfig):
     """The tested models that ``doctor`` checks in place of a judge."""
 
     model: Annotated[tuple[str, ...], Option(metavar="MODEL")] = Field(
-        default=(), description="Check this tested model, as predict would ask it, and no judge."
+        default=(),
+        description="Check this tested model, with the requests of predict, instead of a judge.",
     )
 
 
@@ -264,8 +266,8 @@ class ExportedModel(PredictConfig):
 
     model: Annotated[tuple[TestedModelSpec, ...], Option(metavar="MODEL")] = Field(
         default=(),
-        description="The tested model whose requests for predictions are written, MODEL or "
-        "MODEL@ADDRESS; without it those of --judge.",
+        description="Tested model (MODEL or MODEL@ADDRESS) whose requests are written; default: "
+        "the requests of --judge.",
     )
 
 

@@ -246,7 +246,7 @@ def refine(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> PredictionRun:
-    """Has drafts reviewed, and rewritten by the tested models that made them.
+    """Reviews drafts, and has the tested models that wrote them rewrite them.
 
     Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
     tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.

@@ -46,8 +46,8 @@ class WriteConfig(WritingConfig):
 
     model: OneModel = Field(
         default=None,
-        description="A model that writes what code can't, MODEL or MODEL@ADDRESS; without it "
-        "cases are built by rule alone.",
+        description="Model (MODEL or MODEL@ADDRESS) that writes what code can't; without it cases "
+        "are built only by rules.",
     )
     write: Names = Field(
         default=(),

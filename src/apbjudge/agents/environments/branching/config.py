@@ -44,13 +44,13 @@ class BranchConfig(Config):
     )
     verifier: VerifierKind = Field(
         default="oracle",
-        description="What says that a run is right, so that the search ends: oracle (the "
+        description="What decides that a run is right, so that the search ends: oracle (the "
         "reference), judge, or none: all branches are run and the first pass is the result.",
     )
     order: Order = Field(
         default="entropy",
-        description="Which substep is branched first: the one of the highest entropy, or as "
-        "controls a random one or the first.",
+        description="Which substep is branched first: the one with the highest entropy or, as "
+        "controls, a random one or the first.",
     )
     max_branches: int = Field(default=50, ge=0, description="Branches of a case at most.")
     max_branches_per_step: int = Field(
@@ -92,7 +92,7 @@ class MemoryConfig(Config):
     memory: Path | None = Field(
         default=None,
         description="An earlier run of branch, or its trajectories.jsonl, whose actions are shown "
-        "where a substep is like theirs. The cases of that run are left out.",
+        "at similar substeps. The cases of that run are left out.",
     )
     memory_of: Literal["successful", "all"] = Field(
         default="successful",
@@ -128,30 +128,33 @@ class BranchRunConfig(
     )
     same_text: OneModel = Field(
         default=None,
-        description="The model that says whether free texts in arguments mean the same, MODEL or "
-        "MODEL@ADDRESS; without it only recorded calls that are equal by rule answer.",
+        description="Model (MODEL or MODEL@ADDRESS) that decides whether free texts in arguments "
+        "mean the same; without it only calls that equal a recorded one by rule get its output.",
     )
     samples: int = Field(
         default=10,
         ge=0,
         le=1000,
         description="Samples of each choice at temperature 1; 0 takes the probabilities of labels "
-        "instead, where the endpoint reports them.",
+        "instead, if the endpoint reports them.",
     )
     labels: LabelKind | None = Field(
         default=None,
-        description="Labels of the candidates for --samples 0; without it letters where there are "
+        description="Labels of the candidates for --samples 0; default: letters if there are "
         "enough, else two digits.",
     )
     max_candidates: int = Field(
-        default=100, ge=2, le=100, description="Choices shown, doing without a tool among them."
+        default=100,
+        ge=2,
+        le=100,
+        description="Number of choices shown, including the choice of no tool.",
     )
     trials: int = Field(default=1, ge=1, le=1000, description="Runs of each case and model.")
 
     sweep: str = Field(
         default="",
-        description="Values of a setting, a run each in a folder such as OUT/m-5: m=1,5,10,20 "
-        "for --samples, or b=1,3,5,10 for --max-trajectories.",
+        description="Values of a setting, each a run in a folder such as OUT/m-5: m=1,5,10,20 for "
+        "--samples, or b=1,3,5,10 for --max-trajectories.",
     )
 
     @property
@@ -212,12 +215,12 @@ class EntropyConfig(Config):
         "judge with samples or logprobs."
     )
     labels: tuple[Path, ...] = Field(
-        default=(), description="Labels of humans, which say where a judge was wrong."
+        default=(), description="Human labels, which show where a judge was wrong."
     )
     unit: Literal["nats", "bits"] = Field(default="nats", description="Unit of entropies.")
     estimate: Literal["plug-in", "miller-madow"] = Field(
         default="plug-in",
-        description="Entropy of samples: as counted, or corrected for its bias.",
+        description="Entropy of samples: plug-in, or corrected for bias.",
     )
     bins: int = Field(default=5, ge=1, le=100, description="Number of bins.")
     binning: Literal["width", "quantiles"] = Field(

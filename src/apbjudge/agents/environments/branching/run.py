@@ -300,7 +300,7 @@ def branch(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Branching:
-    """Lets tested models carry out given plans, and branches where uncertain.
+    """Lets tested models execute given plans, and branches where they are uncertain.
 
     Section 5 of arXiv:2604.12126; see ``search``. Without ``out`` everything stays in memory.
 

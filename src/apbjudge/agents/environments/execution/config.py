@@ -50,7 +50,7 @@ class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation):
     )
     plans: Path | None = Field(
         default=None,
-        description="Plans to carry out in place of drafts made here: a run of predict or refine, "
+        description="Plans to execute instead of drafts written here: a run of predict or refine, "
         "or a JSONL file of predictions on the benchmark's cases.",
     )
     cases: Path | None = Field(

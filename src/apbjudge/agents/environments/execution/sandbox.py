@@ -45,17 +45,21 @@ class Isolation(CallLimit):
 
     sandbox: Literal["auto", "required", "none"] = Field(
         default="auto",
-        description="Whether bubblewrap holds the benchmark's tools: auto, where it can be used, "
-        "with a warning where it can't; required: else nothing is run; none.",
+        description="Run the benchmark's tools in bubblewrap: auto: if it works here, with a "
+        "warning if not; required: or run nothing; none: never.",
     )
     python: str | None = Field(
-        default=None, description="Interpreter that has the benchmark's package; default this one."
+        default=None,
+        description="Python interpreter with the benchmark's package; default: this one.",
     )
     cpu_seconds: int = Field(
-        default=300, ge=1, le=10**9, description="Processor seconds of the tools of an episode."
+        default=300, ge=1, le=10**9, description="CPU seconds that an episode's tools may use."
     )
     memory_mb: int = Field(
-        default=4096, ge=256, le=1 << 30, description="Memory of the tools of an episode, in MiB."
+        default=4096,
+        ge=256,
+        le=1 << 30,
+        description="Memory that an episode's tools may use, in MiB.",
     )
 
 

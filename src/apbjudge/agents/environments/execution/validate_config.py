@@ -34,21 +34,22 @@ class ValidateConfig(Config):
     judged: Annotated[tuple[str, ...], BeforeValidator(_texts), Option(metavar="[MODE=]RUN")] = (
         Field(
             default=(),
-            description="A run of grade over the executed plans; several for several judges. "
-            "MODE= says which mode executed these plans, where files do not.",
+            description="Run of grade over the executed plans; several for several judges. MODE= "
+            "states which mode executed these plans, if the files don't.",
         )
     )
     detect: float = Field(
         default=0.05,
         gt=0,
         lt=1,
-        description="Difference of two modes for which the tasks needed are computed.",
+        description="Difference between two modes for which the needed number of tasks is "
+        "computed.",
     )
     correlation: float = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="Correlation of two modes' successes on a task, taken where only one mode was "
+        description="Correlation of two modes' successes on a task, used if only one mode was "
         "executed.",
     )
     level: Level = 0.95

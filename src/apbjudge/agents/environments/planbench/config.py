@@ -39,13 +39,13 @@ class PathsConfig(DataConfig):
         "inputs that are no composites; complete: all paths of the same tools, also those that "
         "the catalogue lacks; exhaustive: of all executable tools.",
     )
-    task: Names = Field(default=(), description="Tasks, by id; all without it.")
+    task: Names = Field(default=(), description="Ids of tasks; default: all.")
     query: Names = Field(default=(), description="Tasks of these queries, by id.")
     longest: int | None = Field(
         default=None,
         ge=1,
-        description="Most tools in a path; by default any number, and for exhaustive as many as "
-        "in the task's longest catalogued path.",
+        description="Largest number of tools in a path; default: no limit; for exhaustive: the "
+        "length of the task's longest catalogued path.",
     )
 
 
@@ -62,7 +62,7 @@ class BlockPlanConfig(DataConfig):
         "0.6 of the paths remain, kinds at random.",
     )
     keep_paths: int | None = Field(
-        default=None, ge=1, description="Paths that remain, in place of the setting's number."
+        default=None, ge=1, description="Number of remaining paths, instead of the setting's."
     )
     keep_ratio: float | None = Field(
         default=None,
@@ -75,15 +75,16 @@ class BlockPlanConfig(DataConfig):
         default=None,
         ge=0,
         le=1,
-        description="Share of the paths that are taken away; what the paper calls block ratio: "
-        "0.2 is --keep-ratio 0.8.",
+        description="Share of the paths that are removed (the paper's block ratio): 0.2 is "
+        "--keep-ratio 0.8.",
     )
-    max_tools: int = Field(default=4, ge=1, description="Most tools that are blocked in a task.")
+    max_tools: int = Field(
+        default=4, ge=1, description="Largest number of blocked tools in a task."
+    )
     max_candidates: int | None = Field(
         default=None,
         ge=1,
-        description="Most sets of tools that are looked at in a task; by default 20000, and 5000 "
-        "for base.",
+        description="Largest number of tool sets to try in a task; default: 20000; for base 5000.",
     )
     seed: int = Field(default=42, description="Seed, together with the id of the task.")
     out: Path | None = Field(default=None, description="File for the plan.")
@@ -104,7 +105,7 @@ class DataCheckConfig(DataConfig):
     """Data to check."""
 
     shortest: int = Field(
-        default=5, ge=1, description="Tools that the shortest path of a task has at least."
+        default=5, ge=1, description="Smallest length of a task's shortest path, in tools."
     )
 
 
@@ -121,21 +122,19 @@ class GenerateConfig(Config):
     )
     database: Path | None = Field(
         default=None,
-        description="File with records, as database.json has them; by default they are drawn.",
+        description="File of records in the format of database.json; default: they are drawn.",
     )
-    seed: int = Field(
-        default=0, description="Seed of all that is drawn; a model is sent it where it is set."
-    )
+    seed: int = Field(default=0, description="Random seed; if set, it is sent to the model too.")
     tools: int = Field(
         default=120, ge=10, description="Executable tools; each gets 5 noisy ones and 3 blockers."
     )
     records: int = Field(default=100, ge=2, description="Records of the database.")
     tasks: int = Field(default=60, ge=1, description="Tasks, each with one query.")
     shortest: int = Field(
-        default=5, ge=1, description="Tools that the shortest path of a task has at least."
+        default=5, ge=1, description="Smallest length of a task's shortest path, in tools."
     )
     longest: int = Field(
-        default=9, ge=1, description="Tools that the shortest path of a task has at most."
+        default=9, ge=1, description="Largest length of a task's shortest path, in tools."
     )
     overwrite: bool = Field(default=False, description="Replace a generated benchmark in --out.")
 
@@ -151,24 +150,24 @@ class TextsConfig(WritingConfig):
 
     model: OneModel = Field(
         default=None,
-        description="A model that judges candidates and writes texts, MODEL or MODEL@ADDRESS; "
-        "without it all is done by rule, templates and word lists.",
+        description="Model (MODEL or MODEL@ADDRESS) that judges candidates and writes texts; "
+        "without it rules, templates and word lists do it.",
     )
     theme: str = Field(
         default="", description="Subject of a domain that the model writes, in place of --domain."
     )
     write: Names = Field(
         default=(),
-        description="What else the model does: filters (which look-ups there could be), "
-        "descriptions (of tools), queries; default all.",
+        description="What else the model writes: filters (possible look-ups), descriptions (of "
+        "tools), queries; default: all.",
     )
     generate_prompts: str = Field(
         default="generating@1", description="generating@1, or a TOML file."
     )
     written: tuple[Path, ...] = Field(
         default=(),
-        description="File of answers, such as written.jsonl of another benchmark; what is in it is "
-        "not asked for.",
+        description="File of answers, such as written.jsonl of another benchmark; their texts are "
+        "not requested again.",
     )
 
 
