@@ -2667,6 +2667,7 @@ def shards_merge(
     out: str | Path,
     *,
     rubric: str | None = None,
+    partial: bool = False,
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Literal["lock", "file"] = "lock",
 ) -> Run | ModelRun[Any]:
@@ -2676,15 +2677,17 @@ def shards_merge(
     codes; the result has all of them.
 
     Args:
-        parts: One folder for each part or rubric, of grade, predict, refine, simulate or branch, in
-            any order; they stay as they are.
+        parts: One folder for each part, for some that were merged (``partial``), or for each
+            rubric, of grade, predict, refine, simulate or branch, in any order; they stay as they
+            are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        partial: Merges some of the parts into a run that is merged with the others later.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. The same command without ``--shard`` continues in its folder.
+        The run. The same command without ``--shard`` continues in the folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or

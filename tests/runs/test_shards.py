@@ -98,6 +98,39 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path) -> No
     assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
 
 
+@pytest.fixture(scope="module", params=["I/N", "INDEX#I"])
+def five_parts(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[Path]:
+    """Runs of parts, of which one has no row with a verdict; last, the merge of them all."""
+    folder = tmp_path_factory.mktemp("five")
+    rows = write_rows(folder / "rows.jsonl", ROWS[:40] if request.param != "I/N" else ROWS)
+    cut = request.param != "I/N"
+    parts = _pieces(folder, rows, 5) if cut else [*parts_of(rows, folder, 5)]
+    for seed, part in enumerate(parts):
+        _finish_in_another_order(part, seed)
+    apbjudge.shards_merge(parts, folder / "flat")
+    return [*parts, folder / "flat"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_of_merges_is_one_merge(five_parts: list[Path], tmp_path: Path, seed: int) -> None:
+    """To the last byte, whichever parts are merged first, adjacent or not."""
+    *folders, flat = five_parts
+    own = random.Random(seed)
+    while len(folders) > 1:
+        own.shuffle(folders)
+        n = own.randint(2, len(folders))
+        out = tmp_path / f"{len(folders)}"
+        apbjudge.shards_merge(folders[:n], out, partial=n < len(folders) or own.random() < 0.5)
+        folders = [*folders[n:], out]
+    for name in ("judgements.jsonl", "summary.json", "summary.csv"):
+        assert (folders[0] / name).read_bytes() == (flat / name).read_bytes()
+    manifests = [json.loads((of / "manifest.json").read_text()) for of in (folders[0], flat)]
+    timed = dict.fromkeys(("finished", "seal"))
+    assert manifests[0] | timed == manifests[1] | timed
+
+
 def test_a_merge_does_not_make_a_strangers_part_the_users_own(rows: Path, tmp_path: Path) -> None:
     """Else the whole run would vouch for files that the stranger's manifest names."""
     parts = list(parts_of(rows, tmp_path, 2))
@@ -196,9 +229,17 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
             apbjudge.shards_merge(parts, out)
         assert not out.exists()
 
-    refused("shards are missing: 2/3$", one, three)
+    refused(r"shards are missing: 2/3 \(--partial", one, three)
     copy = shutil.copytree(two, tmp_path / "copy")
-    refused("part-2 and .*copy are both shard 2/3", one, two, copy, three)
+    refused("part-2 and .*copy both hold shard 2/3", one, two, copy, three)
+    some = apbjudge.shards_merge([three, copy], tmp_path / "some", partial=True).folder
+    assert some is not None
+    refused("some and .*part-3 both hold shard 3/3", one, some, three)
+    refused(r"shards are missing: 1/3 \(--partial", some)
+    lines = (some / "judgements.jsonl").read_bytes().splitlines(keepends=True)
+    (some / "judgements.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(InputError, match=r"some.judgements.jsonl: expected \d+ lines of shard 3/3"):
+        apbjudge.shards_merge([one, some], tmp_path / "cut off")
     refused("holds no run$", one, tmp_path)
     graded(rows, tmp_path / "half", shard="2/2")
     refused("is shard 1/3 and .*half is shard 2/2", one, tmp_path / "half", three)
@@ -335,4 +376,13 @@ def test_the_commands(
     results, _, _ = whole.out.partition(f"{tmp_path / 'whole'}/: ")
     assert done.out.startswith(results)
     missing = command("shards", "merge", out / "part-1", "--out", tmp_path / "more")
-    assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")
+    assert (missing.code, missing.err) == (
+        2,
+        "apbjudge: shards are missing: 2/2 (--partial merges the others)\n",
+    )
+    some = command("shards", "merge", out / "part-1", "--partial", "--out", tmp_path / "some")
+    assert some.code == 0, some.err
+    both = command("shards", "merge", tmp_path / "some", out / "part-2", "--out", tmp_path / "both")
+    assert both.out.startswith(results)
+    resumed = command("grade", rows, "--out", tmp_path / "some", *allowed)
+    assert (resumed.code, "other settings (shard)" in resumed.err) == (2, True)

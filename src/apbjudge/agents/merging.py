@@ -52,6 +52,7 @@ def shards_merge(
     out: str | Path,
     *,
     rubric: str | None = None,
+    partial: bool = False,
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Claim = "lock",
 ) -> Run | ModelRun[Any]:
@@ -61,15 +62,17 @@ def shards_merge(
     codes; the result has all of them.
 
     Args:
-        parts: One folder for each part or rubric, of grade, predict, refine, simulate or branch, in
-            any order; they stay as they are.
+        parts: One folder for each part, for some that were merged (``partial``), or for each
+            rubric, of grade, predict, refine, simulate or branch, in any order; they stay as they
+            are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        partial: Merges some of the parts into a run that is merged with the others later.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. The same command without ``--shard`` continues in its folder.
+        The run. The same command without ``--shard`` continues in the folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
@@ -79,15 +82,14 @@ def shards_merge(
     parts = [here(part) for part in parts]
     name = "" if rubric or not parts else _command_of(parts[0])
     if name not in _COMMANDS:
-        return judged.shards_merge(parts, out, rubric=rubric, as_=as_, claim=claim)
+        return judged.shards_merge(parts, out, rubric=rubric, partial=partial, as_=as_, claim=claim)
     if as_ == "parquet":
         raise OptionError(f"--as: expected jsonl for a run of {name}, got parquet")
     folder, (run, kind, take) = Path(out), _COMMANDS[name]
-    of_parts = read_parts(parts, kind)
+    of_parts = read_parts(parts, kind, partial=partial)
     check_free(folder, kind)
-    claiming = Claiming(by=claim)
-    with RecordLog(folder, kind, of_parts[0].identity, claiming=claiming) as log:
-        manifest = joined_manifest(of_parts)
+    manifest = joined_manifest(of_parts)
+    with RecordLog(folder, kind, manifest["identity"], claiming=Claiming(by=claim)) as log:
         with manifest_states([(log, manifest)]):
             log.replace_all(merged_rows(of_parts, kind), superseded=superseded_lines(of_parts))
             for row in failed_rows(of_parts, kind):

@@ -50,6 +50,10 @@ class MergeOptions(Config):
         default=None,
         description="The rubric whose codes were judged apart, such as apb-holistic@1.",
     )
+    partial: bool = Field(
+        default=False,
+        description="Merge some of the parts, into a run that is merged with the others later.",
+    )
     out: Path = Field(description="Folder for the whole run.")
     as_: Annotated[Literal["jsonl", "parquet"], Option("--as")] = Field(
         default="jsonl",
