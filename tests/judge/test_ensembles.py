@@ -321,6 +321,48 @@ def is_whole(text: str) -> None:
     ]
 
 
+# Runs of each judge, in parts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["majority", "mean", "dawid-skene", "cascade"])
+def test_judges_whose_parts_were_merged_decide_without_a_call(tmp_path: Path, case: str) -> None:
+    """To the last byte as if all had been asked in one run."""
+    others = plan_row("row-06", model_response=" "), {"id": "bad"}
+    rows = write_rows(tmp_path / "rows.jsonl", [*PLANS, *others])
+    specs = [JudgeSpec(model=A, samples=3), *(JudgeSpec(model=model) for model in (B, C))]
+
+    def wavering(request: Request) -> str:
+        n = int(name_in(request)[-2:])
+        wavers = request.model == A and n != 4
+        reply = verdict("E1", grade=0.2) if request.sample < n % 3 else verdict()
+        return json.dumps(reply) if wavers else vote(request)
+
+    def decided(out: Path, script: Any, **options: Any) -> tuple[Run, int]:
+        by: dict[str, Any] = {"judge": specs, "panel": case}
+        if case == "cascade":
+            by = {"judge": specs[0], "escalate": specs[1]}
+        client = ScriptedClient(script)
+        return grade(rows, client=client, out=out, **by, **options), len(client.requests)
+
+    whole, n_calls = decided(tmp_path / "whole", wavering)
+    assert n_calls > 0
+    out = tmp_path / "out"
+    for spec in specs:
+        parts = [tmp_path / f"{spec.slug}-{i}" for i in (1, 2)]
+        for i, part in enumerate(parts, 1):
+            client = ScriptedClient(wavering)
+            grade(rows, judge=spec, client=client, out=part, shard=f"{i}/2")
+        shards_merge(parts, out / "judges" / spec.slug)
+    run, n_calls = decided(out, wavering, max_calls=0)
+    assert n_calls == 0
+    assert text_of(run) == text_of(whole)
+    for path in (tmp_path / "whole").glob("*.[jc]s*"):
+        if path.name not in ("manifest.json", "judgements.jsonl"):  # times
+            assert (out / path.name).read_bytes() == path.read_bytes()
+    with pytest.raises(OptionError, match=r"OUT/judges/scripted-a, OUT/judges/scripted-b"):
+        decided(tmp_path / "part", wavering, shard="1/2")
+
+
 # Options ------------------------------------------------------------------------------------------
 
 REFUSED: Mapping[str, tuple[dict[str, Any], str]] = {
