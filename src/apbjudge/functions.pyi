@@ -1426,6 +1426,7 @@ def execute(
     benchmark: str,
     config: ExecuteConfig | None = None,
     *,
+    shard: str | None = None,
     call_seconds: int = 20,
     sandbox: Literal["auto", "required", "none"] = "auto",
     python: str | None = None,
@@ -1497,6 +1498,9 @@ def execute(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         call_seconds: Seconds that a tool's call may take.
         sandbox: Whether bubblewrap holds the benchmark's tools: auto, where it can be used,
             with a warning where it can't; required: else nothing is run; none.
@@ -2620,7 +2624,7 @@ def scale(
     starts: int = 4,
     tell: Callable[[str], None] = ...,
     grace_s: float = 60.0,
-) -> Run | ModelRun[Any] | None:
+) -> Run | ModelRun[Any] | ExecutionRun | None:
     """Runs a command in parts on an engine and merges the parts.
 
     Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each
@@ -2670,7 +2674,7 @@ def shards_merge(
     partial: bool = False,
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Literal["lock", "file"] = "lock",
-) -> Run | ModelRun[Any]:
+) -> Run | ModelRun[Any] | ExecutionRun:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
@@ -2678,8 +2682,8 @@ def shards_merge(
 
     Args:
         parts: One folder for each part, for some that were merged (``partial``), or for each
-            rubric, of grade, predict, refine, simulate or branch, in any order; they stay as they
-            are.
+            rubric, of grade, predict, refine, simulate, execute or branch, in any order; they stay
+            as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
         partial: Merges some of the parts into a run that is merged with the others later.

@@ -14,11 +14,13 @@ from .options import Values, command, print_files
 from .tested import function_of
 
 if TYPE_CHECKING:
+    from ..agents.environments.execution.execute import ExecutionRun
     from ..document.display import Shown
     from ..judge.session import Run
     from ..runs.results import ModelRun
 
 _FILES = (
+    "cases.jsonl drafts bound-drafts direct plan-first bound steps gold null "
     "judgements.jsonl predictions.jsonl trajectories.jsonl branched.jsonl failures.jsonl "
     "judgements.parquet summary.json summary.csv manifest.json"
 ).split()
@@ -35,7 +37,7 @@ class SplitOptions(Config):
     )
     out: Path = Field(description="Folder for the runs of the parts, and for the whole.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
-    command: Literal["grade", "predict", "refine", "simulate", "branch"] = Field(
+    command: Literal["grade", "predict", "refine", "simulate", "execute", "branch"] = Field(
         default="grade", description="The command."
     )
 
@@ -86,7 +88,7 @@ def merge(values: Values) -> int:
     return 0
 
 
-def print_merged(run: Run | ModelRun[Any]) -> int:
+def print_merged(run: Run | ModelRun[Any] | ExecutionRun) -> int:
     """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
     from ..judge.session import Run
     from ..judge.summary_text import summary_text

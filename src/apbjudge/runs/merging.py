@@ -180,14 +180,20 @@ def _content(part: ShardPart) -> tuple[object, object]:
     return part.manifest.get("input_sha256"), cases and cases.sha256
 
 
-def check_free(out: Path, kind: RecordKind[Any]) -> None:
+def check_free(out: Path, kind: RecordKind[Any], *, again: bool = False) -> None:
     """Refuses a folder that holds a run, unless it is a merge that was not finished.
+
+    Args:
+        out: The folder.
+        kind: The records.
+        again: Whether a merge that was finished is no reason: it is one of several.
 
     Raises:
         OptionError: If it holds one, or files that are no run's.
     """
     manifest = read_manifest(out, kind)
-    if manifest is not None and ("parts" not in manifest or manifest.get("state") == "done"):
+    is_done = manifest is not None and manifest.get("state") == "done" and not again
+    if manifest is not None and ("parts" not in manifest or is_done):
         raise OtherRunError(
             f"--out: {visible(str(out))} holds a run already; choose another folder"
         )
