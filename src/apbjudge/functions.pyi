@@ -959,6 +959,7 @@ def check(
     cases: _Rows | None = None,
     config: CheckConfig | None = None,
     *,
+    shard: str | None = None,
     map: str | Sequence[str] = (),
     data_split: str = "",
     data_root: _Path | None = None,
@@ -1010,7 +1011,9 @@ def check(
     """Checks cases by rule, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
-    some bytes a case.
+    some bytes a case. Of a part of the rows (``shard``) cases are compared with those of the part
+    alone; ``shards_merge`` puts the judge's runs of all parts together, and ``run`` takes the merge
+    for a check of all rows that asks nobody.
 
     Args:
         config: The settings; options count more.
@@ -1018,6 +1021,9 @@ def check(
         asking: The settings of the judge that is asked; options count more.
         client: Answers requests in place of the network.
         events: Called back while the judge is asked.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         map: Columns that fields are read from, where their names don't say it:
             query=question,model_response=choices[0].text. FIELD= alone reads none.
         data_split: Split of a data set on disk, where it has several.
@@ -2709,6 +2715,7 @@ def shards_split(
 ) -> list[str]:
     """Writes the commands that work on rows in parts, and last the one that merges them.
 
+    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
     Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 

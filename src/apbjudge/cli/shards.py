@@ -37,8 +37,8 @@ class SplitOptions(Config):
     )
     out: Path = Field(description="Folder for the runs of the parts, and for the whole.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
-    command: Literal["grade", "predict", "refine", "simulate", "execute", "branch"] = Field(
-        default="grade", description="The command."
+    command: Literal["grade", "predict", "refine", "simulate", "execute", "branch", "check"] = (
+        Field(default="grade", description="The command.")
     )
 
 

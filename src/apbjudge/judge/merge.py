@@ -54,6 +54,7 @@ def shards_split(
 ) -> list[str]:
     """Writes the commands that work on rows in parts, and last the one that merges them.
 
+    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
     Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
@@ -71,12 +72,12 @@ def shards_split(
         InputError: If the rows can't be read, or the index can't be written.
     """
     shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
-    lines = [
-        [*command.split(), "--shard", shard, "--out", str(folder), *options, "--", path_text(rows)]
-        for shard, folder in shards
-    ]
-    folders = [str(folder) for _, folder in shards]
-    lines.append(["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders])
+    place, rest = "--run" if command == "check" else "--out", [*options, "--", path_text(rows)]
+    lines = [[command, "--shard", shard, place, str(folder), *rest] for shard, folder in shards]
+    folders, whole = [str(folder) for _, folder in shards], str(Path(out, "whole"))
+    lines.append(["shards", "merge", "--out", whole, "--", *folders])
+    if command == "check":
+        lines.append([command, place, whole, *rest])
     return [*remarks, *(f"apbjudge {shlex.join(words)}" for words in lines)]
 
 
@@ -108,8 +109,9 @@ def _index(
     rows: Path, out: Path, parts: int, command: str, options: Sequence[str]
 ) -> tuple[Path | None, list[str]]:
     """Writes an index of the rows; None where they have no pieces. And remarks on it."""
-    wanted = {"grade": OF_PREDICTIONS, "refine": OF_PREDICTIONS, "predict": OF_CASES}.get(command)
-    if wanted is None:
+    of_predictions, of_cases = ("grade", "refine"), ("predict", "check")
+    wanted = OF_PREDICTIONS if command in of_predictions else OF_CASES
+    if command not in (*of_predictions, *of_cases):
         return None, []
     model = "stated" if any(option.startswith("--tested-model") for option in options) else ""
     try:
