@@ -187,6 +187,7 @@ def audit(
     logprobs: bool = False,
     evidence: bool = True,
     lead: bool = True,
+    shard: str | None = None,
     map: str | Sequence[str] = (),
     data_split: str = "",
     protocol: str = "auto",
@@ -222,6 +223,9 @@ def audit(
     A second call with the same folder ``out`` continues where the first one stopped; without a
     folder everything is done in memory. What is left over at a limit is unscored (``budget``).
     Replies that are asked for again are never taken from the cache.
+
+    A part of the cases (``shard``) is an audit of these. ``shards_merge`` puts the runs of all
+    parts together, and the same audit without ``shard`` makes the card in the merged folder.
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
@@ -271,6 +275,9 @@ def audit(
         evidence: Show proven findings to the judge, and enforce them on its verdict.
         lead: The first item of a case goes ahead, so that the others find the case in the
             endpoint's prefix cache.
+        shard: Part I of N of the rows only, by the case of each; or part I of the pieces of
+            their file that an index of shards split lists. shards merge puts the parts
+            together.
         map: Columns that fields are read from, where their names don't say it:
             query=question,model_response=choices[0].text. FIELD= alone reads none.
         data_split: Split of a data set on disk, where it has several.
@@ -2688,8 +2695,8 @@ def shards_merge(
 
     Args:
         parts: One folder for each part, for some that were merged (``partial``), or for each
-            rubric, of grade, predict, refine, simulate, execute or branch, in any order; they stay
-            as they are.
+            rubric, of grade, predict, refine, simulate, execute, branch, audit or check (its
+            ``run``), in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
         partial: Merges some of the parts into a run that is merged with the others later.
@@ -2697,7 +2704,8 @@ def shards_merge(
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. The same command without ``--shard`` continues in the folder of a whole one.
+        The run, of an audit its main one. The same command without ``--shard`` continues in the
+        folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from ..audits.session import is_audit, merge_audits
 from ..errors import OptionError, visible
 from ..jsonl import object_of, read_lines, write_atomically
 from ..judge import merge as judged
@@ -93,8 +94,8 @@ def shards_merge(
 
     Args:
         parts: One folder for each part, for some that were merged (``partial``), or for each
-            rubric, of grade, predict, refine, simulate, execute or branch, in any order; they stay
-            as they are.
+            rubric, of grade, predict, refine, simulate, execute, branch, audit or check (its
+            ``run``), in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
         partial: Merges some of the parts into a run that is merged with the others later.
@@ -102,7 +103,8 @@ def shards_merge(
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. The same command without ``--shard`` continues in the folder of a whole one.
+        The run, of an audit its main one. The same command without ``--shard`` continues in the
+        folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
@@ -112,6 +114,8 @@ def shards_merge(
     parts, claiming = [here(part) for part in parts], Claiming(by=claim)
     below = [] if rubric or not parts else _runs_below(parts[0])
     name = "" if rubric or not parts else _command_of(parts[0] / below[0] if below else parts[0])
+    if not rubric and parts and is_audit(parts[0]):
+        return merge_audits(parts, Path(out), partial=partial, claim=claim)
     if name not in _COMMANDS:
         return judged.shards_merge(parts, out, rubric=rubric, partial=partial, as_=as_, claim=claim)
     if as_ == "parquet":

@@ -113,6 +113,7 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in inputs]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
     content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
+    content += [config.shard] if config.shard else []
     stem = "shipped" if config.rows is None else config.rows.stem
     return default_folder(stem, spec.slug, *content, parent="audits")
 
