@@ -9,6 +9,7 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
+from ..errors import path_text
 from ..llm.limits import Claim
 from .options import Values, command, print_files
 from .tested import function_of
@@ -91,13 +92,25 @@ def merge(values: Values) -> int:
 def print_merged(run: Run | ModelRun[Any] | ExecutionRun) -> int:
     """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
     from ..judge.session import Run
-    from ..judge.summary_text import summary_text
 
     if isinstance(run, Run):
-        text, has_left = summary_text(run.summary), run.unscored_fraction > 0
+        text, has_left = _text_of(run), run.unscored_fraction > 0
     else:
         text, has_left = cast("Shown", run).text, run.failed > 0
     typer.echo(text, nl=False)
     if run.folder is not None:
         print_files(run.folder, *_FILES)
     return int(has_left)
+
+
+def _text_of(run: Run) -> str:
+    """The results of a run; of the main one of an audit how to come to its card."""
+    from ..judge.summary_text import summary_text
+
+    identity = run.manifest["identity"]
+    if "audit" not in identity or run.folder is None:
+        return summary_text(run.summary)
+    if "shard" in identity:
+        return "more parts are to be merged\n"
+    out = path_text(run.folder.parents[1])
+    return f"next: the same audit with --out {out}, without --shard, makes the card\n"
