@@ -188,6 +188,8 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
         shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+    with pytest.raises(OptionError, match="--partial: expected parts, got runs for the codes"):
+        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1", partial=True)
 
 
 def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(tmp_path: Path) -> None:

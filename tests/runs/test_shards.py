@@ -59,9 +59,9 @@ def graded(rows: Path, out: Path, **options: Any) -> int:
     return len(client.requests)
 
 
-def parts_of(rows: Path, folder: Path, n: int) -> Iterator[Path]:
+def parts_of(rows: Path, folder: Path, n: int, **options: Any) -> Iterator[Path]:
     for i in range(1, n + 1):
-        graded(rows, folder / f"part-{i}", shard=f"{i}/{n}")
+        graded(rows, folder / f"part-{i}", shard=f"{i}/{n}", **options)
         yield folder / f"part-{i}"
 
 
@@ -102,14 +102,23 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path) -> No
 def five_parts(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
-    """Runs of parts, of which one has no row with a verdict; last, the merge of them all."""
+    """Runs of parts, of cases of which some have no prediction; last, the merge of them all."""
     folder = tmp_path_factory.mktemp("five")
-    rows = write_rows(folder / "rows.jsonl", ROWS[:40] if request.param != "I/N" else ROWS)
-    cut = request.param != "I/N"
-    parts = _pieces(folder, rows, 5) if cut else [*parts_of(rows, folder, 5)]
+    answers = [("x", "{}"), ("y", "{}"), ("z", " ")]
+    rows: list[dict[str, Any]] = [
+        {"id": f"c{n}", "tested_model": m, "model_response": text}
+        for n in range(8)
+        for m, text in answers[n % 2 :]
+    ]
+    files = write_rows(folder / "rows.jsonl", [*rows, {"id": "bad"}]), nine_cases(folder)
+    make = parts_of if request.param == "I/N" else _pieces
+    parts = [*make(files[0], folder, 5, cases=files[1])]
     for seed, part in enumerate(parts):
         _finish_in_another_order(part, seed)
-    apbjudge.shards_merge(parts, folder / "flat")
+    run = apbjudge.shards_merge(parts, folder / "flat")
+    missing = MissingPredictions.stated(run.manifest)
+    assert missing is not None
+    assert [of.missing for of in missing.by_model] == [5, 1, 1]
     return [*parts, folder / "flat"]
 
 
@@ -274,7 +283,7 @@ def nine_cases(folder: Path, *more: dict[str, Any]) -> Path:
     return write_rows(folder / "cases.jsonl", [*cases, *more])
 
 
-def _pieces(folder: Path, rows: Path, n: int, **options: Any) -> list[Path]:
+def _pieces(rows: Path, folder: Path, n: int, **options: Any) -> list[Path]:
     """The runs of the pieces of a file."""
     apbjudge.shards_split(rows, out=folder / "pieces", parts=n)
     parts = [folder / f"piece-{i}" for i in range(1, n + 1)]
@@ -321,7 +330,7 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
     rows = [{"id": f"c{n}", "tested_model": m, **answer} for n in range(7) for m in "xy"]
     files = write_rows(tmp_path / "rows.jsonl", rows), nine_cases(tmp_path)
     graded(files[0], tmp_path / "whole", cases=files[1])
-    parts = _pieces(tmp_path, files[0], 3, cases=files[1])
+    parts = _pieces(files[0], tmp_path, 3, cases=files[1])
     index = json.loads((tmp_path / "pieces" / "index.json").read_text())
     content = files[0].read_bytes()
     start, end = index["parts"][1]["start"], index["parts"][1]["end"]

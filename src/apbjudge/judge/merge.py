@@ -165,6 +165,8 @@ def shards_merge(
         InputError: If a file can't be read or written.
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
+    if rubric and partial:
+        raise OptionError("--partial: expected parts, got runs for the codes of --rubric")
     by = "rubric" if rubric else "shard"
     runs = read_parts([here(part) for part in parts], kind, by, partial=partial)
     joint = _joint_rubric(runs, rubric) if rubric else None
