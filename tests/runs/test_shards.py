@@ -122,20 +122,32 @@ def five_parts(
     return [*parts, folder / "flat"]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_tree_of_merges_is_one_merge(five_parts: list[Path], tmp_path: Path, seed: int) -> None:
+def _merged(tree: Any, parts: list[Path], folder: Path) -> Path:
+    """The merge of the merges of its branches; a number is that of a part."""
+    if isinstance(tree, int):
+        return parts[tree]
+    below = [_merged(each, parts, folder / str(n)) for n, each in enumerate(tree)]
+    out = folder / "out"
+    apbjudge.shards_merge(below, out, partial=True)
+    return out
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [[0, 2, 4], [3, 1]],
+        [[[4, 0], 2], [1, 3]],
+        [[1], [[2]], [0, 3, 4]],
+        [4, 3, 2, 1, 0],
+    ],
+)
+def test_a_tree_of_merges_is_one_merge(five_parts: list[Path], tmp_path: Path, tree: Any) -> None:
     """To the last byte, whichever parts are merged first, adjacent or not."""
-    *folders, flat = five_parts
-    own = random.Random(seed)
-    while len(folders) > 1:
-        own.shuffle(folders)
-        n = own.randint(2, len(folders))
-        out = tmp_path / f"{len(folders)}"
-        apbjudge.shards_merge(folders[:n], out, partial=n < len(folders) or own.random() < 0.5)
-        folders = [*folders[n:], out]
+    *parts, flat = five_parts
+    whole = _merged(tree, parts, tmp_path)
     for name in ("judgements.jsonl", "summary.json", "summary.csv"):
-        assert (folders[0] / name).read_bytes() == (flat / name).read_bytes()
-    manifests = [json.loads((of / "manifest.json").read_text()) for of in (folders[0], flat)]
+        assert (whole / name).read_bytes() == (flat / name).read_bytes()
+    manifests = [json.loads((of / "manifest.json").read_text()) for of in (whole, flat)]
     timed = dict.fromkeys(("finished", "seal"))
     assert manifests[0] | timed == manifests[1] | timed
 
