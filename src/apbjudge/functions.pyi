@@ -2735,7 +2735,7 @@ def shards_split(
         command: A command that has ``--shard``.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time. Remarks begin with ``#``.
+        Lines for a shell; those of the parts may run at the same time. Remarks begin with ``#``.
 
     Raises:
         InputError: If the rows can't be read, or the index can't be written.

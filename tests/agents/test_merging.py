@@ -32,7 +32,7 @@ def _answer(request: Request) -> Completion:
 def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
     of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
     path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
-    path = path or nine_cases(tmp_path, {"id": "bad"})
+    path = path or nine_cases(tmp_path, {"id": "bad"}, {"query": 7}, {"query": 7})
     lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
     assert all(line.startswith("apbjudge ") for line in lines)
     shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]

@@ -67,7 +67,7 @@ def _take_steps(log: RecordLog[Row], identity: Mapping[str, Any]) -> None:
     write_labels(log, identity["benchmark"][0])
 
 
-_STEPS = "execute --mode steps"
+_AUDIT, _STEPS = "audit", "execute --mode steps"
 _COMMANDS = {
     "predict": _Command(PredictionRun, PREDICTION_RECORDS),
     "refine": _Command(PredictionRun, PREDICTION_RECORDS),
@@ -112,15 +112,14 @@ def shards_merge(
         InputError: If a file can't be read or written.
     """
     parts, claiming = [here(part) for part in parts], Claiming(by=claim)
-    below = [] if rubric or not parts else _runs_below(parts[0])
-    name = "" if rubric or not parts else _command_of(parts[0] / below[0] if below else parts[0])
-    if not rubric and parts and is_audit(parts[0]):
-        return merge_audits(parts, Path(out), partial=partial, claim=claim)
-    if name not in _COMMANDS:
+    name = "" if rubric or not parts else _name_of(parts[0])
+    if name not in (_AUDIT, *_COMMANDS):
         return judged.shards_merge(parts, out, rubric=rubric, partial=partial, as_=as_, claim=claim)
     if as_ == "parquet":
         raise OptionError(f"--as: expected jsonl for a run of {name}, got parquet")
-    if below:
+    if name == _AUDIT:
+        return merge_audits(parts, Path(out), partial=partial, claim=claim)
+    if below := _runs_below(parts[0]):
         return _merged_execution(parts, below, Path(out), claiming, partial=partial)
     return _merged(name, parts, Path(out), claiming, partial=partial)
 
@@ -187,6 +186,12 @@ def _runs_below(folder: Path) -> list[str]:
     """Names of the runs in the folder of an execution, drafts first; none in that of a run."""
     names = [] if (folder / MANIFEST).exists() else [DRAFTS, BOUND_DRAFTS, *MODES]
     return [name for name in names if (folder / name / MANIFEST).exists()]
+
+
+def _name_of(folder: Path) -> str:
+    """The command that filled a folder, with one run or several; empty of a judge's run."""
+    below = _runs_below(folder)
+    return _AUDIT if is_audit(folder) else _command_of(folder / below[0] if below else folder)
 
 
 def _command_of(folder: Path) -> str:

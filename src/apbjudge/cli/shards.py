@@ -47,7 +47,7 @@ class MergeOptions(Config):
     """The parts and where the whole run goes."""
 
     parts: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Folders of all shards of one run, or of runs for all codes of a rubric."
+        description="Folders of all parts of one run, or of runs for all codes of a rubric."
     )
     rubric: str | None = Field(
         default=None,
@@ -72,7 +72,7 @@ class MergeOptions(Config):
 def split(values: Values) -> int:
     """Prints the commands that work on rows in parts, and the one that merges them.
 
-    Each is a line for a shell, and all but the last one may run at the same time.
+    Each is a line for a shell, and those of the parts may run at the same time.
     """
     from ..judge.merge import shards_split
 

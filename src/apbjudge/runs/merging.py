@@ -211,16 +211,15 @@ def joined_manifest(parts: Sequence[ShardPart]) -> dict[str, Any]:
         shard, numbers = tiles[0].shard, sorted({tile.shard.index for tile in tiles})
         held = f"{_ranges(numbers)}/{shard.count}" + f"@{shard.of}" * shard.is_piece
         identity = {"shard": held, **identity}
+    entries = [tile.entry for tile in tiles]
+    if first.by == "rubric":
+        rubrics = [(part.manifest["identity"]["rubric"], part) for part in parts]
+        entries = [{"rubric": of} | _entry(part.folder, part.manifest) for of, part in rubrics]
     manifest: dict[str, Any] = first.manifest | {
         "identity": identity,
         "started": min(str(part.manifest["started"]) for part in parts),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "parts": [tile.entry for tile in tiles]
-        if first.by == "shard"
-        else [
-            {"rubric": part.manifest["identity"]["rubric"]} | _entry(part.folder, part.manifest)
-            for part in parts
-        ],
+        "parts": entries,
     }
     if first.by == "shard":
         for name in _SUMS:
@@ -271,7 +270,7 @@ def merged_rows(
 
     Raises:
         InputError: If a line is damaged, or lines are missing.
-        OptionError: If two records are of the same row.
+        OptionError: If two results are of the same row.
     """
     seen, file = KeySet(), file or kind.file
     readers = {part.folder: record_lines(part.folder / file, kind) for part in parts}
@@ -280,7 +279,7 @@ def merged_rows(
         for n, line in enumerate(islice(readers[part.folder], stated), start=1):  # noqa: B007
             if not isinstance(line.row, dict):
                 raise InputError(f"{path}:{line.number}: {line.row}; run this part again")
-            if not seen.add(line.key):
+            if file == kind.file and not seen.add(line.key):
                 raise OptionError(f"{path}:{line.number}: there is another record of this row")
             yield line.row
         if stated is not None and n != stated:
