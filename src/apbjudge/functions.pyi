@@ -187,6 +187,7 @@ def audit(
     logprobs: bool = False,
     evidence: bool = True,
     lead: bool = True,
+    shard: str | None = None,
     map: str | Sequence[str] = (),
     data_split: str = "",
     protocol: str = "auto",
@@ -222,6 +223,9 @@ def audit(
     A second call with the same folder ``out`` continues where the first one stopped; without a
     folder everything is done in memory. What is left over at a limit is unscored (``budget``).
     Replies that are asked for again are never taken from the cache.
+
+    A part of the cases (``shard``) is an audit of these. ``shards_merge`` puts the runs of all
+    parts together, and the same audit without ``shard`` makes the card in the merged folder.
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
@@ -272,6 +276,8 @@ def audit(
         evidence: Show proven findings to the judge, and enforce them on its verdict.
         lead: Send the first item of a case ahead, so that the others hit the endpoint's prefix
             cache.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         data_split: Split of a data set on disk that has several.
@@ -962,6 +968,7 @@ def check(
     cases: _Rows | None = None,
     config: CheckConfig | None = None,
     *,
+    shard: str | None = None,
     map: str | Sequence[str] = (),
     data_split: str = "",
     data_root: _Path | None = None,
@@ -1013,7 +1020,9 @@ def check(
     """Checks cases by rule, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
-    some bytes a case.
+    some bytes a case. Of a part of the rows (``shard``) cases are compared with those of the part
+    alone; ``shards_merge`` puts the judge's runs of all parts together, and ``run`` takes the merge
+    for a check of all rows that asks nobody.
 
     Args:
         config: The settings; options count more.
@@ -1021,6 +1030,8 @@ def check(
         asking: The settings of the judge that is asked; options count more.
         client: Answers requests in place of the network.
         events: Called back while the judge is asked.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         data_split: Split of a data set on disk that has several.
@@ -1429,6 +1440,7 @@ def execute(
     benchmark: str,
     config: ExecuteConfig | None = None,
     *,
+    shard: str | None = None,
     call_seconds: int = 20,
     sandbox: Literal["auto", "required", "none"] = "auto",
     python: str | None = None,
@@ -1500,6 +1512,8 @@ def execute(
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
+        shard: Only part I of N of the rows, split by case; or part I of the index that shards
+            split writes. shards merge merges the parts.
         call_seconds: Seconds that a tool's call may take.
         sandbox: Run the benchmark's tools in bubblewrap: auto: if it works here, with a warning
             if not; required: or run nothing; none: never.
@@ -2625,7 +2639,7 @@ def scale(
     starts: int = 4,
     tell: Callable[[str], None] = ...,
     grace_s: float = 60.0,
-) -> Run | ModelRun[Any] | None:
+) -> Run | ModelRun[Any] | ExecutionRun | None:
     """Runs a command in parts on an engine and merges the parts.
 
     Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each
@@ -2672,24 +2686,28 @@ def shards_merge(
     out: str | Path,
     *,
     rubric: str | None = None,
+    partial: bool = False,
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Literal["lock", "file"] = "lock",
-) -> Run | ModelRun[Any]:
+) -> Run | ModelRun[Any] | ExecutionRun:
     """Merges runs of parts; the result is the run that all rows in one would have made.
 
     With ``rubric`` the folders are runs of the same rows by rubrics that each have some of its
     codes; the result has all of them.
 
     Args:
-        parts: One folder for each part or rubric, of grade, predict, refine, simulate or branch, in
-            any order; they stay as they are.
+        parts: One folder for each part, for some that were merged (``partial``), or for each
+            rubric, of grade, predict, refine, simulate, execute, branch, audit or check (its
+            ``run``), in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for parts.
+        partial: Merges some of the parts into a run that is merged with the others later.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. The same command without ``--shard`` continues in its folder.
+        The run, of an audit its main one. The same command without ``--shard`` continues in the
+        folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
@@ -2707,6 +2725,7 @@ def shards_split(
 ) -> list[str]:
     """Writes the commands that work on rows in parts, and last the one that merges them.
 
+    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
     Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
@@ -2718,7 +2737,7 @@ def shards_split(
         command: A command that has ``--shard``.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time. Remarks begin with ``#``.
+        Lines for a shell; those of the parts may run at the same time. Remarks begin with ``#``.
 
     Raises:
         InputError: If the rows can't be read, or the index can't be written.

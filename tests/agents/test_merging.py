@@ -32,7 +32,7 @@ def _answer(request: Request) -> Completion:
 def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
     of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
     path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
-    path = path or nine_cases(tmp_path, {"id": "bad"})
+    path = path or nine_cases(tmp_path, {"id": "bad"}, {"query": 7}, {"query": 7})
     lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
     assert all(line.startswith("apbjudge ") for line in lines)
     shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]
@@ -47,7 +47,13 @@ def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path:
     whole, n_calls = run("whole")
     parts = [run(f"part-{i}", shard=shard) for i, shard in enumerate(shards)]
     assert sum(n for _, n in parts) == n_calls > 0
-    merged = apbjudge.shards_merge([part.folder for part, _ in parts], tmp_path / "merged")
+    folders = [part.folder for part, _ in parts]
+    merged = apbjudge.shards_merge(folders, tmp_path / "merged")
+    apbjudge.shards_merge(folders[::2], tmp_path / "some", partial=True)
+    tree = apbjudge.shards_merge([tmp_path / "some", folders[1]], tmp_path / "tree")
+    assert tree.folder is not None
+    for file in tree.folder.glob("*.jsonl"):
+        assert file.read_bytes() == (tmp_path / "merged" / file.name).read_bytes()
     timed = {"latency_ms": 0, "elapsed_ms": 0}
     counts = [
         of.model_copy(update=timed) for done in (merged, whole) for of in done.counts.values()

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from apbjudge import OptionError, shards_merge, shards_split
 from apbjudge.audits.card import Card, read_card
 from apbjudge.audits.config import AuditConfig
 from apbjudge.audits.design import QUICK_CALLS
 from apbjudge.audits.responses import MAIN, AuditResponses
 from apbjudge.audits.session import SEED_STEP, Audit, audit, card_of
 from apbjudge.runs.loop import Events, Progress
-from tests.support.auditing import EXAMPLES, order, planned, prepared, spec, whimsical
+from tests.support.auditing import EXAMPLES, SHORT, order, planned, prepared, spec, whimsical
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
 from tests.support.server import Answer, Behave, ChatServer, Seen
 
@@ -104,6 +105,49 @@ def test_a_probe_that_fails_does_not_lose_the_card(
     assert (failed.outcome, failed.measures) == ("could not tell", ())
     assert failed.because.startswith("the probe itself failed, please report it: ZeroDivisionError")
     assert any(one.measures for one in probes.values())
+
+
+def test_parts_of_the_cases_are_put_together_for_one_card(serve: Serve, tmp_path: Path) -> None:
+    """A part is an audit of its cases; of all together nothing is known of drift alone."""
+    server, settings = serve(), {"bases": 4, "cache": False, "seed_of_draw": 1}
+    judge = spec(server)
+    whole = audit(judge, **settings, out=tmp_path / "whole")
+    n_calls = len(server.requests)
+    server.forget()
+    parts: list[Path] = []
+    n_plans = 0
+    for i in (1, 2, 3):  # one has no plan
+        part = audit(judge, **settings, out=tmp_path / f"{i}", shard=f"{i}/3")
+        assert part.card.notes[0] == f"part {i}/3 of the cases only"
+        n_plans += sum(part.card.protocols.values())
+        assert {said.variant.case_id for said in part.responses.all} <= {
+            said.variant.case_id for said in whole.responses.all
+        }
+        parts.append(tmp_path / f"{i}")
+    assert (len(server.requests), n_plans) == (n_calls, 4)
+    server.forget()
+    shards_merge(parts[:2], tmp_path / "some", partial=True)
+    with pytest.raises(OptionError, match="shards are missing: 3/3"):
+        shards_merge(parts[:2], tmp_path / "killed")
+    for _ in range(2):  # as if the first one had been killed before its end
+        shards_merge([parts[2], tmp_path / "some"], tmp_path / "merged")
+        (tmp_path / "manifest.json").unlink(missing_ok=True)
+        (tmp_path / "merged" / "manifest.json").rename(tmp_path / "manifest.json")
+    (tmp_path / "manifest.json").rename(tmp_path / "merged" / "manifest.json")
+    with pytest.raises(OptionError, match="merged holds an audit or a run already"):
+        shards_merge(parts, tmp_path / "merged")
+    for _ in range(2):
+        merged = audit(judge, **settings, out=tmp_path / "merged")
+        assert merged.card.notes == (*whole.card.notes, merged.card.notes[-1])
+        assert "nothing is known of drift" in merged.card.notes[-1]
+        probes = [{p.name: p for p in each.card.probes} for each in (merged, whole)]
+        drift = probes[0].pop("drift"), probes[1].pop("drift")
+        assert drift[0].outcome == "could not tell"
+        assert probes[0] == probes[1]
+    assert server.requests == []
+    shards_split(SHORT, out=tmp_path, parts=2)
+    with pytest.raises(OptionError, match="--shard: expected I/N, since cases are drawn"):
+        audit("static", rows=SHORT, shard=f"{tmp_path}/index.json#1")
 
 
 # quick --------------------------------------------------------------------------------------------

@@ -48,6 +48,23 @@ def card(folder: str | Path) -> dict[str, Any]:
     return json.loads((Path(folder) / "card.json").read_text(encoding="utf-8"))
 
 
+def test_parts_are_merged_and_the_next_command_is_named(apbjudge: Command) -> None:
+    small = ("--rows", SHORT, "--bases", 2)
+    n = [
+        int(apbjudge("audit", "static", *small, *part, "--dry-run").out.split()[1])
+        for part in ((), ("--shard", "1/2"), ("--shard", "2/2"))
+    ]
+    assert n[0] == n[1] + n[2]
+    for i in (1, 2):
+        assert apbjudge("audit", "static", *small, "--shard", f"{i}/2", "--out", i).code == 0
+    some = apbjudge("shards", "merge", 1, "--partial", "--out", "some")
+    assert some.out.startswith("more parts are to be merged\n")
+    merged = apbjudge("shards", "merge", 2, "some", "--out", "all")
+    assert merged.out.startswith("next: the same audit with --out all, without --shard, makes the")
+    assert apbjudge("audit", "static", *small, "--out", "all").code == 0
+    assert card("all")["cost"]["judgements"] == n[0]
+
+
 def test_a_card_is_printed_and_written(apbjudge: Command) -> None:
     done = apbjudge("audit", "static", *SMALL, "--out", "a")
     assert (done.code, done.err) == (0, "")

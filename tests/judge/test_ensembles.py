@@ -188,6 +188,8 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
         shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+    with pytest.raises(OptionError, match="--partial: expected parts, got runs for the codes"):
+        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1", partial=True)
 
 
 def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(tmp_path: Path) -> None:
@@ -319,6 +321,48 @@ def is_whole(text: str) -> None:
         [2, 92, 5, 8],
         [8, 98, 8, 8],
     ]
+
+
+# Runs of each judge, in parts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["majority", "mean", "dawid-skene", "cascade"])
+def test_judges_whose_parts_were_merged_decide_without_a_call(tmp_path: Path, case: str) -> None:
+    """To the last byte as if all had been asked in one run."""
+    others = plan_row("row-06", model_response=" "), {"id": "bad"}
+    rows = write_rows(tmp_path / "rows.jsonl", [*PLANS, *others])
+    specs = [JudgeSpec(model=A, samples=3), *(JudgeSpec(model=model) for model in (B, C))]
+
+    def wavering(request: Request) -> str:
+        n = int(name_in(request)[-2:])
+        wavers = request.model == A and n != 4
+        reply = verdict("E1", grade=0.2) if request.sample < n % 3 else verdict()
+        return json.dumps(reply) if wavers else vote(request)
+
+    def decided(out: Path, script: Any, **options: Any) -> tuple[Run, int]:
+        by: dict[str, Any] = {"judge": specs, "panel": case}
+        if case == "cascade":
+            by = {"judge": specs[0], "escalate": specs[1]}
+        client = ScriptedClient(script)
+        return grade(rows, client=client, out=out, **by, **options), len(client.requests)
+
+    whole, n_calls = decided(tmp_path / "whole", wavering)
+    assert n_calls > 0
+    out = tmp_path / "out"
+    for spec in specs:
+        parts = [tmp_path / f"{spec.slug}-{i}" for i in (1, 2)]
+        for i, part in enumerate(parts, 1):
+            client = ScriptedClient(wavering)
+            grade(rows, judge=spec, client=client, out=part, shard=f"{i}/2")
+        shards_merge(parts, out / "judges" / spec.slug)
+    run, n_calls = decided(out, wavering, max_calls=0)
+    assert n_calls == 0
+    assert text_of(run) == text_of(whole)
+    for path in (tmp_path / "whole").glob("*.[jc]s*"):
+        if path.name not in ("manifest.json", "judgements.jsonl"):  # times
+            assert (out / path.name).read_bytes() == path.read_bytes()
+    with pytest.raises(OptionError, match=r"OUT/judges/scripted-a, OUT/judges/scripted-b"):
+        decided(tmp_path / "part", wavering, shard="1/2")
 
 
 # Options ------------------------------------------------------------------------------------------

@@ -59,9 +59,9 @@ def graded(rows: Path, out: Path, **options: Any) -> int:
     return len(client.requests)
 
 
-def parts_of(rows: Path, folder: Path, n: int) -> Iterator[Path]:
+def parts_of(rows: Path, folder: Path, n: int, **options: Any) -> Iterator[Path]:
     for i in range(1, n + 1):
-        graded(rows, folder / f"part-{i}", shard=f"{i}/{n}")
+        graded(rows, folder / f"part-{i}", shard=f"{i}/{n}", **options)
         yield folder / f"part-{i}"
 
 
@@ -96,6 +96,60 @@ def test_shards_put_together_are_the_whole_run(rows: Path, tmp_path: Path) -> No
     assert [part["shard"] for part in run.manifest["parts"]] == [f"{i + 1}/{n}" for i in range(n)]
     assert sum(part["rows"] for part in run.manifest["parts"]) == len(ROWS)
     assert graded(rows, tmp_path / "merged") == 0  # it continues as the whole run
+
+
+@pytest.fixture(scope="module", params=["I/N", "INDEX#I"])
+def five_parts(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[Path]:
+    """Runs of parts, of cases of which some have no prediction; last, the merge of them all."""
+    folder = tmp_path_factory.mktemp("five")
+    answers = [("x", "{}"), ("y", "{}"), ("z", " ")]
+    rows: list[dict[str, Any]] = [
+        {"id": f"c{n}", "tested_model": m, "model_response": text}
+        for n in range(8)
+        for m, text in answers[n % 2 :]
+    ]
+    files = write_rows(folder / "rows.jsonl", [*rows, {"id": "bad"}]), nine_cases(folder)
+    make = parts_of if request.param == "I/N" else _pieces
+    parts = [*make(files[0], folder, 5, cases=files[1])]
+    for seed, part in enumerate(parts):
+        _finish_in_another_order(part, seed)
+    run = apbjudge.shards_merge(parts, folder / "flat")
+    missing = MissingPredictions.stated(run.manifest)
+    assert missing is not None
+    assert [of.missing for of in missing.by_model] == [5, 1, 1]
+    return [*parts, folder / "flat"]
+
+
+def _merged(tree: Any, parts: list[Path], folder: Path) -> Path:
+    """The merge of the merges of its branches; a number is that of a part."""
+    if isinstance(tree, int):
+        return parts[tree]
+    below = [_merged(each, parts, folder / str(n)) for n, each in enumerate(tree)]
+    out = folder / "out"
+    apbjudge.shards_merge(below, out, partial=True)
+    return out
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [[0, 2, 4], [3, 1]],
+        [[[4, 0], 2], [1, 3]],
+        [[1], [[2]], [0, 3, 4]],
+        [4, 3, 2, 1, 0],
+    ],
+)
+def test_a_tree_of_merges_is_one_merge(five_parts: list[Path], tmp_path: Path, tree: Any) -> None:
+    """To the last byte, whichever parts are merged first, adjacent or not."""
+    *parts, flat = five_parts
+    whole = _merged(tree, parts, tmp_path)
+    for name in ("judgements.jsonl", "summary.json", "summary.csv"):
+        assert (whole / name).read_bytes() == (flat / name).read_bytes()
+    manifests = [json.loads((of / "manifest.json").read_text()) for of in (whole, flat)]
+    timed = dict.fromkeys(("finished", "seal"))
+    assert manifests[0] | timed == manifests[1] | timed
 
 
 def test_a_merge_does_not_make_a_strangers_part_the_users_own(rows: Path, tmp_path: Path) -> None:
@@ -196,9 +250,17 @@ def test_parts_that_do_not_belong_together_are_refused(rows: Path, tmp_path: Pat
             apbjudge.shards_merge(parts, out)
         assert not out.exists()
 
-    refused("shards are missing: 2/3$", one, three)
+    refused(r"shards are missing: 2/3 \(--partial", one, three)
     copy = shutil.copytree(two, tmp_path / "copy")
-    refused("part-2 and .*copy are both shard 2/3", one, two, copy, three)
+    refused("part-2 and .*copy both hold shard 2/3", one, two, copy, three)
+    some = apbjudge.shards_merge([three, copy], tmp_path / "some", partial=True).folder
+    assert some is not None
+    refused("some and .*part-3 both hold shard 3/3", one, some, three)
+    refused(r"shards are missing: 1/3 \(--partial", some)
+    lines = (some / "judgements.jsonl").read_bytes().splitlines(keepends=True)
+    (some / "judgements.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(InputError, match=r"some.judgements.jsonl: expected \d+ lines of shard 3/3"):
+        apbjudge.shards_merge([one, some], tmp_path / "cut off")
     refused("holds no run$", one, tmp_path)
     graded(rows, tmp_path / "half", shard="2/2")
     refused("is shard 1/3 and .*half is shard 2/2", one, tmp_path / "half", three)
@@ -233,7 +295,7 @@ def nine_cases(folder: Path, *more: dict[str, Any]) -> Path:
     return write_rows(folder / "cases.jsonl", [*cases, *more])
 
 
-def _pieces(folder: Path, rows: Path, n: int, **options: Any) -> list[Path]:
+def _pieces(rows: Path, folder: Path, n: int, **options: Any) -> list[Path]:
     """The runs of the pieces of a file."""
     apbjudge.shards_split(rows, out=folder / "pieces", parts=n)
     parts = [folder / f"piece-{i}" for i in range(1, n + 1)]
@@ -280,7 +342,7 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
     rows = [{"id": f"c{n}", "tested_model": m, **answer} for n in range(7) for m in "xy"]
     files = write_rows(tmp_path / "rows.jsonl", rows), nine_cases(tmp_path)
     graded(files[0], tmp_path / "whole", cases=files[1])
-    parts = _pieces(tmp_path, files[0], 3, cases=files[1])
+    parts = _pieces(files[0], tmp_path, 3, cases=files[1])
     index = json.loads((tmp_path / "pieces" / "index.json").read_text())
     content = files[0].read_bytes()
     start, end = index["parts"][1]["start"], index["parts"][1]["end"]
@@ -335,4 +397,13 @@ def test_the_commands(
     results, _, _ = whole.out.partition(f"{tmp_path / 'whole'}/: ")
     assert done.out.startswith(results)
     missing = command("shards", "merge", out / "part-1", "--out", tmp_path / "more")
-    assert (missing.code, missing.err) == (2, "apbjudge: shards are missing: 2/2\n")
+    assert (missing.code, missing.err) == (
+        2,
+        "apbjudge: shards are missing: 2/2 (--partial merges the others)\n",
+    )
+    some = command("shards", "merge", out / "part-1", "--partial", "--out", tmp_path / "some")
+    assert some.code == 0, some.err
+    both = command("shards", "merge", tmp_path / "some", out / "part-2", "--out", tmp_path / "both")
+    assert both.out.startswith(results)
+    resumed = command("grade", rows, "--out", tmp_path / "some", *allowed)
+    assert (resumed.code, "other settings (shard)" in resumed.err) == (2, True)

@@ -8,14 +8,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from ..config import Option
+from ..config import Option, PartConfig
 from ..judge.config import InputConfig, JudgeSpec
 
 
-class AuditConfig(InputConfig):
+class AuditConfig(InputConfig, PartConfig):
     """The settings of an audit."""
 
-    groups: ClassVar[Mapping[str, str]] = {"Sample": "bases seed_of_draw", **InputConfig.groups}
+    groups: ClassVar[Mapping[str, str]] = {
+        "Sample": "bases seed_of_draw shard",
+        **InputConfig.groups,
+    }
 
     rows: Path | None = Field(
         default=None,

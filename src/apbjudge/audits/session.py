@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import ItemSource, JudgeSpec
 from ..judge.dry_run import Forecast, forecast_runs
+from ..judge.merge import shards_merge
 from ..judge.session import Run, RunConfig, judges_of, run_judges
 from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
-from ..llm.limits import RunsConfig
+from ..llm.limits import Claim, RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..locks import Claiming
 from ..options import takes
@@ -30,7 +31,9 @@ from ..records.run_folder import MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.clearing import clear_run
 from ..runs.loop import QUIET, Events
+from ..runs.merging import check_free
 from ..runs.session import carry_out, folder_of
+from ..runs.shards import part_of
 from ..version import VERSION
 from .card import Card
 from .config import AuditConfig
@@ -38,7 +41,7 @@ from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 from .outcomes import Probe, cost_of
 from .probes import OF_RESPONSES, Leaks
-from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
+from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -46,6 +49,8 @@ SEED_STEP = 1000
 
 SCHEDULE = "schedule.jsonl"
 """File of an audit's folder: run and name of every judgement in the order of asking."""
+RUNS, ROWS = "runs", "rows"
+"""Folders of an audit's folder: its runs, and the rows of each."""
 FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
 """Files that an audit writes into its folder, in addition to rows and runs."""
 
@@ -119,6 +124,10 @@ def prepare(
         InputError: If an input file as a whole is unusable.
     """
     sizes = sizes_of(config)
+    if (part := part_of(config)) is not None and part.is_piece:
+        raise OptionError(
+            "--shard: expected I/N, since cases are drawn from all rows; got an index"
+        )
     rubric = own_rubric(config.rubric, config.protocol)
     rows = predictions_of(config.rows) if config.rows else shipped("cases.jsonl")
     source = source_of(rows, config)
@@ -161,6 +170,9 @@ def prepare(
         if not config.quick or sizes.bases == 1 or n_calls <= QUICK_CALLS:
             break
         sizes = replace(sizes, bases=sizes.bases - 1)
+    if part is not None:
+        held = tuple(base for base in material.bases if part.holds(base.item.case_id))
+        material = replace(material, bases=held)
     return Prepared(config=config, rubric=rubric, known=known, material=material, design=design)
 
 
@@ -179,6 +191,9 @@ def audit(
     A second call with the same folder ``out`` continues where the first one stopped; without a
     folder everything is done in memory. What is left over at a limit is unscored (``budget``).
     Replies that are asked for again are never taken from the cache.
+
+    A part of the cases (``shard``) is an audit of these. ``shards_merge`` puts the runs of all
+    parts together, and the same audit without ``shard`` makes the card in the merged folder.
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
@@ -200,13 +215,13 @@ def audit(
     resources = shared_resources(client=client, limits=run, cache=run.cache, warn=events.note)
     design = prepared.design
     with folder_of(out) as folder:
-        _claim(folder, design.fingerprint, resources.claiming, overwrite=overwrite)
+        is_merged = _claim(folder, design.fingerprint, resources.claiming, overwrite=overwrite)
         turns = enumerate(design.schedule)
         schedule = ({"turn": n, "run": t.run, "name": t.variant.name} for n, t in turns)
         write_rows(folder / SCHEDULE, schedule)
         runs = _judge(folder, prepared, spec, resources, events, overwrite=overwrite)
         responses = AuditResponses(
-            all=tuple(_responses(design, spec, runs)),
+            all=tuple(_responses(design, spec, runs, has_order=not is_merged)),
             judge=spec.model,
             own=prepared.config.own,
             baseline=prepared.known.baseline,
@@ -215,6 +230,8 @@ def audit(
         for finished in runs.values():
             unseen.update(finished.summary.totals.unseen)
         card = card_of(spec, prepared, responses, unseen=unseen)
+        if is_merged:
+            card = replace(card, notes=(*card.notes, _MERGED))
         if out is not None:
             _write_results(folder, design, card)
     return Audit(
@@ -251,7 +268,7 @@ def forecast_audit(
         runs: list[RunConfig] = []
         for run in prepared.design.runs:
             rows = [dict(variant.row) for variant in run.variants]
-            home = folder / "runs" / run.name
+            home = folder / RUNS / run.name
             runs.append(_run(home, prepared, spec, resources, rows))
         return forecast_runs(runs, is_input=False)
 
@@ -280,6 +297,7 @@ def _run(
         protocol=prepared.config.protocol,
         rubric=prepared.rubric,
         data_roots=prepared.material.roots,
+        shard=part_of(prepared.config),
     )
     return RunConfig(
         folder=home,
@@ -315,19 +333,26 @@ def _judge(
     names = [run.name for run in prepared.design.runs]
     configs: list[RunConfig] = []
     for name in names:
-        rows = folder / "rows" / f"{name}.jsonl"
+        rows = folder / ROWS / f"{name}.jsonl"
         variants = (turn.variant for turn in schedule if turn.run == name)
         write_rows(rows, (dict(variant.row) for variant in variants))
-        run = _run(folder / "runs" / name, prepared, spec, resources, rows)
+        run = _run(folder / RUNS / name, prepared, spec, resources, rows)
         configs.append(replace(run, events=events, overwrite=overwrite))
     if not configs:
         return {}
-    turns = [names.index(turn.run) for turn in schedule]
+    part = part_of(prepared.config)
+    turns = [
+        names.index(turn.run)
+        for turn in schedule
+        if part is None or part.holds(turn.variant.case_id)
+    ]
     runs = carry_out(configs, lambda logs: run_judges(judges_of(configs), configs, logs, turns))
     return dict(zip(names, runs, strict=True))
 
 
-def _responses(design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run]) -> Iterator[Response]:
+def _responses(
+    design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run], *, has_order: bool
+) -> Iterator[Response]:
     """Every judgement in the order of the design, so that the order of replies has no effect."""
     turns = {(turn.run, turn.variant.name): n for n, turn in enumerate(design.schedule)}
     evidence = spec.evidence and not spec.is_static
@@ -335,32 +360,79 @@ def _responses(design: AuditDesign, spec: JudgeSpec, runs: Mapping[str, Run]) ->
         by_name = {judgement.item_id: judgement for judgement in runs[run.name].judgements}
         for variant in run.variants:
             if variant.name in by_name:
-                turn = turns[run.name, variant.name]
+                turn = turns[run.name, variant.name] if has_order else None
                 judgement = by_name[variant.name]
                 yield response_of(variant, run.name, judgement, evidence=evidence, turn=turn)
 
 
-def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: bool) -> None:
-    """Makes the folder, unless another audit or something else is in it."""
+def is_audit(folder: Path) -> bool:
+    """True if a folder holds an audit, whose runs are below it."""
+    return bool(_fingerprint_and_parts(folder / MANIFEST)[0]) and (folder / RUNS).is_dir()
+
+
+def merge_audits(
+    parts: Sequence[Path], out: Path, *, partial: bool = False, claim: Claim = "lock"
+) -> Run:
+    """Merges the runs of parts of an audit; the audit in ``out`` makes their card without a call.
+
+    Args:
+        parts: Folders of audits of parts of the cases.
+        out: Folder for the whole.
+        partial: Whether parts may be missing.
+        claim: As for ``shards_merge``.
+
+    Returns:
+        The main run.
+
+    Raises:
+        OptionError: If the runs don't belong together, or ``out`` holds an audit.
+        InputError: If a file can't be read or written.
+    """
+    if (out / MANIFEST).exists():
+        raise OptionError(f"--out: {out} holds an audit or a run already; choose another folder")
+    merged: dict[str, Run] = {}
+    for name in sorted(path.parent.name for path in (parts[0] / RUNS).glob(f"*/{MANIFEST}")):
+        home = out / RUNS / name
+        if (home / MANIFEST).exists():  # of a merge that was killed
+            check_free(home, JUDGEMENT_RECORDS, again=True)
+            clear_run(home, JUDGEMENT_RECORDS, Claiming(by=claim))
+        runs = [part / RUNS / name for part in parts]
+        merged[name] = shards_merge(runs, home, partial=partial, claim=claim)
+    manifest = orjson.loads((parts[0] / MANIFEST).read_bytes())
+    _write_json(out / MANIFEST, manifest | {"parts": [str(part) for part in parts]})
+    return merged[MAIN]
+
+
+_MERGED = "merged from parts, whose calls have no common order: nothing is known of drift"
+
+
+def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: bool) -> bool:
+    """Makes the folder, unless another audit or something else is in it.
+
+    Returns:
+        Whether the audit that is there was merged from parts.
+    """
     _make(folder)
-    before = _fingerprint(folder / MANIFEST)
+    before, parts = _fingerprint_and_parts(folder / MANIFEST)
     if before is None:
         taken = [path for name in (MANIFEST, *FILES) if (path := folder / name).exists()]
-        if taken := [*taken, *sorted((folder / "rows").glob("*.jsonl"))]:
+        if taken := [*taken, *sorted((folder / ROWS).glob("*.jsonl"))]:
             raise OptionError(
                 f"--out: {folder} has {taken[0].relative_to(folder)}, which no audit of apbjudge "
                 "wrote; choose another folder"
             )
     elif before != fingerprint:
-        if not overwrite and any((folder / "runs").glob(f"*/{MANIFEST}")):
+        if not overwrite and any((folder / RUNS).glob(f"*/{MANIFEST}")):
             raise OtherRunError(
                 f"--out: {folder} holds another audit; "
                 "choose another folder, or --overwrite to replace that audit"
             )
         _clear(folder, claiming)
-    _make(folder / "rows")
+        parts = None
+    _make(folder / ROWS)
     manifest = {"apbjudge": VERSION, "identity": {"audit": fingerprint}}
-    _write_json(folder / MANIFEST, manifest)
+    _write_json(folder / MANIFEST, manifest | ({"parts": parts} if parts else {}))
+    return bool(parts)
 
 
 def _make(folder: Path) -> None:
@@ -370,12 +442,13 @@ def _make(folder: Path) -> None:
         raise InputError(f"{folder}: can't be made: {error.strerror}") from None
 
 
-def _fingerprint(manifest: Path) -> str | None:
-    """The fingerprint of an audit, from a run of it; None where none can be read."""
+def _fingerprint_and_parts(path: Path) -> tuple[str | None, list[str] | None]:
+    """An audit's fingerprint, None where none can be read; the parts that it was merged from."""
     try:
-        return orjson.loads(manifest.read_bytes())["identity"].get("audit", "")
+        manifest = orjson.loads(path.read_bytes())
+        return manifest["identity"].get("audit", ""), manifest.get("parts")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # no run, or one that the run itself will refuse
+        return None, None  # no run, or one that the run itself will refuse
 
 
 def _clear(folder: Path, claiming: Claiming) -> None:
@@ -386,9 +459,9 @@ def _clear(folder: Path, claiming: Claiming) -> None:
         InputError: If a file can't be deleted.
     """
     try:
-        for run in sorted((folder / "runs").glob(f"*/{MANIFEST}")):
+        for run in sorted((folder / RUNS).glob(f"*/{MANIFEST}")):
             clear_run(run.parent, JUDGEMENT_RECORDS, claiming)
-            (folder / "rows" / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
+            (folder / ROWS / f"{run.parent.name}.jsonl").unlink(missing_ok=True)
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
@@ -454,6 +527,8 @@ def _notes(
     prepared: Prepared, responses: AuditResponses, unseen: Mapping[str, int]
 ) -> Iterator[str]:
     material, known, config = prepared.material, prepared.known, prepared.config
+    if config.shard is not None:
+        yield f"part {config.shard} of the cases only"
     if material.bad_rows:
         yield f"{material.bad_rows} of {material.n_rows} rows could not be used"
     if any(r.enforced is not None for r in responses.all):

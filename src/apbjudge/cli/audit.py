@@ -113,6 +113,7 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
     paths = [None if path is None else os.fsencode(path.resolve()).hex() for path in inputs]
     content = [spec.scoring, paths, config.protocol, config.rubric, config.quick, config.bases]
     content += [config.seed_of_draw, config.adjudicator, sorted(config.own)]
+    content += [config.shard] if config.shard else []
     stem = "shipped" if config.rows is None else config.rows.stem
     return default_folder(stem, spec.slug, *content, parent="audits")
 
@@ -194,16 +195,19 @@ def _gated(fail_on: Sequence[str]) -> Collection[str]:
 def _dry_run(options: AuditOptions, config: AuditConfig, specs: Sequence[JudgeSpec]) -> int:
     from ..audits.session import forecast_audit, prepare
     from ..judge.dry_run import forecast_text
+    from ..runs.shards import part_of
 
+    part = part_of(config)
     for n, spec in enumerate(specs):
         prepared = prepare(spec, config, note=lambda message: typer.echo(message, err=True))
-        runs = prepared.design.runs
-        typer.echo(
-            f"{visible(spec.model)}: {prepared.design.n_judgements} judgements, nothing is called"
-        )
-        for run in runs:
-            typer.echo(f"  {run.name:<10} {len(run.variants):>6}")
-        if runs:
+        counts = {
+            run.name: sum(part is None or part.holds(each.case_id) for each in run.variants)
+            for run in prepared.design.runs
+        }
+        typer.echo(f"{visible(spec.model)}: {sum(counts.values())} judgements, nothing is called")
+        for name, count in counts.items():
+            typer.echo(f"  {name:<10} {count:>6}")
+        if counts:
             out = _folder(options, config, spec, n)
             forecast = forecast_audit(spec, prepared, out=out, cache=options.cache)
             typer.echo(forecast_text(forecast), nl=False)

@@ -9,16 +9,19 @@ import typer
 from pydantic import Field
 
 from ..config import Config, Option
+from ..errors import path_text
 from ..llm.limits import Claim
 from .options import Values, command, print_files
 from .tested import function_of
 
 if TYPE_CHECKING:
+    from ..agents.environments.execution.execute import ExecutionRun
     from ..document.display import Shown
     from ..judge.session import Run
     from ..runs.results import ModelRun
 
 _FILES = (
+    "cases.jsonl drafts bound-drafts direct plan-first bound steps gold null "
     "judgements.jsonl predictions.jsonl trajectories.jsonl branched.jsonl failures.jsonl "
     "judgements.parquet summary.json summary.csv manifest.json"
 ).split()
@@ -35,8 +38,8 @@ class SplitOptions(Config):
     )
     out: Path = Field(description="Folder for the runs of the parts and for the merged run.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
-    command: Literal["grade", "predict", "refine", "simulate", "branch"] = Field(
-        default="grade", description="The command."
+    command: Literal["grade", "predict", "refine", "simulate", "execute", "branch", "check"] = (
+        Field(default="grade", description="The command.")
     )
 
 
@@ -44,11 +47,15 @@ class MergeOptions(Config):
     """The parts and where the whole run goes."""
 
     parts: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
-        description="Folders of all shards of one run, or of runs for all codes of a rubric."
+        description="Folders of all parts of one run, or of runs for all codes of a rubric."
     )
     rubric: str | None = Field(
         default=None,
         description="The rubric whose codes were judged in separate runs, such as apb-holistic@1.",
+    )
+    partial: bool = Field(
+        default=False,
+        description="Merge some of the parts, into a run that is merged with the others later.",
     )
     out: Path = Field(description="Folder for the whole run.")
     as_: Annotated[Literal["jsonl", "parquet"], Option("--as")] = Field(
@@ -65,7 +72,7 @@ class MergeOptions(Config):
 def split(values: Values) -> int:
     """Prints the commands that work on rows in parts, and the one that merges them.
 
-    Each is a line for a shell, and all but the last one may run at the same time.
+    Each is a line for a shell, and those of the parts may run at the same time.
     """
     from ..judge.merge import shards_split
 
@@ -82,16 +89,28 @@ def merge(values: Values) -> int:
     return 0
 
 
-def print_merged(run: Run | ModelRun[Any]) -> int:
+def print_merged(run: Run | ModelRun[Any] | ExecutionRun) -> int:
     """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
     from ..judge.session import Run
-    from ..judge.summary_text import summary_text
 
     if isinstance(run, Run):
-        text, has_left = summary_text(run.summary), run.unscored_fraction > 0
+        text, has_left = _text_of(run), run.unscored_fraction > 0
     else:
         text, has_left = cast("Shown", run).text, run.failed > 0
     typer.echo(text, nl=False)
     if run.folder is not None:
         print_files(run.folder, *_FILES)
     return int(has_left)
+
+
+def _text_of(run: Run) -> str:
+    """The results of a run; of the main one of an audit how to come to its card."""
+    from ..judge.summary_text import summary_text
+
+    identity = run.manifest["identity"]
+    if "audit" not in identity or run.folder is None:
+        return summary_text(run.summary)
+    if "shard" in identity:
+        return "more parts are to be merged\n"
+    out = path_text(run.folder.parents[1])
+    return f"next: the same audit with --out {out}, without --shard, makes the card\n"

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from ..agents.environments.execution.execute import ExecutionRun
 from ..agents.merging import shards_merge
 from ..config import Config
 from ..errors import InputError, OptionError, PausedError, path_text, shorten
@@ -64,7 +65,7 @@ def scale(
     *,
     tell: Tell = lambda line: None,
     grace_s: float = 60.0,
-) -> Run | ModelRun[Any] | None:
+) -> Run | ModelRun[Any] | ExecutionRun | None:
     """Runs a command in parts on an engine and merges the parts.
 
     Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each

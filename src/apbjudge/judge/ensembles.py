@@ -6,19 +6,28 @@ where it stopped. What they amount to together is computed from those runs, offl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import orjson
 
-from ..errors import OptionError
-from ..jsonl import write_atomically
+from ..errors import InputError, OptionError
+from ..jsonl import object_of, read_line_at, read_lines, write_atomically
 from ..llm.limits import Limits
 from ..options import takes
-from ..records import ERROR_CODES, Unscored, Verdict, judgement_row, majority, read_labels
-from ..records.run_folder import read_judgements
+from ..records import (
+    ERROR_CODES,
+    Unscored,
+    Verdict,
+    judgement_row,
+    majority,
+    read_judgement,
+    read_labels,
+)
+from ..records.keys import KeyMap, short_key
+from ..records.run_folder import JUDGEMENTS, read_judgements
 from ..rubrics import Rubric, shipped_rubric
 from ..runs.folder import state_of_work_below
 from ..runs.loop import Progress
@@ -34,7 +43,7 @@ from .cascade import (
     uncertainty_score,
 )
 from .config import CascadeConfig, JudgeSpec
-from .panel import disagreement, panel_dawid_skene, panel_judgement, refuse_too_few
+from .panel import VoteCounts, panel_dawid_skene, panel_judgement, refuse_too_few
 from .session import Log, Run, RunConfig, judges_of, run_in, run_judges
 from .worker import UNASKED, Judgement, NamedJudge
 
@@ -59,26 +68,58 @@ def run_panel(
     joint_config = _claim(config, "panel", specs, name, {"panel": rule})
     with state_of_work_below(joint_config.folder):
         runs = _each(config, specs)
-    by_row = [{(row.line, *_key(row)): row for row in run.judgements} for run in runs]
-    in_order = sorted(by_row[0], key=lambda key: key[0])
-    items = [[rows[key] for rows in by_row] for key in in_order]
-    own = config.source.rubric
-    joint: list[Judgement] = []
-    judged: list[tuple[list[Judgement], Rubric]] = []
-    for item in items:
+    folders = [judge_folder(config.folder, spec) for spec in specs]
+    own, counts = config.source.rubric, VoteCounts()
+
+    def rubric_of(item: Sequence[Judgement]) -> Rubric | None:
+        """The rubric of a row; None where it stays what it is."""
         ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
-        if ref is None or all(map(_is_unasked, item)):  # it stays what it is
-            joint.append(item[0].model_copy(update={"judge": name}))
-        else:
-            judged.append(
-                (item, own if own is not None and own.ref == ref else shipped_rubric(ref))
-            )
-    if rule == "dawid-skene":
-        joint += panel_dawid_skene([item for item, _ in judged], [rubric for _, rubric in judged])
-    else:
-        joint += [panel_judgement(item, rubric, rule=rule) for item, rubric in judged]
-    run = _written(joint_config, joint, runs)
-    return replace(run, ensemble=disagreement(items))
+        if ref is None or all(map(_is_unasked, item)):
+            return None
+        return own if own is not None and own.ref == ref else shipped_rubric(ref)
+
+    def decided() -> Iterator[Judgement]:
+        judged: list[tuple[list[Judgement], Rubric]] = []
+        for item in _same_rows(folders):
+            counts.add(item)
+            if (rubric := rubric_of(item)) is None:
+                yield item[0].model_copy(update={"judge": name})
+            elif rule == "dawid-skene":  # which looks at all rows together
+                judged.append((item, rubric))
+            else:
+                yield panel_judgement(item, rubric, rule=rule)
+        if judged:
+            of_items, rubrics = zip(*judged, strict=True)
+            yield from panel_dawid_skene(of_items, rubrics)
+
+    run = _written(joint_config, decided(), runs)
+    return replace(run, ensemble=counts.disagreement)
+
+
+def _same_rows(folders: Sequence[Path]) -> Iterator[list[Judgement]]:
+    """Yields the judgements of each row by all judges, in the order of the rows.
+
+    They are looked up in the files of the judges' runs; memory grows by some bytes a row.
+    """
+    files = [folder / JUDGEMENTS for folder in folders]
+    order, places_of = KeyMap(), [KeyMap() for _ in files]
+    for file, places in zip(files, places_of, strict=True):
+        for line in read_lines(file, any_format=True):
+            row = object_of(line.raw)
+            key = short_key(str(row["line"]), str(row["item_id"]), str(row["tested_model"]))
+            places.add(key, line.offset)
+            if file == files[0]:
+                order.add(row["line"], key)
+        places.sort()
+    order.sort()
+    for at, number in enumerate(order.keys.tolist()):
+        item: list[Judgement] = []
+        for file, places in zip(files, places_of, strict=True):
+            if (place := places.index(order.value(at))) is None:
+                raise InputError(f"{file}: expected a judgement of each row, got none of {number}")
+            raw = read_line_at(file, places.value(place))
+            item.append(read_judgement(object_of(raw)))
+        yield item
 
 
 def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:

@@ -197,7 +197,12 @@ def check_settings(config: GradeConfig) -> None:
     check_by(config.by)
     several = len(config.judge) > 1 or config.escalate is not None
     if config.shard is not None and several:
-        raise OptionError("--shard: expected one judge, got several")
+        specs = [*config.judge, *([config.escalate] if config.escalate else [])]
+        folders = ", ".join(f"OUT/judges/{spec.slug}" for spec in specs)
+        raise OptionError(
+            "--shard: expected one judge, got several: grade with each of them in parts, merge the "
+            f"parts into {folders}, then grade with all of them and --out OUT, which asks nobody"
+        )
     if len(config.judge) > 1 and config.escalate is not None:
         raise OptionError("--escalate: expected one first judge, got several")
     if config.batch and (several or any(spec.is_static for spec in config.judge)):

@@ -27,6 +27,7 @@ from ..runs.loop import Progress
 from ..runs.merging import (
     ShardPart,
     check_free,
+    is_whole,
     joined_manifest,
     merged_rows,
     read_parts,
@@ -53,6 +54,7 @@ def shards_split(
 ) -> list[str]:
     """Writes the commands that work on rows in parts, and last the one that merges them.
 
+    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
     Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
@@ -64,18 +66,18 @@ def shards_split(
         command: A command that has ``--shard``.
 
     Returns:
-        Lines for a shell; all but the last one may run at the same time. Remarks begin with ``#``.
+        Lines for a shell; those of the parts may run at the same time. Remarks begin with ``#``.
 
     Raises:
         InputError: If the rows can't be read, or the index can't be written.
     """
     shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
-    lines = [
-        [*command.split(), "--shard", shard, "--out", str(folder), *options, "--", path_text(rows)]
-        for shard, folder in shards
-    ]
-    folders = [str(folder) for _, folder in shards]
-    lines.append(["shards", "merge", "--out", str(Path(out, "whole")), "--", *folders])
+    place, rest = "--run" if command == "check" else "--out", [*options, "--", path_text(rows)]
+    lines = [[command, "--shard", shard, place, str(folder), *rest] for shard, folder in shards]
+    folders, whole = [str(folder) for _, folder in shards], str(Path(out, "whole"))
+    lines.append(["shards", "merge", "--out", whole, "--", *folders])
+    if command == "check":
+        lines.append([command, place, whole, *rest])
     return [*remarks, *(f"apbjudge {shlex.join(words)}" for words in lines)]
 
 
@@ -107,8 +109,9 @@ def _index(
     rows: Path, out: Path, parts: int, command: str, options: Sequence[str]
 ) -> tuple[Path | None, list[str]]:
     """Writes an index of the rows; None where they have no pieces. And remarks on it."""
-    wanted = {"grade": OF_PREDICTIONS, "refine": OF_PREDICTIONS, "predict": OF_CASES}.get(command)
-    if wanted is None:
+    of_predictions, of_cases = ("grade", "refine"), ("predict", "check")
+    wanted = OF_PREDICTIONS if command in of_predictions else OF_CASES
+    if command not in (*of_predictions, *of_cases):
         return None, []
     model = "stated" if any(option.startswith("--tested-model") for option in options) else ""
     try:
@@ -135,6 +138,7 @@ def shards_merge(
     out: str | Path,
     *,
     rubric: str | None = None,
+    partial: bool = False,
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Claim = "lock",
 ) -> Run:
@@ -144,14 +148,16 @@ def shards_merge(
     codes; the result has all of them, see ``panel.judgement_of_codes``.
 
     Args:
-        parts: One folder for each shard or rubric, in any order; they stay as they are.
+        parts: One folder for each shard, for some that were merged (``partial``), or for each
+            rubric, in any order; they stay as they are.
         out: Folder for the whole, which must hold no run yet.
         rubric: The rubric whose codes were judged apart; None for shards.
+        partial: Merges some of the shards into a run that is merged with the others later.
         as_: ``parquet`` writes the judgements as Parquet too.
         claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run. ``apbjudge grade`` without ``--shard`` continues in its folder.
+        The run. ``apbjudge grade`` without ``--shard`` continues in the folder of a whole one.
 
     Raises:
         OptionError: If a folder holds no finished run, the runs are of different settings or
@@ -159,26 +165,28 @@ def shards_merge(
         InputError: If a file can't be read or written.
     """
     folder, kind = Path(out), JUDGEMENT_RECORDS
-    runs = read_parts([here(part) for part in parts], kind, "rubric" if rubric else "shard")
+    if rubric and partial:
+        raise OptionError("--partial: expected parts, got runs for the codes of --rubric")
+    by = "rubric" if rubric else "shard"
+    runs = read_parts([here(part) for part in parts], kind, by, partial=partial)
     joint = _joint_rubric(runs, rubric) if rubric else None
     missing = _missing(runs) or _missing_of_pieces(runs)
     check_free(folder, kind)
-    judges, by = zip(*(_judge_and_fields(part.folder) for part in runs), strict=True)
-    first = runs[0]
-    identity = dict(first.identity)
+    judges, names_by = zip(*(_judge_and_fields(part.folder) for part in runs), strict=True)
+    manifest = joined_manifest(runs)
+    identity = manifest["identity"]
     if joint is not None:
         identity |= {"rubric": [joint.ref, joint.digest], "several": "codes"}
+        manifest |= described_rubric(joint)
     log: Log = RecordLog(folder, kind, identity, is_derived=True, claiming=Claiming(by=claim))
-    manifest = joined_manifest(runs) | {"identity": identity}
-    manifest |= {} if joint is None else described_rubric(joint)
     with log:
         with manifest_states([(log, manifest)]):
             rows = merged_rows(runs, kind) if joint is None else _by_codes(runs, joint)
             log.replace_all(rows, superseded=superseded_lines(runs))
             if as_ == "parquet":
                 write_parquet(folder / PARQUET, log.current())
-            fields = list(dict.fromkeys(name for names in by for name in names))
-            note = first.manifest.get("note")
+            fields = list(dict.fromkeys(name for names in names_by for name in names))
+            note = manifest.get("note")
             weights = manifest.get("weights")
             summary = summarize(
                 log.current(), judge=judges[0], note=note, by=fields, weights=weights
@@ -233,7 +241,8 @@ def _missing(parts: Sequence[ShardPart]) -> MissingPredictions | None:
 def _missing_of_pieces(parts: Sequence[ShardPart]) -> MissingPredictions | None:
     """The cases without a prediction, where no part could tell; None without a file of cases."""
     stated = parts[0].manifest.get("cases")
-    if not parts[0].shard.of or not isinstance(stated, str):
+    is_cut = parts[0].tiles[0].shard.is_piece and is_whole(parts)
+    if not is_cut or not isinstance(stated, str):
         return None
     predicted = PredictedCases(cases := Cases(Path(stated)))
     for row in merged_rows(parts, JUDGEMENT_RECORDS):

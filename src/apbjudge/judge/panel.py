@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -236,24 +237,38 @@ class Disagreement:
     pairs: tuple[JudgePair, ...]
 
 
-def disagreement(items: Iterable[Sequence[Judgement]]) -> Disagreement:
+class VoteCounts:
     """Counts where judges differ; judges without a verdict on an item are left out there."""
-    judges: dict[str, None] = {}
-    votes: list[dict[str, bool]] = []
-    for judgements in items:
-        judges |= dict.fromkeys(judgement.judge for judgement in judgements)
-        votes.append(_votes(judgements))
-    pairs: list[JudgePair] = []
-    for first, second in combinations(judges, 2):
-        both = [item[first] == item[second] for item in votes if {first, second} <= item.keys()]
-        pairs.append(JudgePair(first, second, len(both), sum(both)))
-    shared = [item for item in votes if len(item) > 1]
-    return Disagreement(
-        n_items=len(votes),
-        n_shared=len(shared),
-        n_split=sum(len(set(item.values())) > 1 for item in shared),
-        pairs=tuple(pairs),
-    )
+
+    def __init__(self) -> None:
+        self._judges: dict[str, None] = {}
+        self._n_items = self._n_shared = self._n_split = 0
+        self._shared = Counter[tuple[str, str]]()
+        self._agreeing = Counter[tuple[str, str]]()
+
+    def add(self, judgements: Sequence[Judgement]) -> None:
+        """Adds an item with the judgements of all judges, in the same order as of every item."""
+        self._judges |= dict.fromkeys(judgement.judge for judgement in judgements)
+        votes = _votes(judgements)
+        self._n_items += 1
+        self._n_shared += len(votes) > 1
+        self._n_split += len(set(votes.values())) > 1
+        for one, other in combinations(votes, 2):
+            self._shared[one, other] += 1
+            self._agreeing[one, other] += votes[one] == votes[other]
+
+    @property
+    def disagreement(self) -> Disagreement:
+        """The counts of all items so far."""
+        return Disagreement(
+            n_items=self._n_items,
+            n_shared=self._n_shared,
+            n_split=self._n_split,
+            pairs=tuple(
+                JudgePair(*pair, self._shared[pair], self._agreeing[pair])
+                for pair in combinations(self._judges, 2)
+            ),
+        )
 
 
 def _votes(judgements: Sequence[Judgement]) -> dict[str, bool]:

@@ -252,7 +252,7 @@ class RowSource:
         if cases is None and self.cases:
             cases = Cases(self.cases, origin=self.reading.origin_of(self.cases))
         empty = True
-        for line in self._lines():
+        for line in self.lines():
             empty = False
             own = hashlib.sha256(line.raw)
             entry = finished(line, own.digest()) if line.parsed is None else None
@@ -282,7 +282,7 @@ class RowSource:
                 raise values  # noqa: TRY301 - it is reported as those below are
             at = cases.index(values) if cases else None
             if shard is not None:
-                is_held = _holds(shard, values, cases, at)
+                is_held = holds(shard, values, cases, at)
                 if is_held is False and skip(values, at):
                     return None
             joined = cases.join_at(at, values, digest) if cases and at is not None else values
@@ -305,7 +305,8 @@ class RowSource:
         """Bytes of the input, or of the piece, read with a line."""
         return line.offset + len(line.raw) - (self.piece.start if self.piece else 0)
 
-    def _lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[Line]:
+        """Yields the lines that are read; raises InputError where an index has others."""
         if self.only is not None:
             yield from self._chosen(self.only)
         elif isinstance(self.rows, Path):
@@ -334,8 +335,11 @@ class RowSource:
             yield Line(number, 0, raw, parse_object(raw))
 
 
-def _holds(
-    shard: Shard, values: Mapping[str, Any], cases: Cases | None, case: int | None
+def holds(
+    shard: Shard,
+    values: Mapping[str, Any],
+    cases: Cases | None = None,
+    case: int | None = None,
 ) -> bool | None:
     """True if a row is in a part, by the case that it names; None where its item has to say."""
     if values.get("case_id") in (None, "") and cases is not None and case is not None:

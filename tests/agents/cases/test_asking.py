@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from apbjudge import JudgeSpec, OptionError
 from apbjudge.agents.cases.asking import VOTES, ask, check_of
 from apbjudge.rubrics import load_rubric
 from apbjudge.runs.loop import Events
+from tests.support.commands import in_process
 from tests.support.judging import write_rows
 from tests.support.server import Answer, Behaviour, ChatServer, Seen, Status
 
@@ -164,3 +166,45 @@ def test_what_can_not_be_asked_is_refused(tmp_path: Path) -> None:
     own.write_text('extends = "apb-holistic@1"\nname = "own"\nversion = 1\n', encoding="utf-8")
     with pytest.raises(OptionError, match=r"--rubric: expected codes among UnclearQuery.*got E1"):
         ask([row("a")], "hosted_vllm/scripted", rubric=str(own))
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_parts_of_cases_are_checked_and_their_answers_put_together(
+    *,
+    is_cut: bool,
+    serve: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A part has the exit code of its rows; the merged answers are asked for no more."""
+    command = in_process(monkeypatch, capsys)
+    server = serve(lambda seen: votes("UnclearQuery") if "(c2)" in seen.text else OK)
+    same = {"query": "Bake two rolls. (c1 and c7)"}
+    rows = [row(f"c{n}", **(same if n in (1, 7) else {})) for n in range(8)]
+    rows[5]["tool_chain"][0] = {"name": "boil", "parameter_description": {}, "reason": "?"}
+    cases = write_rows(tmp_path / "cases.jsonl", rows if is_cut else [*rows, rows[3]])
+    asked = ("--ask", f"hosted_vllm/scripted@{server.address}", "--votes", 1, "--no-cache")
+
+    def findings_of(*words: Any) -> tuple[int, list[str], int]:
+        before, path = len(server.requests), tmp_path / "findings.jsonl"
+        done = command(words[0], "--findings", path, "--max-unscored", 1, *words[1:])
+        return done.code, path.read_text().splitlines(), len(server.requests) - before
+
+    whole = findings_of("check", cases, *asked)
+    split = ("shards", "split", cases, "--command", "check", "--parts", 2, "--out", tmp_path / "p")
+    lines = command(*split, "--", *asked).out.splitlines()
+    *parts, merge, last = [shlex.split(line)[1:] for line in lines if not line.startswith("#")]
+    assert all(("index.json#" in words[2]) is is_cut for words in parts)
+    of_parts = [findings_of(*words) for words in parts]
+    assert sorted(code for code, _, _ in of_parts) == [0, 3]  # one has the case with a fault
+    assert sum(n for _, _, n in of_parts) == whole[2] > 0
+    found = [line for _, each, _ in of_parts for line in each]
+    assert {json.loads(line)["check"] for line in {*whole[1]} - {*found}} == {"duplicate-case"}
+    assert {*found} < {*whole[1]}
+    assert command(*merge).code == 0
+    assert findings_of(*last) == (whole[0], whole[1], 0)
+    part = command("check", cases, "--shard", "2/2")
+    assert "part 2/2 of the rows; cases are compared with those of the part alone" in part.out
+    both = command("check", cases, cases, "--shard", f"{tmp_path}/p/index.json#1")
+    assert both.code == 2

@@ -71,7 +71,8 @@ def ask(
             settings where they state any, else ``VOTES``.
         client: Answers requests in place of the network.
         events: Called back while the run goes on.
-        **settings: Further fields of ``GradeConfig``: ``out``, limits, ``cache``, ``data_root``.
+        **settings: Further fields of ``GradeConfig``: ``out``, limits, ``cache``, ``data_root``,
+            ``shard``.
 
     Raises:
         OptionError: If a setting is unusable, the judge is no model, or ``out`` holds another run.
@@ -127,7 +128,7 @@ def ask_all(
     """Asks about all cases that are checked, if a judge is named; a run for each file."""
     if asking.ask is None:
         return
-    settings = config.model_dump(include={"data_root", "map", "data_split"})
+    settings = config.model_dump(include={"data_root", "map", "data_split", "shard"})
     settings |= asking.model_dump(include={"cache", *Limits.model_fields})
     for number, rows in enumerate(sources, start=1):
         out = asking.run

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ from ...config import RowsConfig
 from ...document.display import Shown
 from ...document.model import Document
 from ...errors import InputError, InternalError, OptionError, RowError, path_text, visible
-from ...jsonl import read_lines, replacing
+from ...jsonl import replacing
 from ...judge.source import Rows
 from ...llm import Client
 from ...options import takes
@@ -28,7 +28,8 @@ from ...records.own_rows import own_rows
 from ...records.rows import known
 from ...records.run_folder import cases_in
 from ...runs.loop import QUIET, Events
-from ...runs.rows import row_error_of
+from ...runs.rows import RowSource, holds, row_error_of
+from ...runs.shards import Shard, part_of
 from .asking import ask_all
 from .checks.conditions import CONDITION_CHECKS
 from .checks.efficiency import EFFICIENCY_CHECKS
@@ -138,7 +139,9 @@ def check(
     """Checks cases by rule, and asks a judge about the rest where one is named (``ask``).
 
     What is proven is a fault of a case for certain; what is suspected may be one. Memory grows by
-    some bytes a case.
+    some bytes a case. Of a part of the rows (``shard``) cases are compared with those of the part
+    alone; ``shards_merge`` puts the judge's runs of all parts together, and ``run`` takes the merge
+    for a check of all rows that asks nobody.
 
     Args:
         config: The settings; options count more.
@@ -161,7 +164,10 @@ def check(
     files = [source.resolve() for source in sources if isinstance(source, Path)]
     if config.findings is not None and config.findings.resolve() in files:
         raise OptionError(f"--findings: expected a file of its own, got {str(config.findings)!r}")
-    checker = CaseChecker(chosen_checks(config), data_root=config.data_root)
+    part = part_of(config)
+    if part is not None and part.is_piece and len(sources) > 1:
+        raise OptionError(f"--shard: expected I/N for {len(sources)} files, got part of one")
+    checker = CaseChecker(chosen_checks(config), data_root=config.data_root, part=part)
     asked_of = config.cases if cases is None else sources
     answers = [*ask_all(asked_of, config, asking, client, events)]
     asked = [finding for answer in answers for finding in answer.findings]
@@ -196,14 +202,20 @@ class CaseChecker:
         data_root: Folder that files of cases are looked for in first.
         thorough: Whether near duplicates, levels and twins are compared, which takes most of the
             memory; ``build`` makes twins and levels together and does without.
+        part: The part of the rows to check; None checks all.
     """
 
     def __init__(
-        self, chosen: frozenset[str], *, data_root: Path | None = None, thorough: bool = True
+        self,
+        chosen: frozenset[str],
+        *,
+        data_root: Path | None = None,
+        thorough: bool = True,
+        part: Shard | None = None,
     ) -> None:
         if data_root is not None and not data_root.is_dir():
             raise OptionError(f"--data-root: expected a folder, got {str(data_root)!r}")
-        self._chosen = chosen
+        self._chosen, self._part = chosen, part
         self._roots = () if data_root is None else (data_root,)
         self._files: list[str] = []
         self._rows = self._cases = 0
@@ -230,7 +242,11 @@ class CaseChecker:
         path = source if isinstance(source, Path) else None
         name = "row" if path is None else path_text(path)
         self._files.append(name)
-        own = own_rows(source, config.columns, OF_CASES, split=config.data_split)
+        part = self._part
+        is_piece = part is not None and part.is_piece
+        own = own_rows(source, config.columns, OF_CASES, split=config.data_split, is_own=is_piece)
+        if is_piece:
+            RowSource(own.rows, shard=part).check()
         if own.reading.text:
             self._readings.append(f"{name}: {own.reading.text}")
             self._gaps.names_unread = False
@@ -238,12 +254,15 @@ class CaseChecker:
         if path is None:
             numbered = enumerate(rows, start=1)
         else:
-            numbered = ((line.number, line.exact) for line in read_lines(Path(rows)))
-        before = self._rows
+            lines = RowSource(Path(rows), shard=part).lines()
+            numbered = ((line.number, line.exact) for line in lines)
+        is_empty = True
         for number, values in numbered:
-            self._rows += 1
-            yield from self.take(self._check_row(values, number, name, path))
-        if self._rows == before:
+            is_empty = False
+            if part is None or _is_held(part, values, number):
+                self._rows += 1
+                yield from self.take(self._check_row(values, number, name, path))
+        if is_empty:
             raise InputError(f"{visible(name)}: the file holds no rows")
 
     def _check_row(
@@ -290,7 +309,7 @@ class CaseChecker:
             InputError: If no case has anything to be asked with, or no case has a query, or tools,
                 and a field that is not read may hold it.
         """
-        if why := self._gaps.refusal(needs_query=True):
+        if self._part is None and (why := self._gaps.refusal(needs_query=True)):
             raise InputError(f"{', '.join(map(visible, self._files))}: {why}")
         yield from self.take(
             chain(
@@ -325,5 +344,20 @@ class CaseChecker:
             counts={name: self._counts[name] for name in CHECKS if name in self._counts},
             composition=self._composition,
             checks=tuple(n for n in CHECKS if n in self._chosen - (lacks - {"personal-data"})),
-            notes=(*self._readings, *self._gaps.lines(), *([NOT_LOOKED_FOR] if lacks else [])),
+            notes=(
+                *self._readings,
+                *self._gaps.lines(),
+                *([NOT_LOOKED_FOR] if lacks else []),
+                *([f"part {self._part} of the rows; {_IN_PART}"] if self._part else []),
+            ),
         )
+
+
+_IN_PART = "cases are compared with those of the part alone"
+
+
+def _is_held(part: Shard, values: Any, number: int) -> bool:
+    """True if a row is in a part; as when the judge's run reads it."""
+    is_row = isinstance(values, Mapping)
+    is_held = holds(part, cast("Mapping[str, Any]", values)) if is_row else None
+    return part.holds(f"line {number}") if is_held is None else is_held

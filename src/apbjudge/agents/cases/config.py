@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from ...config import SUCCESS, Names, Numbers, Option, RowsConfig
+from ...config import SUCCESS, Names, Numbers, Option, PartConfig, RowsConfig
 from ...judge.config import JudgeSpec
 from ...llm.limits import StoreConfig
 from ...llm.model_spec import AsksModels
@@ -19,7 +19,7 @@ SourceName = Literal["auto", "trajectories", "functions", "queries", "bfcl", "ta
 """Formats of sources."""
 
 
-class CheckConfig(RowsConfig):
+class CheckConfig(RowsConfig, PartConfig):
     """Settings of checking cases."""
 
     cases: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(

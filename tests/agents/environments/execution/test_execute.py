@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge import Completion, ScriptedClient, execute
+from apbjudge import Completion, ScriptedClient, execute, shards_merge
 from apbjudge.agents.environments.execution.benchmark import HostedEnvironment
 from apbjudge.agents.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.agents.environments.execution.execute import ExecutionRun
@@ -340,3 +340,27 @@ Episode.score = lambda self: {{"reward": 0}}
     zero = f"call 2, raise: 'Error: integer division or modulo by zero' ({program}:{line})"
     assert said["raises"] == zero
     assert said["unknown tool"] == "call 1, none: \"Error: there is no tool 'none'\""
+
+
+def test_parts_of_the_tasks_are_put_together(tmp_path: Path) -> None:
+    """Drafts and episodes; at least one of four parts of three tasks has none."""
+    n = 4
+    settings: dict[str, Any] = {"mode": ("direct", "plan-first", "bound", "gold"), "trials": 2}
+    whole, client = played(counter, out=tmp_path / "whole", **settings)
+    folders = [tmp_path / f"part-{i}" for i in range(1, n + 1)]
+    calls = 0
+    for i, folder in enumerate(folders, 1):
+        calls += len(played(counter, out=folder, shard=f"{i}/{n}", **settings)[1].requests)
+    assert calls == len(client.requests)
+    shards_merge(folders[1:], tmp_path / "some", partial=True)
+    merged = shards_merge([tmp_path / "some", folders[0]], tmp_path / "merged")
+    assert isinstance(merged, ExecutionRun)
+    assert sorted(map(str, merged.executed)) == sorted(map(str, whole.executed))
+    assert merged.text == whole.text
+    again, client = played(counter, out=tmp_path / "merged", **settings)
+    assert (client.requests, again.text) == ([], whole.text)
+    played(counter, out=tmp_path / "more", mode="gold", shard=f"2/{n}")
+    with pytest.raises(OptionError, match=r"part-1 has the runs drafts, .*, and .*more gold"):
+        shards_merge([folders[0], tmp_path / "more"], tmp_path / "unlike")
+    with pytest.raises(OptionError, match="--shard: expected modes other than refine"):
+        played(counter, mode="refine", shard="1/2")

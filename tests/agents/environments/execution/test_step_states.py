@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apbjudge import calibrate, execute, grade
+from apbjudge import calibrate, execute, grade, shards_merge
 from apbjudge.agents.environments.execution.benchmark import HostedEnvironment
 from apbjudge.agents.environments.execution.execute import ExecutionRun
 from apbjudge.agents.environments.execution.host import StoppedError
@@ -108,8 +108,7 @@ def test_predictions_are_carried_out_beside_their_references(tmp_path: Path) -> 
 
 
 def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -> None:
-    run = carried_out(
-        tmp_path,
+    rows = [
         row([step(ADD)], [step(ADD)]),
         row([step(READ)], [step(ADD)], id="five-step1"),
         row([step(FAIL)], [step(ADD)], id="five-step2"),
@@ -117,8 +116,14 @@ def test_labels_are_of_steps_whose_reference_changes_the_state(tmp_path: Path) -
         row([step(ADD)], id="five-step4"),
         row([step(("add", {"n": "<n>"}))], [step(ADD)], id="five-step5"),
         row([step(ADD)], [step(ADD)], id="three-step0", case_id="three", tested_model="birch"),
-        out=tmp_path / "run",
-    )
+    ]
+    run = carried_out(tmp_path, *rows, out=tmp_path / "run")
+    parts = [
+        carried_out(tmp_path, *rows, out=tmp_path / f"{i}", shard=f"{i}/2").folder for i in (1, 2)
+    ]
+    merged = shards_merge(parts, tmp_path / "merged")
+    assert isinstance(merged, ExecutionRun)
+    assert (merged.executed, merged.text) == (run.executed, run.text)
     labels = {label["item_id"]: (label["trial"], label["termination"]) for label in run.executed}
     assert labels == {
         "five-step0": (0, "same_state"),

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from ....config import PartConfig
+from ....llm.limits import RunsConfig
 from ...prediction.config import Mode as Review
 from ...prediction.config import Models, OneModel, ReviewConfig, TestedConfig
 from ..config import EpisodesConfig
@@ -21,7 +23,7 @@ UNASKED: tuple[Mode, ...] = ("bound", "steps", "gold", "null")
 """Modes in which no model acts."""
 
 
-class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation):
+class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation, PartConfig):
     """Settings of carrying out tasks: the models, and the limits of each episode."""
 
     others = ("critic", "user_model")
@@ -30,6 +32,7 @@ class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation):
         "Episodes": "first tasks trials max_turns max_episode_tokens max_episode_cost",
         "Isolation": "sandbox python call_seconds cpu_seconds memory_mb",
         **TestedConfig.groups,
+        "Run": f"{RunsConfig.groups['Run']} shard",
     }
 
     model: Models = Field(
@@ -90,6 +93,11 @@ class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation):
             raise ValueError("--cases: expected --mode steps; other modes take tasks")
         if "refine" in self.mode and self.plans is not None:
             raise ValueError("--plans: expected modes that take plans as they are, got refine")
+        if "refine" in self.mode and self.shard is not None:
+            raise ValueError(
+                "--shard: expected modes other than refine, whose plans are rows of a part's own "
+                "file: refine the merged drafts, and take them with --plans"
+            )
         if "refine" in self.mode and (self.review in ("critic", "judge")) != (
             self.critic is not None
         ):

@@ -22,6 +22,7 @@ from ....runs.folder import RecordLog, temporary_folder
 from ....runs.loop import QUIET, Events
 from ....runs.results import FailureCounts
 from ....runs.session import carry_out, default_folder, folder_of
+from ....runs.shards import part_of
 from ...prediction.asking import AskingSession, carry_out_alone, resources_of
 from ...prediction.config import PredictConfig, RefineConfig, TestedModelSpec
 from ...prediction.predict import predict_in
@@ -43,7 +44,7 @@ from .workers import NOT_EXECUTABLE, ActingWorker, ModeTasks, UnaskedWorker
 DRAFTS, REFINED, BOUND_DRAFTS = "drafts", "refined", "bound-drafts"
 BOUND_PROMPTS = "bound@1"
 
-_RECORDS = asking_records(
+EXECUTION_RECORDS = asking_records(
     "episode",
     TRAJECTORIES,
     ids=("id", "tested_model"),
@@ -244,6 +245,7 @@ class _Stage:
             model=self.config.model,
             samples=self.config.trials,
             prompts=prompts,
+            shard=self.config.shard,
             out=self.folder / name,
             overwrite=self.config.overwrite,
         )
@@ -277,9 +279,7 @@ class _Stage:
         helpers = {} if user is None else {"--user-model": user}
 
         def take(log: RecordLog[Row]) -> None:
-            rows = list(_executed(log.current(), mode, benchmark.name))
-            executed.extend(rows)
-            write_rows(log.folder / EXECUTED, rows)
+            executed.extend(write_executed(log, mode, benchmark.name))
 
         def worker(asked_models: Sequence[Any]) -> ActingWorker | UnaskedWorker:
             if not specs:
@@ -290,8 +290,8 @@ class _Stage:
         return AskingSession(
             run=Simulation,
             folder=self.folder / mode,
-            kind=_RECORDS,
-            source=EpisodeSource.of(self.tasks, models, config.trials),
+            kind=EXECUTION_RECORDS,
+            source=EpisodeSource.of(self.tasks, models, config.trials, part_of(config)),
             specs=specs,
             helpers=helpers,
             resources=self.resources,
@@ -335,6 +335,13 @@ def _models(
     if len(specs) > 1 and (missing := [name for name in names if name not in known]):
         raise OptionError(f"--model: expected {missing[0]}, whose plans are carried out, or one")
     return names, tuple(known.index(name) if name in known else 0 for name in names)
+
+
+def write_executed(log: RecordLog[Row], mode: Mode, benchmark: str) -> list[Row]:
+    """Writes the outcomes of a mode's episodes next to these, and returns them."""
+    rows = list(_executed(log.current(), mode, benchmark))
+    write_rows(log.folder / EXECUTED, rows)
+    return rows
 
 
 def _executed(rows: Iterator[Row], mode: Mode, benchmark: str) -> Iterator[Row]:

@@ -33,6 +33,7 @@ from ....runs.folder import RecordLog
 from ....runs.loop import Events, Job
 from ....runs.results import FailureCounts, ModelRun, Tally
 from ....runs.session import carry_out
+from ....runs.shards import part_of
 from ...prediction.asking import AskingSession
 from ...prediction.worker import Account, AskingWorker, asking_records
 from ..episodes import contained
@@ -91,7 +92,7 @@ def _check(row: Row) -> None:
         raise RowError("result", f"one of {', '.join(STEP_RESULTS)}", row.get("result"))
 
 
-_RECORDS = asking_records(
+STEP_RECORDS = asking_records(
     "step", STEPS, ids=("id", "tested_model"), check=_check, figures=(EXECUTED,)
 )
 
@@ -111,7 +112,7 @@ def carry_out_steps(
     Args:
         benchmark: Where the tasks are that their cases are about.
         predictions: A file of them, or the folder of a run.
-        config: The settings, of which ``cases`` and ``overwrite`` count.
+        config: The settings, of which ``cases``, ``shard`` and ``overwrite`` count.
         folder: Where records and labels go.
         resources: Of the run.
         events: Called back while the run goes on.
@@ -124,15 +125,19 @@ def carry_out_steps(
     labels: list[Row] = []
 
     def take(log: RecordLog[Row]) -> None:
-        labels.extend(_labels(log.current(), benchmark.name))
-        write_rows(log.folder / EXECUTED, labels)
+        labels.extend(write_labels(log, benchmark.name))
 
     path = predictions_of(predictions)
     session = AskingSession(
         folder=folder,
         run=StepRun,
-        kind=_RECORDS,
-        source=ItemSource(rows=path, cases=config.cases or cases_of(path), finds=False),
+        kind=STEP_RECORDS,
+        source=ItemSource(
+            rows=path,
+            cases=config.cases or cases_of(path),
+            finds=False,
+            shard=part_of(config),
+        ),
         specs=(),
         resources=resources,
         known_by={"command": "execute", "mode": "steps", "benchmark": benchmark.identity},
@@ -144,6 +149,13 @@ def carry_out_steps(
         overwrite=config.overwrite,
     )
     return replace(carry_out([session])[0], labels=tuple(labels))
+
+
+def write_labels(log: RecordLog[Row], benchmark: str) -> list[Row]:
+    """Writes the labels of step-wise predictions next to their records, and returns them."""
+    labels = list(_labels(log.current(), benchmark))
+    write_rows(log.folder / EXECUTED, labels)
+    return labels
 
 
 def _labels(rows: Iterable[Row], benchmark: str) -> Iterator[Row]:
