@@ -22,6 +22,9 @@ from tests.support.judging import MODEL, plan_row, verdict, write_rows
 from tests.support.server import Answer, ChatServer, in_turn
 
 
+ROOT = Path(__file__).parent.parent
+
+
 class Copy:
     """A copy of the package."""
 
@@ -101,6 +104,38 @@ def test_a_setting_of_a_judge_refuses_no_earlier_run(copy: Copy, tmp_path: Path)
         assert file.read_bytes() == before
         refusal = copy.python("-m", "apbjudge", *grade, "--tone", "loud", code=2)
         assert "tone" in refusal
+
+
+def test_the_map_names_every_folder() -> None:
+    """Of the package, of its agents, of the tests; and every module beside the folders."""
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "apbjudge"
+    names = [path.name for path in package.iterdir() if (path / "__init__.py").exists()]
+    names += [path.stem for path in package.glob("[a-z]*.py")]
+    for wing in ("agents", "agents/environments"):
+        folders = (package / wing).glob("*/__init__.py")
+        names += [f"{wing}/{path.parent.name}" for path in folders]
+    names += [f"tests/{name}" for name in ("support", "browser", "golden", "real")]
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+METRIC = (
+    'PERFECT = good("perfect", "grade 1.0")\n',
+    "    if len(graded):\n"
+    "        metrics.append(PERFECT.of(over(c.grade[graded] == 1.0, graded)))\n",
+)
+
+
+@pytest.mark.slow
+def test_a_metric_of_tested_models_is_a_kind_and_its_estimate(copy: Copy, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
+    copy.insert("judge/metrics.py", METRIC[0], "UNDECIDED = ")
+    copy.insert("judge/metrics.py", METRIC[1], "    for i, code in enumerate(c.error_codes):")
+    with ChatServer(in_turn([Answer(json.dumps(verdict()))])) as server:
+        grade = ["grade", rows, "--judge", MODEL, "--api-base", server.address]
+        grade += ["--out", tmp_path / "run", "--fail-under"]
+        assert "perfect" in copy.python("-m", "apbjudge", *grade, "perfect>=0.9")
+    assert '"perfect"' in (tmp_path / "run" / "summary.json").read_text()
 
 
 PROBE = '''"""Volume."""
