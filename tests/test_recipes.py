@@ -21,7 +21,6 @@ import apbjudge
 from tests.support.judging import MODEL, plan_row, verdict, write_rows
 from tests.support.server import Answer, ChatServer, in_turn
 
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -119,18 +118,17 @@ def test_the_map_names_every_folder() -> None:
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-METRIC = (
-    'PERFECT = good("perfect", "grade 1.0")\n',
-    "    if len(graded):\n"
-    "        metrics.append(PERFECT.of(over(c.grade[graded] == 1.0, graded)))\n",
-)
+KIND = 'PERFECT = good("perfect", "grade 1.0")\n'
+ESTIMATE = """    if len(graded):
+        metrics.append(PERFECT.of(over(c.grade[graded] == 1.0, graded)))
+"""
 
 
 @pytest.mark.slow
 def test_a_metric_of_tested_models_is_a_kind_and_its_estimate(copy: Copy, tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")])
-    copy.insert("judge/metrics.py", METRIC[0], "UNDECIDED = ")
-    copy.insert("judge/metrics.py", METRIC[1], "    for i, code in enumerate(c.error_codes):")
+    copy.insert("judge/metrics.py", KIND, "UNDECIDED = ")
+    copy.insert("judge/metrics.py", ESTIMATE, "    for i, code in enumerate(c.error_codes):")
     with ChatServer(in_turn([Answer(json.dumps(verdict()))])) as server:
         grade = ["grade", rows, "--judge", MODEL, "--api-base", server.address]
         grade += ["--out", tmp_path / "run", "--fail-under"]
