@@ -334,7 +334,8 @@ def test_the_page_quotes_what_the_examples_print(
 
     assert printed_by("branch_methods.py", "--out", str(tmp_path)) == methods
     printed = printed_by("branching.py", "--plans", "60")
-    assert printed == orders
+    lines = iter(printed.splitlines())
+    assert all(line in lines for line in orders.splitlines())  # the page leaves some out
     saved = re.findall(r"against random: \S+ branches a plan \[(\S+), (\S+)\]", printed)
     (low, _), (none_low, none_high) = (tuple(map(float, ends)) for ends in saved)
     assert low > 0  # entropy saves branches where it tells
