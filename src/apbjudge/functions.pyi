@@ -620,15 +620,15 @@ def branch(
         cases: A JSONL file of SLATE cases, or cases as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         memory: An earlier run of branch, or its trajectories.jsonl, whose actions are shown at
             similar substeps. The cases of that run are left out.
-        memory_of: Which results are remembered: those that are right by the reference, or all.
+        memory_of: Results that are remembered: those that are right by the reference, or all.
         memory_k: Substeps or plans that are shown at most; 0 shows none, as a control with the
             same cases.
-        memory_unit: Whether single substeps are shown, or whole plans.
-        scope: Whose recorded calls may answer: the case's own, or of all cases with a tool of
-            the same interface.
+        memory_unit: Unit of memory: substep or whole plan.
+        scope: Recorded calls that may answer: the case's own, or those of all cases with a tool
+            of the same interface.
         method: egb: the likeliest choice of each substep, then branches; self-consistency: the
             same without branches; react: one action a substep; direct: the same without seeing
             what calls return; self-consistency-plan: whole runs that vote on the final outputs;
@@ -787,9 +787,9 @@ def build(
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         source: Logs of trajectories (files, packed or not, a folder, a quoted pattern, or -),
             or a file, table or folder with queries, tools and calls.
-        split: What to build: holistic_planning, holistic_tool_extraneous, holistic_unsolvable,
-            step_wise_planning, step_wise_tool_extraneous, step_wise_tool_broken, efficiency, or
-            all. Repeat it for several.
+        split: Splits to build: holistic_planning, holistic_tool_extraneous,
+            holistic_unsolvable, step_wise_planning, step_wise_tool_extraneous,
+            step_wise_tool_broken, efficiency, or all. Repeat it for several.
         out: Folder for the cases; a new or empty one.
         source_format: Format of the source; auto: it follows from the content.
         tools: File with the tools of sources without them, as for predict.
@@ -821,11 +821,11 @@ def build(
             claimed; waits for three missed heartbeats, 90 s.
         model: Model (MODEL or MODEL@ADDRESS) that writes what code can't; without it cases are
             built only by rules.
-        write: What it writes: query (harder and more natural, values kept), plan (prose of the
-            solution), distractors (invented tools), private (a query that lacks a value nobody
-            can look up), as far as the splits have a use for them. If named: trajectory (a
-            harder query with more tools and a longer solution), contradictory and removal (the
-            sentences that demand a tool, in place of templates).
+        write: Texts that it writes: query (harder, more natural, same values), plan (prose of
+            the solution), distractors (invented tools), private (a query that lacks a value
+            nobody can look up), if the splits use them. Only if named: trajectory (a harder
+            query with more tools and a longer solution), contradictory and removal (sentences
+            that demand a tool, in place of templates).
         repairs: How often the model is asked again, with the broken rules, for a text that
             breaks one.
         write_prompts: writing@2, or a TOML file.
@@ -1280,7 +1280,7 @@ def doctor(
     does not answer within ``wait`` seconds is asked all the same, and does not work.
 
     Args:
-        predictions: What is to be graded, or cases for a tested model, for the longest prompt.
+        predictions: Predictions to grade, or cases for a tested model, for the longest prompt.
         client: Answers in place of the network, which is then not used at all.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
@@ -1505,13 +1505,13 @@ def execute(
 
     Each episode's tools work in a process of their own with bounded time and memory, held by
     bubblewrap where that can be used: without keys, network and files to write to. The same call
-    with the same folder goes on where it was interrupted, in the middle of an episode too.
+    with the same folder continues where it was interrupted, in the middle of an episode too.
 
     Args:
         benchmark: Its name, such as ``tau2-telecom``.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
             split writes. shards merge merges the parts.
         call_seconds: Seconds that a tool's call may take.
@@ -1542,7 +1542,7 @@ def execute(
             with or without it.
         model: litellm model with provider, optionally with its addresses: MODEL@http://HOST/v1.
             Repeat it for several tested models.
-        guide: Whether a model's review goes by the six error codes.
+        guide: Guide of a model's review: the six error codes, or none.
         critic: The reviewing model, MODEL or MODEL@ADDRESS.
         options: A setting of the benchmark, such as block_plan=plan.json.
         tasks: Ids of the tasks; default: all.
@@ -1560,7 +1560,7 @@ def execute(
         cases: With --mode steps: the cases that the predictions are joined with; without it
             those that a run of predict names.
         prompts: Prompt set of drafts and steps; as for predict.
-        review: Who reviews drafts; as --mode of refine.
+        review: Reviewer of drafts; as --mode of refine.
         api_base: Addresses of the endpoint's replicas; without it the provider's own address
             (your own server, such as hosted_vllm or ollama, has none).
         api_base_file: Further addresses, one per line, in a file or in the files of a folder;
@@ -2253,7 +2253,7 @@ def predict(
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         data_split: Split of a data set on disk that has several.
@@ -2357,7 +2357,7 @@ def prompt(
     Args:
         rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
         config: The settings; options count more.
-        judge: What the judge is shown; options count more.
+        judge: Settings of the judge's prompt; options count more.
         events: Called back with what is no tool in the file of tools.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
@@ -2448,7 +2448,7 @@ def refine(
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
             split writes. shards merge merges the parts.
         max_cost: Budget of a session in US dollars.
@@ -2471,18 +2471,18 @@ def refine(
             with or without it.
         model: Tested models with their addresses, as for predict; without it as the run asked
             them. A draft's model may be named without provider.
-        guide: Whether a model's review goes by the six error codes.
+        guide: Guide of a model's review: the six error codes, or none.
         critic: The reviewing model, MODEL or MODEL@ADDRESS.
-        mode: Who reviews: self, the tested model; critic, --critic; static, code alone, with
-            what the model could see; judge, --critic as a blind judge.
+        mode: Reviewer: self, the tested model; critic, --critic; static, rules alone, with what
+            the model could see; judge, --critic as a blind judge.
         rounds: Reviews at most; they end when a review keeps the answer, or it comes back
             unchanged.
         with_reference: Show the judge the reference and the case's condition: an oracle, whose
-            results never stand beside the others.
+            results are reported separately.
         cases: JSONL file of the cases; without it that of the run, or the drafts' own rows.
         prompts: Prompt set of the drafts; without it that of the run.
-        review_prompts: ablate@1, whose texts with and without codes differ in the codes alone;
-            apb@1, near to the paper, where they do not; or a TOML file.
+        review_prompts: ablate@1, whose texts with and without codes differ only in the codes;
+            apb@1, close to the paper; or a TOML file.
         data_root: Folder in which paths of files are looked up first, then that of the cases;
             without it that of the run.
         api_base: Addresses of the endpoint's replicas; without it the provider's own address
@@ -2703,7 +2703,7 @@ def shards_merge(
         rubric: The rubric whose codes were judged apart; None for parts.
         partial: Merges some of the parts into a run that is merged with the others later.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
-        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
+        claim: Way of keeping other processes out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run, of an audit its main one. The same command without ``--shard`` continues in the
@@ -2798,14 +2798,14 @@ def simulate(
 ) -> Simulation:
     """Lets tested models act in an environment.
 
-    Without ``out`` everything stays in memory. The same call with the same folder goes on where it
+    Without ``out`` everything stays in memory. The same call with the same folder resumes where it
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
         benchmark: A file or folder that holds one, or a benchmark.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
             split writes. shards merge merges the parts.
         call_seconds: Seconds that a tool's call may take.

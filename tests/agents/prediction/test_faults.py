@@ -116,7 +116,7 @@ ANSWERS: Mapping[str, tuple[Behaviour, dict[str, Any]]] = {
     "half a character as its end": (Answer(ODD, "\ud800"), {"model_response": ODD}),
 }
 REFUSED = {"refusal field", "filter", "policy error"}
-THOUGHT = "1 replies are empty but for the model's thinking"
+THOUGHT = "1 replies have only the model's thinking"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class AskResult:
         n_answered: Cases with a verdict.
         n_split: Cases of these that are sound by the majority although a vote flags a claim.
         n_void: Flags left out because the case makes no such claim, such as one about distractors
-            where there are none.
+            if there are none.
         unanswered: The cases without a verdict; nothing is known of their claims.
         run: The run that asked.
     """
@@ -70,7 +70,7 @@ def ask(
         votes: Independent replies per case, above temperature 0; None for the samples of the
             settings where they state any, else ``VOTES``.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
         **settings: Further fields of ``GradeConfig``: ``out``, limits, ``cache``, ``data_root``,
             ``shard``.
 
@@ -196,7 +196,7 @@ whether a case makes such a claim."""
 
 
 def check_of(code: str) -> str:
-    """The check that a code of these rubrics stands for, such as ``asked-useful-trap``."""
+    """The check of a code of these rubrics, such as ``asked-useful-trap``."""
     words = re.sub(r"(?<!^)(?=[A-Z])", "-", code).lower()
     return f"asked-{words}"
 

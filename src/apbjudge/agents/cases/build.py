@@ -71,7 +71,7 @@ class TransformCounts(BaseModel):
         written: Rows that passed all checks.
         rejected: Rejects by reason: of a seed, or of some of the rows it could have made; a row
             that fails a check is rejected for it.
-        repairs: What was mended in rows that were written.
+        repairs: Repairs of rows that were written.
     """
 
     split: str
@@ -91,7 +91,7 @@ class Funnel(BaseModel):
         rejected: Those that can't be read or are no seeds, by reason.
         unused: Seeds beyond the number wanted.
         seeds: Seeds used.
-        repairs: What was mended in seeds.
+        repairs: Repairs of seeds.
         transforms: In the order of their first use.
         licences: Rows written by licence of their source.
         suspected: Findings of checks that code can't be sure of, by check, in rows written.
@@ -127,8 +127,8 @@ class Build(Shown):
 
     Attributes:
         out: Its folder.
-        funnel: What became of the source.
-        writing: What a model wrote on the way; None where none was asked.
+        funnel: Counts of each step from the source to the cases.
+        writing: Texts that a model wrote; None if none was asked.
         manifest: As it is in the folder.
         problems: A line for each entry of the source that can't be read.
     """
@@ -222,7 +222,7 @@ class Builder:
         tools: Definitions for entries that have none.
 
     Attributes:
-        writing: What a model wrote for the seeds; None where none did.
+        writing: Texts that a model wrote for the seeds; None if none did.
     """
 
     def __init__(self, config: BuildConfig, tools: Sequence[Any] | None) -> None:

@@ -30,9 +30,9 @@ class Reject:
     """The reason why a seed became no case.
 
     Attributes:
-        transform: What did not work.
+        transform: The transform that did not work.
         reason: A short clause, the same for all rejects of one kind, to be counted.
-        detail: What was special about this one.
+        detail: Details of this one.
     """
 
     transform: str = field(default="source", kw_only=True)
@@ -118,14 +118,14 @@ def case_row(
     """A case in the published format, with how it was built.
 
     Args:
-        seed: What it is made of.
+        seed: Seed of the case.
         context: The seed of the order in which the tools are listed.
         split: One of ``BUILT_SPLITS``.
         transform: Name of what made it.
-        parts: What tells it from other rows that the transform makes of the seed.
+        parts: Parts that distinguish it from other rows of the same seed and transform.
         tools: The tools offered, in place of the seed's; they are listed in an order of their own.
         query: In place of the seed's.
-        files: Whether it has the seed's files.
+        files: True if it has the seed's files.
         claims: Further fields of ``Construction``.
         **fields: Further fields of the published format by their names there, such as ``plan`` and
             ``tool_chain``; lists and objects are written as JSON under ``…_json``.
@@ -165,7 +165,7 @@ def case_row(
 
 
 def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str | None:
-    """The model that wrote a part of a row; None where the row has no part that one wrote."""
+    """The model that wrote a part of a row; None if the row has no part that one wrote."""
     is_private = seed.private is not None and query == seed.private[0]
     is_text = seed.trajectory.query in seed.written or plan in seed.written
     invented = {tool.name for tool in seed.invented}

@@ -59,7 +59,7 @@ class FindingCounts(BaseModel):
     """Counts of the findings of a check.
 
     Attributes:
-        findings: How many.
+        findings: Number of findings.
         cases: In how many cases; findings about a file as a whole are not counted here.
         first: The first of them.
     """
@@ -78,7 +78,7 @@ class CaseReport(Shown):
         rows: Rows that are not blank.
         cases: Cases that could be read, each counted once.
         counts: By check, those with findings alone, in the order of ``CHECKS``.
-        composition: What the cases are made of.
+        composition: Composition of the cases.
         checks: Names of the checks that were made.
         notes: Fields that the cases leave empty, and fields that are not read.
         unanswered: Cases that the judge was asked about and that have no verdict.
@@ -200,7 +200,7 @@ class CaseChecker:
     Args:
         chosen: Names of the checks to make.
         data_root: Folder that files of cases are looked for in first.
-        thorough: Whether near duplicates, levels and twins are compared, which takes most of the
+        thorough: True if near duplicates, levels and twins are compared, which takes most of the
             memory; ``build`` makes twins and levels together and does without.
         part: The part of the rows to check; None checks all.
     """
@@ -234,7 +234,7 @@ class CaseChecker:
         Args:
             source: A file, the folder of a data set, or cases in memory, which are numbered from 1
                 in place of lines.
-            config: How rows are read.
+            config: Settings for reading rows.
 
         Raises:
             InputError: If a file can't be read, or there is no row.

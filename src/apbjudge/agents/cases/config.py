@@ -82,7 +82,7 @@ class BuildConfig(RowsConfig):
         )
     )
     split: Names = Field(
-        description=f"What to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."
+        description=f"Splits to build: {', '.join(BUILT_SPLITS)}, or all. Repeat it for several."
     )
     out: Path = Field(description="Folder for the cases; a new or empty one.")
     source_format: Annotated[SourceName, Option("--from")] = Field(

@@ -20,12 +20,12 @@ class CaseFinding(Record):
 
     Attributes:
         check: Name of the check, a key of ``CHECKS``.
-        certainty: How sure it is.
-        case: Id of the case; None where the row has none that can be read.
+        certainty: Certainty of the finding.
+        case: Id of the case; None if the row has none that can be read.
         file: The file of the case.
         line: Its 1-based line; 0 for a finding about the file as a whole.
         field: The field at fault.
-        message: What is wrong there, in one clause.
+        message: The fault, in one clause.
     """
 
     check: str

@@ -120,7 +120,7 @@ def does_work(name: str, ends: Collection[str] | None = None) -> bool:
 
     Args:
         name: The tool's.
-        ends: Names of those that end it; None where the source does not say, as published splits,
+        ends: Names of those that end it; None if the source does not say, as published splits,
             which cases are built for, do not.
     """
     ends = PUBLISHED_ENDS if ends is None else ends
@@ -153,7 +153,7 @@ def _action(name: str) -> int:
 
 
 def _group(name: str) -> int | None:
-    """Index of the group of the name's verb; None where none has it."""
+    """Index of the group of the name's verb; None if none has it."""
     words = name_words(name)
     return next((i for word in words for i, verbs in enumerate(_VERBS) if word in verbs), None)
 

@@ -62,7 +62,7 @@ def exclusive_bounds(
         rng: Draws limits, words and order.
 
     Returns:
-        The limits with the sentences to add, in the order to add them; None where the query does
+        The limits with the sentences to add, in the order to add them; None if the query does
         not state the amount in such a way, or no number fits below it.
     """
     stated = [m for m in _NUMBER.finditer(query) if float(m[2].replace(",", "")) == value]
@@ -91,7 +91,7 @@ def exclusive_bounds(
 
 
 def _around(value: float, digits: str, rng: Random) -> tuple[Decimal, Decimal] | None:
-    """A number below and one above, as round as the number itself; None where none fits below."""
+    """A number below and one above, as round as the number itself; None if none fits below."""
     exact = Decimal(digits.replace(",", ""))
     places = max(-int(exact.as_tuple().exponent), 0)
     least = Decimal(1).scaleb(-places)

@@ -24,7 +24,7 @@ def places_of(value: str, text: str, *, any_case: bool = False) -> list[tuple[in
     Args:
         value: The value.
         text: The text.
-        any_case: Whether case does not matter. It never does for a value without capitals: a
+        any_case: True if case does not matter. It never does for a value without capitals: a
             sentence may begin with it.
 
     Returns:
@@ -83,7 +83,7 @@ def literals_of(seed: Seed) -> tuple[str, ...]:
 
 
 def _stated(value: Leaf, text: str) -> str | None:
-    """A value as a text writes it, with one space between its words; None where it does not."""
+    """A value as a text writes it, with one space between its words; None if it does not."""
     places = (place for form in _forms(value) for place in places_of(form, text, any_case=True))
     place = next(places, None)
     return None if place is None else " ".join(text[slice(*place)].split())
@@ -122,7 +122,7 @@ def _brought(call: SeedCall) -> Iterator[str]:
 
 
 def _distinctive(value: Leaf) -> str | None:
-    """A value as text; None where it is a word, a small number or prose."""
+    """A value as text; None if it is a word, a small number or prose."""
     text = str(value)
     if not _LEAST_LENGTH <= len(text) <= _MOST_LENGTH:
         return None

@@ -31,11 +31,11 @@ def without_sentence(query: str, start: int, end: int) -> str | None:
 
     Args:
         query: In English.
-        start: Where the value begins.
-        end: Where it ends.
+        start: Start of the value.
+        end: End of the value.
 
     Returns:
-        None where the value stands in another sentence, such as one that asks for something, or
+        None if the value stands in another sentence, such as one that asks for something, or
         where what is left is no request or speaks of what the sentence was about.
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(query)]

@@ -31,7 +31,7 @@ def check_document(report: CaseReport, *, listed: int = 3) -> Document:
     """The findings by check, and what the cases are made of.
 
     Args:
-        report: What was found.
+        report: Report of the check.
         listed: Findings of each check that are shown.
     """
     rows = f"{count(report.rows)} rows of {', '.join(report.files)}"

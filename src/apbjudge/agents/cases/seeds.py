@@ -26,7 +26,7 @@ class SeedCall:
         name: The tool.
         arguments: As passed.
         step: Index of its step among all steps of the trajectory.
-        result: What came back, as text; None where the source does not say.
+        result: Result as text; None if the source does not state it.
         needs: Parameter to the index, among the solution's calls, of the earlier call that its
             value comes from. The values of others are known from the task.
     """
@@ -54,19 +54,19 @@ class Seed:
         calls: The solution's calls in order, failed ones left out.
         files: Files of the task.
         source: Name of the data set.
-        licence: Its licence; empty where it is not stated.
+        licence: Its licence; empty if it is not stated.
         plan: Prose of the solution; empty without.
         category: Category of the task; empty without.
-        ends: Names of the tools that end the task; None where the source does not say.
-        repairs: What was mended in reading it, as short clauses.
+        ends: Names of the tools that end the task; None if the source does not say.
+        repairs: Repairs made while reading it, as short clauses.
         invented: Tools that a model made up, which can't serve the task.
         private: The query with a reference to private knowledge in place of a value, and that
             value; None without.
         requirements: Kind of contradiction, or ``tool_removal``, to the sentences that a model
             wrote for it, in place of a template.
         model: The model that wrote ``invented``, ``private``, ``requirements`` and the texts in
-            ``written``; None where none did.
-        written: Which texts of the seed it wrote: the query, the plan.
+            ``written``; None if none did.
+        written: Texts of the seed that it wrote: the query, the plan.
     """
 
     trajectory: Trajectory
@@ -99,7 +99,7 @@ class Seed:
         return build_toolset(list(self.trajectory.tools or ()), None, "tools")
 
     def tool(self, name: str) -> Tool | None:
-        """A tool by name; None where it is not offered."""
+        """A tool by name; None if it is not offered."""
         return self.toolset.by_name.get(name)
 
     @property
@@ -151,7 +151,7 @@ def leaves(value: object, *, names: bool = False) -> list[Leaf]:
 
     Args:
         value: The value.
-        names: Whether names of fields are among them.
+        names: Include the names of fields.
     """
     if isinstance(value, bool) or value is None:
         return []

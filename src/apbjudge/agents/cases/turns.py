@@ -26,7 +26,7 @@ class CaseTurn(NamedTuple):
     Attributes:
         entry: Its step, with calls in ``tool_calls`` or in the form of its own.
         calls: Its calls.
-        is_item: Whether the message is nothing but a call, so that the next ones may belong to the
+        is_item: True if the message is nothing but a call, so that the next ones may belong to the
             same step.
     """
 

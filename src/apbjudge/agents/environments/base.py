@@ -23,7 +23,7 @@ class Score:
 
     Attributes:
         reward: 0 to 1; 1 is success.
-        details: What it is made of, as JSON values.
+        details: Its parts, as JSON values.
 
     Raises:
         RowError: If the reward is no number from 0 to 1.
@@ -83,7 +83,7 @@ class Environment(Protocol):
     """
 
     def reset(self, task: str) -> None:
-        """Begins a task by its id; raises RowError where there is none."""
+        """Begins a task by its id; raises RowError if there is none."""
         ...
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
@@ -113,12 +113,12 @@ class Dialogue(Protocol):
 
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """Definitions offered natively with the next request; empty where calls are text."""
+        """Definitions offered natively with the next request; empty if calls are text."""
         ...
 
     @property
     def ended(self) -> str:
-        """Reason for the episode's end, in the benchmark's own word; empty while it goes on."""
+        """Reason for the episode's end, in the benchmark's own word; empty while it continues."""
         ...
 
     def answer(self, reply: Completion) -> None:

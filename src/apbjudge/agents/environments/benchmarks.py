@@ -32,9 +32,9 @@ class BenchmarkKind:
 
     Attributes:
         name: As on the command line.
-        holds: Whether a path is a benchmark of this kind, by its content.
+        holds: Test of a path for a benchmark of this kind, by its content.
         open: Opens it with its settings by name; raises InputError or OptionError.
-        settings: What each setting is, by name.
+        settings: Descriptions of settings by name.
         adapter: Program that the benchmark's process runs; see ``execution/hosted``.
         fixed: Settings of the adapter that the name fixes.
     """
@@ -109,7 +109,7 @@ def open_benchmark(
 def _kind(
     name: str, option: str, others: str, works: Callable[[BenchmarkKind], bool]
 ) -> BenchmarkKind:
-    """The kind of a name, shipped or installed; raises OptionError where none works so."""
+    """The kind of a name, shipped or installed; raises OptionError if none works so."""
     shipped = {kind.name: kind for kind in BENCHMARK_KINDS if works(kind)}
     kind = shipped.get(name) or load_plugin(ENTRY_POINT_GROUP, name, BenchmarkKind, option)
     if kind is None or not works(kind):
@@ -128,12 +128,12 @@ def open_hosted(
     Args:
         name: Its kind, or the path of its program.
         options: Its settings by name.
-        isolation: What holds it and bounds its episodes; None for the defaults.
-        warn: Is told where there is no sandbox, and why.
+        isolation: Sandbox and limits of its episodes; None for the defaults.
+        warn: Receives the reason if there is no sandbox.
 
     Raises:
         OptionError: If there is no such benchmark, its package is not installed, a setting is
-            unusable, or there is no sandbox though there has to be one.
+            unusable, or there is no sandbox though one is required.
         InputError: If it can't be loaded.
     """
     if name.endswith(".py"):

@@ -82,7 +82,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
         return self.changed(("max_turns", "max_episode_tokens", "max_episode_cost"))
 
     def taken(self, tasks: Sequence[str]) -> list[str]:
-        """Those of some tasks that are taken; raises OptionError where there is no such task."""
+        """Those of some tasks that are taken; raises OptionError if there is no such task."""
         if unknown := sorted(set(self.tasks) - set(tasks)):
             raise OptionError(f"--tasks: expected ids of tasks, got {unknown[0]!r}")
         return [task for task in tasks if not self.tasks or task in self.tasks][: self.first]

@@ -34,7 +34,7 @@ class Chat:
     """An episode in an environment, whoever speaks in it: its steps, and the run that they are.
 
     Args:
-        environment: Where calls are carried out; the task is begun here.
+        environment: Environment that carries out calls; the task is begun here.
         task: Id of the task.
     """
 
@@ -46,7 +46,7 @@ class Chat:
 
     @property
     def ended(self) -> str:
-        """Reason for its end; empty while it goes on."""
+        """Reason for its end; empty while it continues."""
         return self._ended
 
     def carry_out(
@@ -56,7 +56,7 @@ class Chat:
 
         Args:
             calls: Those that can't be read (``parse_error``) are errors.
-            source: Who makes them: ``agent`` or ``user``.
+            source: Source of the calls: ``agent`` or ``user``.
             fields: Further fields of the step.
         """
         results = tuple(

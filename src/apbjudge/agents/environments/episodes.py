@@ -64,7 +64,7 @@ class EpisodeThread:
     Args:
         benchmark: Its name.
         module: Name of the package or module that its code is in.
-        seconds: What a piece of work may take; None where it bounds itself.
+        seconds: Limit of a piece of work; None if it has its own limit.
     """
 
     def __init__(self, benchmark: str, module: str, seconds: float | None = None) -> None:
@@ -81,7 +81,7 @@ class EpisodeThread:
 
         Args:
             work: Calls the code of the environment.
-            times: How much longer than another one it may take.
+            times: Factor of the limit for a longer one.
             passed: Exceptions that are no fault of the code.
 
         Raises:
@@ -152,7 +152,7 @@ class EpisodeWorker(AskingWorker):
         self._seconds: float | None = config.call_seconds
 
     async def job(self, row: Episode) -> Job[Row]:
-        """The job of an episode; raises RowError where there is no such task."""
+        """The job of an episode; raises RowError if there is no such task."""
         thread = EpisodeThread(self._benchmark.name, self._module, self._seconds)
         asked_model, account = self._asked_models[row.at], Account()
         fields = {"id": row.id, "tested_model": row.tested_model, "line": row.line}

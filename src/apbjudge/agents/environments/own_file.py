@@ -126,7 +126,7 @@ def open_file(path: Path, name: str, options: Mapping[str, str]) -> Benchmark:
 
     Args:
         path: The file.
-        name: Of the class; empty where it is the only one with ``tasks``.
+        name: Of the class; empty if it is the only one with ``tasks``.
         options: See ``FileTasks``.
 
     Raises:
@@ -151,7 +151,7 @@ def open_file(path: Path, name: str, options: Mapping[str, str]) -> Benchmark:
 
 
 def _load(path: Path) -> tuple[ModuleType, str]:
-    """The module that a file is, and the hash of its text; files beside it can be imported."""
+    """The module of a file, and the hash of its text; files in its folder can be imported."""
     name = f"apbjudge_file_{path.stem}".replace(".", "_")
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():

@@ -23,7 +23,7 @@ class PastStep(NamedTuple):
     """A substep of another case, and what was done for it.
 
     Attributes:
-        query: What the user wanted there.
+        query: The user's request in it.
         wording: The plan's words for the substep.
         step: The action, with what it returned.
     """
@@ -39,7 +39,7 @@ class PastStep(NamedTuple):
 
     @property
     def outputs(self) -> list[Any]:
-        """What the call returned."""
+        """Results of the call."""
         return [each.content for each in self.step.observations]
 
 
@@ -53,15 +53,15 @@ class Situation:
 
     Attributes:
         task: Id of the task, which tells nothing.
-        query: What the user wants.
+        query: The user's request.
         plan: All steps, those that group others too.
         substep: The one to decide on, such as ``1.1``.
-        history: What was done for the substeps before it, in order.
+        history: Steps for the substeps before it, in order.
         tools: Definitions of the tools that there are.
-        is_open_loop: Whether nothing is executed before the last decision, so that the history
+        is_open_loop: True if nothing is executed before the last decision, so that the history
             stays empty.
         reflections: The agent's own, on earlier attempts that failed, oldest first.
-        memory: What was done for other cases that are similar, the most similar first.
+        memory: Steps for similar cases, the most similar first.
     """
 
     task: str
@@ -98,7 +98,7 @@ class PlanAction:
     Attributes:
         call: The call; None for doing without a tool.
         text: The reply in which it said so.
-        is_readable: Whether that could be read; a reply that can't is no action.
+        is_readable: True if that could be read; a reply that can't is no action.
     """
 
     call: ToolCall | None = None
@@ -117,7 +117,7 @@ class FinalOutput(NamedTuple):
     Attributes:
         value: JSON.
         schema: JSON Schema of what the tool returns.
-        is_default: Whether it is the tool's default, which is equal to no recorded output.
+        is_default: True if it is the tool's default, which is equal to no recorded output.
     """
 
     value: Any
@@ -147,7 +147,7 @@ class PlanEnvironment(Environment, Protocol):
         ...
 
     def act(self, action: PlanAction) -> None:
-        """Carries out the action for the substep at hand, and goes on to the next.
+        """Carries out the action for the substep at hand, and continues to the next.
 
         Raises:
             UncomparedTexts: If texts have to be compared first; nothing was done then.
@@ -163,7 +163,7 @@ class PlanEnvironment(Environment, Protocol):
         ...
 
     def final_outputs(self) -> FinalOutputs | None:
-        """The final outputs of the run, whether right or wrong; None where one is missing."""
+        """The final outputs of the run, whether right or wrong; None if one is missing."""
         ...
 
     def trajectory(self) -> Trajectory:

@@ -123,7 +123,7 @@ def branching_text(counts: Mapping[str, BranchCounts]) -> str:
 
 
 def _memory(name: str, counts: BranchCounts) -> Iterator[str]:
-    """How results do where the reference's tools occur in the memory, and where they don't."""
+    """Results for the reference's tools inside and outside of the memory."""
     if not counts.memory:
         return
     places = ("inside", "outside")
@@ -141,7 +141,7 @@ def _memory(name: str, counts: BranchCounts) -> Iterator[str]:
 
 
 def _corrections(name: str, counts: BranchCounts) -> Iterator[str]:
-    """How results became right, and of how many runs several classes hold."""
+    """Classes of corrections, and the number of runs in several classes."""
     n = sum(counts.corrections.values())
     if not n:
         return

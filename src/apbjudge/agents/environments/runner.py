@@ -81,7 +81,7 @@ class EpisodeSource(RowSource):
             yield from ((str(values["id"]), model) for model in self.models)
 
     def __iter__(self) -> Iterator[Episode]:
-        """Yields every episode; raises InputError where there are no tasks."""
+        """Yields every episode; raises InputError if there are no tasks."""
         line = 0
         for line, values in enumerate(self.raw_rows(), start=1):
             if self.shard is not None and not self.shard.holds(values["id"]):

@@ -30,8 +30,8 @@ class EpisodeCounts(CallCounts):
 
     Attributes:
         played: Episodes that ended.
-        successes: Those of them that the environment calls a success; None where it says of none.
-        endings: How they ended, by the environment's word.
+        successes: Those of them that the environment calls a success; None if it says of none.
+        endings: Numbers of endings, by the environment's word.
         turns: Replies in all.
     """
 
@@ -53,7 +53,7 @@ class EpisodeCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation(Shown, ModelRun[EpisodeCounts]):
-    """Finished episodes; stands for their file wherever a log is taken. See ``ModelRun``."""
+    """Finished episodes; accepted wherever a log is. See ``ModelRun``."""
 
     file = TRAJECTORIES
     counts_type = EpisodeCounts
@@ -74,14 +74,14 @@ def simulate(
 ) -> Simulation:
     """Lets tested models act in an environment.
 
-    Without ``out`` everything stays in memory. The same call with the same folder goes on where it
+    Without ``out`` everything stays in memory. The same call with the same folder resumes where it
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
         benchmark: A file or folder that holds one, or a benchmark.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.

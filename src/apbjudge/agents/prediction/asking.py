@@ -39,17 +39,17 @@ class AskingSession(Session[Row, R], Generic[R]):
     Attributes:
         run: The class of the result, which knows what is counted.
         kind: The records.
-        known_by: What must be equal for two sessions to be the same run.
+        known_by: Settings that two sessions of one run share.
         specs: The tested models.
         helpers: Further models that are asked, by the options that name them.
         worker: Makes the worker of the tested models and, behind them, the further ones.
-        about: What else the manifest says.
+        about: Further entries of the manifest.
         counted_by: The field of records by whose values they are counted.
         rows_of: The rows of the run's file that a record holds.
         take: Makes further files of the records, when all are there.
-        keeps_replies: Whether replies are kept as they come, in the run's folder where there is no
+        keeps_replies: True if replies are kept as they come, in the run's folder if there is no
             cache: a row that takes several calls, and is interrupted, pays for none again.
-        served: How often each name of a model was reported, in all rounds of batches.
+        served: Number of reports of each name of a model, in all rounds of batches.
     """
 
     run: type[R]

@@ -41,7 +41,7 @@ budget of 0, and Gemini's thinking level as reasoning effort. The paper states n
 
 
 class TestedModelSpec(ModelSpec):
-    """A tested model and how it is asked: temperature 0, or 1 where there are several samples."""
+    """A tested model and how it is asked: temperature 0, or 1 if there are several samples."""
 
     __test__: ClassVar[bool] = False  # else pytest takes it for a class of tests
 
@@ -203,7 +203,7 @@ class ReviewConfig(TestedConfig):
     others = ("critic",)
 
     guide: Guide = Field(
-        default="codes", description="Whether a model's review goes by the six error codes."
+        default="codes", description="Guide of a model's review: the six error codes, or none."
     )
     critic: OneModel = Field(
         default=None, description="The reviewing model, MODEL or MODEL@ADDRESS."
@@ -311,7 +311,7 @@ class RefineConfig(ReviewConfig, PartConfig):
     }
 
     mode: Mode = Field(
-        description="Who reviews: self, the tested model; critic, --critic; static, code alone, "
+        description="Reviewer: self, the tested model; critic, --critic; static, rules alone, "
         "with what the model could see; judge, --critic as a blind judge.",
     )
     rounds: int = Field(
@@ -324,7 +324,7 @@ class RefineConfig(ReviewConfig, PartConfig):
     with_reference: bool = Field(
         default=False,
         description="Show the judge the reference and the case's condition: an oracle, whose "
-        "results never stand beside the others.",
+        "results are reported separately.",
     )
     cases: Path | None = Field(
         default=None,
@@ -340,8 +340,8 @@ class RefineConfig(ReviewConfig, PartConfig):
     )
     review_prompts: str = Field(
         default="ablate@1",
-        description="ablate@1, whose texts with and without codes differ in the codes alone; "
-        "apb@1, near to the paper, where they do not; or a TOML file.",
+        description="ablate@1, whose texts with and without codes differ only in the codes; "
+        "apb@1, close to the paper; or a TOML file.",
     )
     data_root: Path | None = Field(
         default=None,

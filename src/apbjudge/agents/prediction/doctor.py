@@ -30,7 +30,7 @@ def doctor(  # noqa: D417
     does not answer within ``wait`` seconds is asked all the same, and does not work.
 
     Args:
-        predictions: What is to be graded, or cases for a tested model, for the longest prompt.
+        predictions: Predictions to grade, or cases for a tested model, for the longest prompt.
         client: Answers in place of the network, which is then not used at all.
 
     Raises:

@@ -25,7 +25,7 @@ def forecast_predictions(session: AskingSession[Any], *, batched: bool = False) 
 
     Args:
         session: The session.
-        batched: Whether the calls go through the provider's batch interface.
+        batched: True if the calls go through the provider's batch interface.
 
     Raises:
         OtherRunError: If the folder holds another run, unless it is to be replaced.

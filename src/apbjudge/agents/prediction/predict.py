@@ -34,7 +34,7 @@ def predict(
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds

@@ -31,7 +31,7 @@ def prompt(
     Args:
         rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
         config: The settings; options count more.
-        judge: What the judge is shown; options count more.
+        judge: Settings of the judge's prompt; options count more.
         events: Called back with what is no tool in the file of tools.
 
     Raises:

@@ -32,8 +32,8 @@ class PromptSet:
         texts: Templates by their path in the file, such as ``plan.system``.
         tool_order: ``given``, as the case lists them, or ``mixed``: an order that follows from
             names and query alone, so that the place of a tool says nothing of what it is.
-        shows_condition: Whether the prompt shows if a case is solvable.
-        continues: Whether the review of a plan goes on in the exchange in which it was drafted.
+        shows_condition: True if the prompt shows if a case is solvable.
+        continues: True if the review of a plan continues in the exchange in which it was drafted.
     """
 
     name: str
@@ -78,7 +78,7 @@ def load_prompt_set(
         paths: The templates that it must have.
         names: The values that they may use.
         optional: Further templates that it may have.
-        folder: Where the shipped sets are, in a folder for each kind.
+        folder: Folder of the shipped sets, with a folder for each kind.
 
     Raises:
         OptionError: If there is no such set, or it can't be used; the text names what is wrong.
@@ -129,7 +129,7 @@ class _Head(Config):
 def _texts(
     values: Mapping[str, Any], paths: Sequence[str], allowed: Sequence[str], names: Sequence[str]
 ) -> dict[str, Template]:
-    """The templates by path; raises ValueError where one is missing, unknown or unusable."""
+    """The templates by path; raises ValueError if one is missing, unknown or unusable."""
     sources = dict(_flat(values))
     if missing := [path for path in paths if path not in sources]:
         raise ValueError(f"expected the text {missing[0]}, got nothing")

@@ -50,13 +50,13 @@ class CaseView:
         query: The task.
         system_prompt: The case's own system prompt, empty without.
         tools: The tools as JSON with name, description, parameters and cost, in the prompt set's
-            order; their names alone where there are no definitions; empty without tools.
-        has_costs: Whether every tool states a cost.
+            order; their names alone if there are no definitions; empty without tools.
+        has_costs: True if every tool states a cost.
         trajectory: The messages so far as JSON, empty without.
         k: Number of steps asked for, 1 to 3; 0 where a whole plan is.
         attachments: The case's files: their paths, text files whole, and the pictures that have no
             place of their own in the query or the messages.
-        is_unsolvable: Whether the case can't be solved; always false for prompt sets that do not
+        is_unsolvable: True if the case can't be solved; always false for prompt sets that do not
             show the condition.
     """
 
@@ -80,7 +80,7 @@ class CasePrompt:
     """The prompt of a tested model for a case.
 
     Attributes:
-        view: What it was made of.
+        view: The view that it shows.
         system: The system message.
         parts: The user's message: texts, and pictures where they stand.
         images: The case's pictures in order.
@@ -251,7 +251,7 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
     if not n_images:
         return query, trajectory, False
     if "\0" in query + shown or "\\u0000" in shown:
-        raise RowError("query", "no NUL character beside pictures", query)
+        raise RowError("query", "no NUL character with pictures", query)
     n_marks = query.count(IMAGE_MARK) + shown.count(IMAGE_MARK)
     if not n_marks:
         return query, trajectory, False

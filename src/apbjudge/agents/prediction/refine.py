@@ -91,7 +91,7 @@ class RefineWorker(AskingWorker):
         self._config = config
 
     def job(self, row: RefineTask) -> Job[JsonRow]:
-        """The job of a draft; raises RowError where its case can't be shown."""
+        """The job of a draft; raises RowError if its case can't be shown."""
         item = row.item
         asked_model = self._tested_model_of(item.tested_model)
         prompt = self._prompts.make(item)
@@ -255,7 +255,7 @@ def refine(
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
 
     Raises:
         OptionError: If a setting, a prompt set or a model's access is unusable, or ``out`` holds
@@ -272,7 +272,7 @@ class _Origin:
 
     Attributes:
         rows: The file of drafts.
-        cases: The file of their cases; None where the rows have all fields.
+        cases: The file of their cases; None if the rows have all fields.
         manifest: That of the run; empty without.
     """
 
@@ -307,7 +307,7 @@ class _Origin:
 
     @property
     def data_root(self) -> Path | None:
-        """The folder for files that the run was given; None where it is not there any more."""
+        """The folder for files that the run was given; None if it is not there any more."""
         stated = self._named(self.manifest.get("data_root"), "--data-root")
         return stated if stated is not None and stated.is_dir() else None
 
@@ -427,7 +427,7 @@ def _reviewer(
 
 
 def review_set(config: RefineConfig) -> PromptSet:
-    """The texts of reviews; raises OptionError where they can't be used."""
+    """The texts of reviews; raises OptionError if they can't be used."""
     names = (*VIEW_NAMES, *REVIEW_NAMES)
     return load_prompt_set(
         config.review_prompts, kind="review_prompts", paths=REVIEW_PATHS, names=names

@@ -49,7 +49,7 @@ def models_text(
         counts: By tested model.
         cells: The cells below these titles; whole numbers are written as counts.
         notes: Lines below the table, after those of failures.
-        unknown: What stands for rows without a tested model.
+        unknown: Name for rows without a tested model.
     """
     rows = [
         [
@@ -77,7 +77,7 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
     notes: list[str] = []
     if thoughts := sum(each.only_thinking for each in counts.values()):
         notes.append(
-            f"{thoughts} replies are empty but for the model's thinking, which is kept in "
+            f"{thoughts} replies have only the model's thinking, which is in "
             "reasoning_content: apbjudge doctor --model says what helps"
         )
     if reused := sum(each.reused for each in counts.values()):

@@ -1,4 +1,4 @@
-"""Reviewers of drafts: a model, code alone, or a judge. None of them sees more than the case shows.
+"""Reviewers of drafts: a model, rules, or a judge. None of them sees more than the case shows.
 
 A review is a text for the tested model. In the paper models write it (arXiv:2606.04874, section
 5.3). Code lists faults that the tested model could have seen itself; a judge's verdict is a review
@@ -46,14 +46,14 @@ class Review:
     """A reviewer's text about a draft.
 
     Attributes:
-        text: For the tested model; empty where there is nothing to change, or nothing came.
-        endorses: Whether the draft should stay; None where the review does not say.
+        text: For the tested model; empty if there is nothing to change, or nothing came.
+        endorses: True if the draft should stay; None if the review does not say.
         usage: Tokens and calls it took.
-        cost_usd: Its price, None where not known.
-        latency_s: Seconds it took, None where not measured.
-        finish_reason: How the reply ended, None where no model replied.
-        served_model: Name of the model that the endpoint reported, None where it reported none.
-        failure: Reason and detail where there is no review.
+        cost_usd: Its price, None if unknown.
+        latency_s: Seconds it took, None if not measured.
+        finish_reason: End of the reply; None if no model replied.
+        served_model: Name of the model that the endpoint reported, None if it reported none.
+        failure: Reason and detail if there is no review.
     """
 
     text: str
@@ -72,9 +72,9 @@ class Draft:
 
     Attributes:
         item: The case with the draft as its response.
-        prompt: What the tested model was shown of the case.
+        prompt: The case as the tested model saw it.
         sample: Number of the prediction among several.
-        asked_model: Whose draft it is.
+        asked_model: The model of the draft.
     """
 
     item: Item
@@ -92,7 +92,7 @@ class Reviewer(ABC):
     """Reviews drafts.
 
     Attributes:
-        model: The model that reviews; None where it is the tested model, or code.
+        model: The model that reviews; None if it is the tested model, or code.
     """
 
     model: str | None = None
@@ -106,7 +106,7 @@ class Reviewer(ABC):
         """
 
     def check(self, draft: Draft) -> None:
-        """Raises RowError where the reviewer can't be shown a draft with its case."""
+        """Raises RowError if the reviewer can't be shown a draft with its case."""
         del draft
 
     def continues(self, draft: Draft) -> bool:
@@ -125,7 +125,7 @@ class ModelReviewer(Reviewer):
 
     Args:
         prompts: The texts of reviews.
-        guide: Whether the review goes by the error codes.
+        guide: True if the review goes by the error codes.
         critic: The model that is asked; None for the tested model.
     """
 
@@ -136,7 +136,7 @@ class ModelReviewer(Reviewer):
         self._critic = critic
 
     def check(self, draft: Draft) -> None:
-        """Raises RowError where the critic can't be shown the case's pictures."""
+        """Raises RowError if the critic can't be shown the case's pictures."""
         if self._critic is not None:
             self._critic.check(draft.prompt)
 
@@ -256,7 +256,7 @@ class JudgeReviewer(Reviewer):
     Args:
         judge: The judge; blind, unless it is an oracle.
         critic: Its model as it was asked for.
-        is_oracle: Whether it sees the reference and what is special about the case.
+        is_oracle: True if it sees the reference and what is special about the case.
     """
 
     def __init__(self, judge: LLMJudge, critic: AskedModel, *, is_oracle: bool) -> None:
@@ -266,7 +266,7 @@ class JudgeReviewer(Reviewer):
         self._is_oracle = is_oracle
 
     def check(self, draft: Draft) -> None:
-        """Raises RowError where the judge can't be shown the case with all its pictures."""
+        """Raises RowError if the judge can't be shown the case with all its pictures."""
         self._critic.check(draft.prompt)
         self._judge.prompt(self._task(draft))
 

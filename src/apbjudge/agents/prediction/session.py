@@ -42,7 +42,7 @@ class PredictionCounts(CallCounts):
         only_thinking: Those of them with the model's thinking and no reply.
         unchanged: Refined predictions that equal their draft.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
-        served_models: How often each name was reported by the endpoint.
+        served_models: Number of reports of each name by the endpoint.
     """
 
     predicted: int = 0
@@ -145,7 +145,7 @@ def case_source(
 
     Args:
         cases: The cases.
-        config: How they are read.
+        config: Settings for reading them.
         out: The run's folder, if there is one.
         part: The part of them that is read; None for all.
         note: Called with what is no tool in the file of tools.

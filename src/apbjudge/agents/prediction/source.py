@@ -21,7 +21,7 @@ from .config import TestedModelSpec
 from .prompts import CasePrompt, CasePromptMaker
 
 Cases = str | PathLike[str] | Iterable[Mapping[str, Any]]
-"""A JSONL file or a folder that stands for one (``cases_in``), or cases as dicts."""
+"""A JSONL file, a folder with one (``cases_in``), or cases as dicts."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Case:
     _prompt: CasePrompt | RowError | None = None
 
     def prompt(self, maker: CasePromptMaker) -> CasePrompt:
-        """The prompt of the tested models, made once; raises RowError where it can't be made."""
+        """The prompt of the tested models, made once; raises RowError if it can't be made."""
         if self._prompt is None:
             try:
                 self._prompt = maker.make(self.item)
@@ -208,8 +208,8 @@ class RefineTask:
         item: The case, with the draft as its response.
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
-        case: The row, where it has the fields of its case; None where a file of cases has them.
-        is_oracle: Whether the draft is itself the answer to a critic that saw the reference.
+        case: The row, where it has the fields of its case; None if a file of cases has them.
+        is_oracle: True if the draft is itself the answer to a critic that saw the reference.
     """
 
     item: Item

@@ -47,10 +47,10 @@ def asking_records(
     """The records of a run that asks models, with its files of failures and replies.
 
     Args:
-        name: What a record is called, for messages.
+        name: Name of a record, for messages.
         file: Name of their file.
         ids: Fields that are strings in every record of a row that could be read.
-        check: Raises RowError where a record that is no failure is not whole.
+        check: Raises RowError if a record that is no failure is not whole.
         figures: Further files that the run writes, which can be computed again.
     """
 
@@ -108,7 +108,7 @@ class AskedModel:
 
     Attributes:
         option: The option that names it.
-        served: How often each name of a model was reported by the endpoint.
+        served: Number of reports of each name of a model by the endpoint.
     """
 
     spec: TestedModelSpec
@@ -119,7 +119,7 @@ class AskedModel:
     served: Counter[str] = field(default_factory=Counter[str])
 
     def check(self, prompt: CasePrompt) -> None:
-        """Raises RowError where the model can't be shown all pictures of a prompt."""
+        """Raises RowError if the model can't be shown all pictures of a prompt."""
         n, most = len(prompt.images), self.spec.max_images
         if n and not self.sees:
             expected = f"a model that can see ({self.spec.model}: --vision yes says that it can)"
@@ -191,7 +191,7 @@ class PredictWorker(AskingWorker):
     """Makes a prediction of a task.
 
     Attributes:
-        prompts: What the tested models are sent.
+        prompts: Prompts for the tested models.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class PredictWorker(AskingWorker):
         self._full = full
 
     def job(self, row: PredictTask) -> Job[Row]:
-        """The job of a task; raises RowError where its case can't be shown to the model."""
+        """The job of a task; raises RowError if its case can't be shown to the model."""
         asked_model = self._asked_models[row.at]
         prompt = row.case.prompt(self.prompts)
         asked_model.check(prompt)
@@ -298,10 +298,10 @@ class Account:
     Attributes:
         usage: Calls and tokens of all.
         cost_usd: Their price; None once that of one is not known.
-        latency_s: Seconds of those that were measured; None where none was.
-        limited_tokens: What a limit of tokens counts: estimates, and the calls that replies from
+        latency_s: Seconds of those that were measured; None if none was.
+        limited_tokens: Tokens that count for a limit: estimates, and the calls that replies from
             the cache came from, included.
-        limited_usd: What a limit of money counts.
+        limited_usd: Cost that counts for a limit.
     """
 
     usage: Usage = field(default_factory=Usage)

@@ -27,7 +27,7 @@ class TextReading(NamedTuple):
     """The content of a reply.
 
     Attributes:
-        value: The text or texts by name; None where there are none. Of several tools only those
+        value: The text or texts by name; None if there are none. Of several tools only those
             without a complaint.
         complaints: Broken rules; none if all is accepted.
     """
@@ -72,7 +72,7 @@ class Drafts:
         asked_model: The model.
         read: Reads the text of a reply and holds it against the rules.
         mend: The messages that ask for a reply to be mended, with the reply first.
-        repairs: How often the model is asked again at most.
+        repairs: Most repeated requests for one text.
         readings: Of each reply.
         attempts: Each reply as JSON values.
         account: Usage and cost of all.

@@ -86,6 +86,14 @@ def write(folder: Path, prompts: dict[str, str], texts: dict[str, Any]) -> dict[
     return {"prompts": folder / "prompts", "runtime_texts": folder / "texts.toml"}
 
 
+def test_the_example_of_runtime_texts_has_their_form(tmp_path: Path) -> None:
+    texts = EXAMPLE.parent / "runtime_texts.toml"
+    settings = write(tmp_path, INVENTED, TEXTS) | {"runtime_texts": texts}
+    agent = Agent(rules(**settings), "m1")
+    agent.search("ticket", "room")
+    assert agent.told.startswith("From the environment:\nTools:\n{")
+
+
 def test_what_agents_read_is_in_the_files(tmp_path: Path) -> None:
     """Slots are replaced once, all else stays; what a value holds is no slot."""
     settings = write(tmp_path, INVENTED, TEXTS)

@@ -74,7 +74,7 @@ def _words(name: str) -> list[str]:
 def reference_shown(case: CheckedCase) -> Iterator[CaseFinding]:
     """The reference's words and tools in what the tested model is shown.
 
-    The agent's earlier messages and their results may have its words: it goes on from them. So may
+    The agent's earlier messages and their results may share its words. So may
     the descriptions of the tools that it calls, as a reason for the call.
     """
     item = case.item
@@ -106,7 +106,7 @@ def task_in_tool(case: CheckedCase) -> Iterator[CaseFinding]:
 
 
 def _shared(groups: Iterable[tuple[str, ...]], n: int, hashes: frozenset[int]) -> str:
-    """The first run of n words that is among some; empty where none is."""
+    """The first run of n words that is among some; empty if none is."""
     for texts in groups:
         if not run_hashes(texts, n).isdisjoint(hashes):
             return shorten(" ".join(next(shared_runs(texts, n, hashes))), 160)

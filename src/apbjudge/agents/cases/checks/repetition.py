@@ -30,7 +30,7 @@ class Repetition:
     """Compares every case with the others.
 
     Args:
-        thorough: Whether near duplicates and levels are compared, and messages name the case that
+        thorough: True if near duplicates and levels are compared, and messages name the case that
             is repeated: some 2,000 bytes for each ``case_id``. Without, 40 bytes for each case.
     """
 
@@ -77,7 +77,7 @@ class Repetition:
             yield from self._levelled(case)
 
     def _first_asked(self, case: CheckedCase) -> str:
-        """An earlier case that asks the same; empty where none of another ``case_id`` does."""
+        """An earlier case that asks the same; empty if none of another ``case_id`` does."""
         item = case.item
         try:
             key = short_key(_asked(case).decode())

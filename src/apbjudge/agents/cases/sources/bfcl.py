@@ -107,7 +107,7 @@ class _Answers:
 
 
 def _tools_of(folder: Path, class_: str) -> tuple[dict[str, Any], ...]:
-    """The definitions of a class's tools; raises RowError where there is no file of them."""
+    """The definitions of a class's tools; raises RowError if there is no file of them."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_).lower()
     name = _FILES.get(class_, words)
     path = folder / f"{name}.json"
@@ -159,7 +159,7 @@ def _seed(
 
 
 def _texts(row: Mapping[str, Any]) -> list[str]:
-    """The user's text in each turn; empty where there is none."""
+    """The user's text in each turn; empty if there is none."""
     return [
         "\n\n".join(
             text
@@ -185,7 +185,7 @@ def _call(call: object, toolset: Any, field: str) -> tuple[str, Mapping[str, Any
 
 BFCL = SourceFormat(
     name="bfcl",
-    title="questions of several turns with answers beside (BFCL)",
+    title="questions of several turns with answers in possible_answer (BFCL)",
     recognises=_recognises,
     read=_read,
 )

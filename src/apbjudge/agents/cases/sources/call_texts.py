@@ -24,7 +24,7 @@ def call_of_text(text: str, toolset: Toolset, field: str) -> tuple[str, Mapping[
     Args:
         text: A name, maybe with dots, and its arguments in brackets.
         toolset: The tools offered.
-        field: Where it stands, for messages.
+        field: Its field, for messages.
 
     Returns:
         The name and the arguments as JSON values; tuples become lists.

@@ -62,7 +62,7 @@ def _is_of(value: object, kind: object) -> bool:
 
 
 def _as(value: object, kind: object) -> Any:
-    """A value converted to a type; None where it can't be converted without loss."""
+    """A value converted to a type; None if it can't be converted without loss."""
     if isinstance(value, str):
         return _read(value.strip(), kind)
     if isinstance(value, bool):

@@ -35,7 +35,7 @@ class SeedEntry(NamedTuple):
     Attributes:
         line: 1-based line, or number in a JSON list or folder.
         file: The file, or the folder where a log of one trajectory a file can't be read.
-        content: The seed; a RowError where the entry can't be read; a Reject where it can, but no
+        content: The seed; a RowError if the entry can't be read; a Reject where it can, but no
             case can be built from it.
     """
 
@@ -55,9 +55,9 @@ class SourceOptions:
             ``functions`` has rows with a query, tools and reference calls; ``queries`` the same
             without calls. ``bfcl`` is the data of BFCL's conversations of several turns, ``tau2``
             the tasks of a domain of τ²-bench.
-        tools: Definitions for entries that have none; None where there are no such.
+        tools: Definitions for entries that have none; None if there are no such.
         outcomes: Outcomes that a log does not state; see ``read_log``.
-        any_outcome: Whether to use trajectories that failed or whose outcome is not known.
+        any_outcome: True if to use trajectories that failed or whose outcome is not known.
         licence: Licence of entries that state none.
         source: Name of the data set, for entries that state none; by default the path's stem.
         columns: Columns of rows by field, as the user named them.
@@ -81,7 +81,7 @@ class SourceFormat:
     Attributes:
         name: As on the command line.
         title: As in messages.
-        recognises: Whether a row is of it.
+        recognises: Test of a row for this format.
         read: Yields its entries; raises InputError.
     """
 
@@ -122,7 +122,7 @@ def entries_of(
     """Yields an entry for each row of a file.
 
     Args:
-        options: Which file.
+        options: Options of the source.
         make: Makes a seed of a row; raises RowError.
         name: Name of the format.
     """
@@ -221,10 +221,10 @@ def seed_of(
     Args:
         trajectory: The task; its tools may be None.
         calls: Its solution.
-        fields: Where files, licence, category and plan of the task may stand.
+        fields: Fields that may state files, licence, category and plan of the task.
         options: Settings of reading the source.
         source: Name of the data set as the entry states it.
-        repairs: What was mended.
+        repairs: Repairs made while reading.
 
     Raises:
         RowError: If the tools or one of those fields can't be read.
@@ -259,7 +259,7 @@ def rejected(trajectory: Trajectory, reason: str, detail: str = "") -> Reject:
 
 
 def files_in(fields: Mapping[str, Any]) -> tuple[FileRef, ...]:
-    """The files of a task, each of which lies inside the data folder by its path.
+    """The files of a task, as paths inside the data folder.
 
     Raises:
         RowError: If a path is none of that kind.
@@ -281,7 +281,7 @@ def _text_or_nothing(fields: Mapping[str, Any], *names: str) -> str:
 
 
 def _check_storable(seed: Seed, toolset: Toolset) -> None:
-    """Raises RowError where a part of the seed can't be written as JSON."""
+    """Raises RowError if a part of the seed can't be written as JSON."""
     trajectory = seed.trajectory
     parts = {
         "id": [trajectory.trajectory_id, trajectory.place.file, seed.source, seed.licence],

@@ -86,7 +86,7 @@ class CallResults:
         self._looked: dict[str, tuple[int, int | None]] = {}
 
     def add(self, text: str | None) -> None:
-        """Adds the result of the next call; None where it is not known."""
+        """Adds the result of the next call; None if it is not known."""
         self._results.append(None if text is None else Result(text))
 
     def last(self, leaf: Leaf) -> int | None:

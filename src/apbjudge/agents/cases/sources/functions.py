@@ -149,7 +149,7 @@ def solved(
     """A solution without results, as steps and calls, its arguments converted.
 
     Args:
-        turns: What the user says, and the calls that follow as names and arguments.
+        turns: Text of the user, and the calls that follow as names and arguments.
         toolset: The tools offered.
 
     Returns:

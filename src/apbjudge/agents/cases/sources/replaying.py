@@ -30,7 +30,7 @@ class Replay:
         policy: The instructions that its domain has for an agent.
         tools: Definitions of the domain's tools.
         results: Text of each action's result, and whether it is an error.
-        fault: Why there are none; empty where there are.
+        fault: Reason for missing ones; empty if there are some.
     """
 
     policy: str
@@ -71,7 +71,7 @@ class ReplayedDomain:
             return None
 
     def replay(self, start: Any, actions: Sequence[Mapping[str, Any]]) -> Replay | None:
-        """Carries out the gold actions of a task; None where there is no such domain.
+        """Carries out the gold actions of a task; None if there is no such domain.
 
         Args:
             start: The ``initial_state`` of the task, as its source has it.

@@ -27,8 +27,8 @@ class AgentCall(NamedTuple):
     """A call that the agent made.
 
     Attributes:
-        arguments: None where they can't be read as an object.
-        result: None where nothing answers it.
+        arguments: None if they can't be read as an object.
+        result: None if nothing answers it.
     """
 
     name: str

@@ -67,7 +67,7 @@ def trajectory_seed(
     Args:
         trajectory: The trajectory.
         options: Settings of reading the source.
-        fields: Where licence, files and the like may stand; ``extra`` of the trajectory by default.
+        fields: Fields with licence, files and the like; default ``extra`` of the trajectory.
 
     Raises:
         RowError: If a part of it can't be read.

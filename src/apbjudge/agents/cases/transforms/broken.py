@@ -142,7 +142,7 @@ def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, 
 
 
 def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) -> list[str]:
-    """The words of a name that means nearly the same; none where no such name reads well.
+    """The words of a name that means nearly the same; none if no such name reads well.
 
     Words without a synonym are left out as long as most of the name remains; for the last word of
     a look-up there are substitutes. If too little remains, a parameter says what the tool works
@@ -207,7 +207,7 @@ def _is_akin(word: str, others: Sequence[str]) -> bool:
 
 
 def _other_parameters(known: Iterable[str], rng: Random) -> dict[str, str]:
-    """Another name for each parameter, with other words where there are any, else with one more."""
+    """Another name for each parameter, with other words if there are any, else with one more."""
     renamed: dict[str, str] = {}
     for name in known:
         words, taken = name_words(name), {*known, *renamed.values()}

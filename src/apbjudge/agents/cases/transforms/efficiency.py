@@ -26,7 +26,7 @@ class _Bank:
     """The tools of a case while it is made: each with a cost, each name once.
 
     Attributes:
-        seed: What the case is made of.
+        seed: Seed of the case.
         pool: Tools of other tasks.
         rng: Draws costs and tools.
         tools: Those that are in.

@@ -117,7 +117,7 @@ def query_of_steps(seed: Seed) -> str:
 
 
 def _next(seed: Seed, cut: Cut, k: int) -> Sequence[dict[str, Any]] | None:
-    """The next k steps of a cut; None where fewer are left, or a value could not be known."""
+    """The next k steps of a cut; None if fewer are left, or a value could not be known."""
     if len(cut.steps) < k:
         return None
     if seed.has_results:

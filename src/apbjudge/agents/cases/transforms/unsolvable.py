@@ -314,7 +314,7 @@ def _literals(seed: Seed) -> list[_Literal]:
 
 
 def _without(seed: Seed, literal: _Literal) -> tuple[str, str]:
-    """The query without a value, and what is uncertain about it; empty where nothing is."""
+    """The query without a value, and what is uncertain about it; empty if nothing is."""
     query, text = seed.trajectory.query, literal.text
     if uncertainty := next(_uncertainties(seed, literal), ""):
         return query, uncertainty

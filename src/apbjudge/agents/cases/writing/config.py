@@ -51,11 +51,11 @@ class WriteConfig(WritingConfig):
     )
     write: Names = Field(
         default=(),
-        description="What it writes: query (harder and more natural, values kept), plan (prose of "
-        "the solution), distractors (invented tools), private (a query that lacks a value nobody "
-        "can look up), as far as the splits have a use for them. If named: trajectory (a harder "
-        "query with more tools and a longer solution), contradictory and removal (the sentences "
-        "that demand a tool, in place of templates).",
+        description="Texts that it writes: query (harder, more natural, same values), plan (prose "
+        "of the solution), distractors (invented tools), private (a query that lacks a value "
+        "nobody can look up), if the splits use them. Only if named: trajectory (a harder query "
+        "with more tools and a longer solution), contradictory and removal (sentences that "
+        "demand a tool, in place of templates).",
     )
     write_prompts: str = Field(default="writing@2", description="writing@2, or a TOML file.")
 

@@ -43,11 +43,11 @@ def write_tasks(
     it is known how.
 
     Args:
-        path: Where to.
+        path: File to write.
         seeds: The seeds.
-        kinds: What is to be written.
-        writings: What has been written.
-        repairs: How often the model is asked again.
+        kinds: Kinds of texts to write.
+        writings: Texts so far.
+        repairs: Number of repeated requests to the model.
 
     Raises:
         InputError: If the file can't be written.

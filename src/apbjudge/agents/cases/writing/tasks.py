@@ -47,8 +47,8 @@ class WritingTask(Record):
     Attributes:
         id: The seed's id and the kind.
         seed: The seed's id.
-        kind: What is to be written.
-        place: Where the seed was read, such as ``log.jsonl:12``.
+        kind: Kind of text to write.
+        place: Source of the seed, such as ``log.jsonl:12``.
         query: The task.
         system_prompt: Instructions of the agent; empty without.
         tools: Definitions of all tools offered.
@@ -167,7 +167,7 @@ def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
 def _first_message(seed: Seed) -> int | None:
     """Index of the step that is the query; -1 where the user says nothing in the steps.
 
-    None where the user says more than the query, or something else: then a rewritten query would
+    None if the user says more than the query, or something else: then a rewritten query would
     not fit the messages.
     """
     turns = seed.turns

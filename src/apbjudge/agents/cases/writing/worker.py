@@ -22,9 +22,9 @@ class WritingWorker(AskingWorker):
 
     Args:
         asked_model: The model.
-        prompts: What it is sent.
-        repairs: How often it is asked again at most.
-        writings: What was written in earlier sessions.
+        prompts: Prompts for the model.
+        repairs: Most repeated requests for one text.
+        writings: Texts of earlier sessions.
     """
 
     def __init__(

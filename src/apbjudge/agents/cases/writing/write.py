@@ -31,7 +31,7 @@ class WritingRun(ModelRun[TextCounts]):
     """A run that wrote texts for seeds; ``counts`` are by kind. See ``ModelRun``.
 
     Attributes:
-        not_asked: How many seeds there is no task for, by kind and reason.
+        not_asked: Number of seeds without a task, by kind and reason.
         waiting: Seeds whose query was not answered, so that nothing else was asked for them.
     """
 
@@ -59,18 +59,18 @@ def write_texts(
     """Has a model write for seeds what code can't; see ``WriteConfig.kinds``.
 
     The same call continues a run that was stopped or killed, and pays for no answer twice. Replies
-    are kept in the folder where there is no cache. A text that is not accepted is kept with all
+    are kept in the folder if there is no cache. A text that is not accepted is kept with all
     attempts, and is not asked for again unless more repairs are allowed; tasks without an answer
     are in ``failures.jsonl`` and are tried again.
 
     Args:
         seeds: Reads the seeds; called once or twice.
         config: The model, and how it is asked.
-        folder: Where tasks and texts go, such as ``OUT/writing``.
-        kinds: What is to be written.
+        folder: Folder for tasks and texts, such as ``OUT/writing``.
+        kinds: Kinds of texts to write.
         resources: Client, limits and cache.
-        events: Called back while the run goes on.
-        overwrite: Whether a run of other settings in the folder is deleted instead of refused.
+        events: Callbacks during the run.
+        overwrite: True if a run of other settings in the folder is deleted instead of refused.
 
     Raises:
         OptionError: If there is no model, a setting is unusable, no call can succeed, or the folder

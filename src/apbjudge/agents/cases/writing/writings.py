@@ -25,7 +25,7 @@ class Writings:
     none.
 
     Args:
-        folder: Where ``written.jsonl`` is; without the file there are no texts.
+        folder: Folder of ``written.jsonl``; without the file there are no texts.
 
     Raises:
         InputError: If the file can't be read.
@@ -42,7 +42,7 @@ class Writings:
         self._rejected.sort()
 
     def answer(self, task: WritingTask) -> Mapping[str, Any] | None:
-        """The record of a task, accepted or not; None where the model has not answered."""
+        """The record of a task, accepted or not; None if the model has not answered."""
         key = short_key(task.digest)
         for index in (self._accepted, self._rejected):
             if (at := index.index(key)) is not None:
@@ -68,7 +68,7 @@ class Writings:
         return replace(seed, **more, model=model) if more else seed
 
     def rewritten(self, seed: Seed, kind: Kind) -> Seed:
-        """A seed with a new trajectory or query; itself where none was accepted."""
+        """A seed with a new trajectory or query; itself if none was accepted."""
         written = self._written(seed, kind)
         if written is None:
             return seed

@@ -50,14 +50,14 @@ class Choice(NamedTuple):
     """One choice of a model.
 
     Attributes:
-        model: Who chose.
+        model: The model that chose.
         estimator: ``sampling``, ``logits``, ``known`` or ``panel``.
         m: Samples asked for; 1 where that means nothing.
         case: The case, which is the cluster.
         run: The run of the case that it is of.
         position: Its place in the run; -1 where it has none.
         entropy: In the unit of the analysis.
-        wrong: Whether it differs from the reference.
+        wrong: True if it differs from the reference.
     """
 
     model: str
@@ -90,8 +90,8 @@ class EntropyGroup:
     """The choices of one model whose entropies can be compared.
 
     Attributes:
-        model: Who chose.
-        estimator: How distributions were estimated.
+        model: The model that chose.
+        estimator: Estimator of the distributions.
         m: Samples at each choice.
         n: Choices.
         errors: Wrong ones.
@@ -123,9 +123,9 @@ class EntropyReport(Shown):
     Attributes:
         source: The file or folder.
         unit: Unit of all entropies, and the inverse one of slopes.
-        estimate: How entropies of samples were computed.
+        estimate: Estimator of entropies of samples.
         groups: By model, estimator and number of samples.
-        left_out: What was not used, and how often.
+        left_out: Numbers of choices that were not used, by reason.
         problems: Rows that could not be read, with their place.
     """
 
@@ -284,7 +284,7 @@ class _BranchReader:
             where = f"steps.{position}.extra"
             result = self._entropy(step, where)
             if result is None:
-                self.left_out["choices of which nothing could be read"] += 1
+                self.left_out["choices that could not be read"] += 1
                 continue
             estimator, m, entropy = result
             wrong = step.extra.get("wrong")
@@ -297,7 +297,7 @@ class _BranchReader:
             )
 
     def _entropy(self, step: TrajectoryStep, where: str) -> tuple[str, int, float] | None:
-        """Estimator, number of samples, and entropy; None where no candidate could be read."""
+        """Estimator, number of samples, and entropy; None if no candidate could be read."""
         where = f"{where}.distribution"
         try:
             stated = _Stated.model_validate(step.extra["distribution"])

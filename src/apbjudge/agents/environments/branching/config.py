@@ -85,7 +85,7 @@ class BranchConfig(Config):
 
 
 class MemoryConfig(Config):
-    """What an agent is shown of earlier runs; see ``memory``."""
+    """Settings of the memory of earlier runs; see ``memory``."""
 
     groups: ClassVar[Mapping[str, str]] = {"Memory": "memory memory_of memory_k memory_unit"}
 
@@ -96,7 +96,7 @@ class MemoryConfig(Config):
     )
     memory_of: Literal["successful", "all"] = Field(
         default="successful",
-        description="Which results are remembered: those that are right by the reference, or all.",
+        description="Results that are remembered: those that are right by the reference, or all.",
     )
     memory_k: int = Field(
         default=5,
@@ -105,7 +105,7 @@ class MemoryConfig(Config):
         "same cases.",
     )
     memory_unit: Literal["substep", "plan"] = Field(
-        default="substep", description="Whether single substeps are shown, or whole plans."
+        default="substep", description="Unit of memory: substep or whole plan."
     )
 
 

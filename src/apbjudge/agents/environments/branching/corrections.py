@@ -19,7 +19,7 @@ first pass's tool with other arguments, which the paper has no class for."""
 
 
 class Correction(NamedTuple):
-    """What a successful run does otherwise than the first pass.
+    """Difference between a successful run and the first pass.
 
     Attributes:
         substep: The first substep at which they differ.
@@ -37,7 +37,7 @@ class Correction(NamedTuple):
 
 
 def correction(first: Trajectory, corrected: Trajectory) -> Correction | None:
-    """Compares a run that is right with the first pass; None where all actions are equal.
+    """Compares a run that is right with the first pass; None if all actions are equal.
 
     Args:
         first: The first pass, whose steps say what is wrong (``PlanEnvironment.trajectory``).

@@ -18,7 +18,7 @@ class PlanDialogue:
     """See ``environments.base.Dialogue``; a model is sent what the method ``react`` sends.
 
     Args:
-        environment: Where actions are carried out.
+        environment: Environment that carries out the actions.
         task: Id of the task, which is begun here.
     """
 

@@ -30,7 +30,7 @@ class Candidate:
     Attributes:
         tool: Name; None for doing without.
         share: Estimated probability.
-        action: A call of it that the model made; None where one has to be asked for.
+        action: A call of it that the model made; None if one has to be asked for.
     """
 
     tool: str | None
@@ -43,9 +43,9 @@ class Distribution:
     """An estimated distribution over the choices for a substep.
 
     Attributes:
-        candidates: By falling share; of equal ones the first seen comes first. Empty where nothing
+        candidates: By falling share; of equal ones the first seen comes first. Empty if nothing
             could be read.
-        estimator: Where the shares come from.
+        estimator: Source of the shares.
         n: Samples, the unreadable ones left out; 1 without samples.
         captured: Probability, or share of samples, that went to candidates before their shares were
             scaled to sum to 1. What is missing went to replies that name none.
@@ -183,7 +183,7 @@ def _texts(choice: TokenChoice) -> dict[str, float]:
 def from_labels(
     tools: Sequence[str | None], known: Sequence[str], label_shares: LabelShares
 ) -> Distribution:
-    """The distribution over tools that labels stand for; empty where no label was captured."""
+    """The distribution over tools that labels stand for; empty if no label was captured."""
     pairs = [(tool, label_shares.shares[label]) for tool, label in zip(tools, known, strict=True)]
     ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
     candidates = tuple(Candidate(tool, share) for tool, share in ranked)

@@ -33,7 +33,7 @@ class Memory:
 
     Args:
         runs: Trajectories as ``branch`` writes them; first passes are no results.
-        config: What of them is remembered, and how much is shown.
+        config: Which results are remembered, and how many are shown.
         cases: The cases for which it is used, by id.
 
     Attributes:
@@ -57,7 +57,7 @@ class Memory:
 
     @classmethod
     def read(cls, config: MemoryConfig, cases: Mapping[str, SlateCase]) -> Memory:
-        """The memory that is configured, empty without; raises InputError where it is unusable."""
+        """The memory that is configured, empty without; raises InputError if it is unusable."""
         return cls(() if config.memory is None else _runs_in(config.memory), config, cases)
 
     @property
@@ -100,7 +100,7 @@ class Memory:
         return {"memory": {"tools": sorted(self.tools & used)}}
 
     def counts(self, result: Trajectory) -> Mapping[str, int]:
-        """What is measured of a case inside and outside of the memory, see ``SlateEvaluator``."""
+        """Measures of a case inside and outside of the memory; see ``SlateEvaluator``."""
         measures = SlateEvaluator(self._cases).evaluate(result).measures
         return {name: int(n) for name, n in measures.items() if name.endswith(" memory")}
 
@@ -166,7 +166,7 @@ class _Likeness:
 
 
 def _content(unit: PastSteps) -> str:
-    """What is shown of a unit and what it is found by, to tell whether two are equal."""
+    """Text and search key of a unit, for comparing two units."""
     return repr(
         [(step.query, step.wording, step.step.kind, step.step.calls, step.outputs) for step in unit]
     )

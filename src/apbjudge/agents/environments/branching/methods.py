@@ -28,7 +28,7 @@ class BranchPoint(NamedTuple):
     Attributes:
         step: Position of the substep in the plan, from 0.
         rank: Place among the substep's alternatives, 1 for the likeliest.
-        candidate: The alternative; None where the agent chooses.
+        candidate: The alternative; None if the agent chooses.
         attempt: Number of the run from the beginning of the plan, from 0.
     """
 
@@ -44,12 +44,12 @@ class PlanRun:
 
     Attributes:
         trajectory: The run.
-        accepted: What the verifier said; None without one.
-        reward: What the reference says, which a method does not see unless it is the verifier.
-        usage: What the run took, with its verification.
+        accepted: Answer of the verifier; None without one.
+        reward: Reward by the reference, which a method sees only if it is the verifier.
+        usage: Usage of the run, including its verification.
         distributions: Of the choices made in it; None for each that was made without.
-        start: Where it begins.
-        final: Its final outputs; None where one is missing.
+        start: Its first substep.
+        final: Its final outputs; None if one is missing.
     """
 
     trajectory: Trajectory
@@ -104,8 +104,8 @@ class Method:
         task: Id of the case.
 
     Attributes:
-        branches: Whether the result may be another run than the first, and is a row of its own.
-        asks_verifier: Whether runs are verified, and the first that is right ends the case.
+        branches: True if the result may be another run than the first, and is a row of its own.
+        asks_verifier: True if runs are verified, and the first that is right ends the case.
     """
 
     branches: ClassVar[bool] = False
@@ -239,7 +239,7 @@ class SelfConsistency(Method):
     """One run with the likeliest choice of each substep."""
 
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
-        """The likeliest action; nothing where no choice could be read."""
+        """The likeliest action; nothing if no choice could be read."""
         del start
         distribution, usage = await self.policy.distribution(situation)
         if not distribution.candidates:

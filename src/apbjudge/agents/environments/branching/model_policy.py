@@ -71,24 +71,24 @@ class ModelPolicy:
     """A model that is asked for each substep anew, with all that was done before; see ``Policy``.
 
     Args:
-        client: What answers; not closed here.
+        client: Client that answers; not closed here.
         spec: The model and its sampling settings, by which ``act`` asks.
         m: Samples at each substep, of whole calls at temperature 1; 0 for the probabilities of
             labels instead, which asks once and again for the arguments of each call.
-        kind: Labels of candidates; None for letters where there are enough, which most vocabularies
+        kind: Labels of candidates; None for letters if there are enough, which most vocabularies
             have as single tokens, and else digits.
-        structured: Whether the endpoint is asked to keep calls to a schema, which small models
+        structured: True if the endpoint is asked to keep calls to a schema, which small models
             need. Some refuse a schema whose arguments are open.
         max_candidates: Choices shown, doing without a tool among them.
-        retrieve: Chooses tools where there are more; None for ``by_words``.
-        continuation: Settings by which the endpoint goes on with a message of the assistant: for
+        retrieve: Chooses tools if there are more; None for ``by_words``.
+        continuation: Settings by which the endpoint continues with a message of the assistant: for
             vLLM ``{"continue_final_message": True, "add_generation_prompt": False}``, for llama.cpp
             none (``{}``). With them the second digit is asked for after every likely first one;
             without (None), after the model's own alone: the mass of the others is not captured,
             nor any where its reply begins otherwise.
 
     Attributes:
-        asked: What the model was asked so far.
+        asked: Requests to the model so far.
 
     Raises:
         ValueError: If m is below 0, or there are more candidates than labels.
@@ -150,7 +150,7 @@ class ModelPolicy:
         return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
     async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
-        """The model's reflection; none where its reply is refused or cut off."""
+        """The model's reflection; none if its reply is refused or cut off."""
         reply = await self.ask_at_end(situation, "reflect", sample)
         text = "" if is_broken(reply) else reply.reply_text.strip()
         return Reflection(text, reply.usage)
@@ -268,9 +268,9 @@ class ModelVerifier:
     A reply that is cut off, refused, says nothing or contradicts itself accepts nothing.
 
     Args:
-        client: What answers; not closed here.
+        client: Client that answers; not closed here.
         spec: The model and its settings.
-        environment: Where the run took place; its plan is shown.
+        environment: Environment of the run; its plan is shown.
     """
 
     def __init__(self, client: Client, spec: ModelSpec, environment: PlanEnvironment) -> None:

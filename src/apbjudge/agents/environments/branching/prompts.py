@@ -38,10 +38,10 @@ def substep_messages(
     """The messages of a request about a substep, or about the run.
 
     Args:
-        situation: All that the model is told.
+        situation: Everything that the model is shown.
         ask: Name of the template that says what is asked.
         tools: Those that are shown.
-        values: What that template needs besides.
+        values: Further values for the template.
     """
     plan = "\n".join(f"{line.step} {line.description}".rstrip() for line in situation.plan)
     case = _template("case").render(

@@ -132,7 +132,7 @@ class BranchCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Branching(Shown, ModelRun[BranchCounts]):
-    """Finished cases; stands for the file of their runs wherever a log is taken.
+    """Finished cases; accepted wherever a log of their runs is.
 
     The rows of a case are its first pass and, where branches were allowed, its result. See
     ``ModelRun``.
@@ -200,7 +200,7 @@ class BranchWorker(AskingWorker):
             self._comparison = ModelComparison(comparing.ask, comparing.spec, benchmark.judged)
 
     def job(self, row: Episode) -> Job[Row]:
-        """The job of a case; raises RowError where it can't be run."""
+        """The job of a case; raises RowError if it can't be run."""
         asked_model = self._asked_models[row.at]
         self._benchmark.environment().reset(row.task)
         case, more = self._benchmark.content(row.task)
@@ -308,7 +308,7 @@ def branch(
         cases: A JSONL file of SLATE cases, or cases as dicts.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
 
     Raises:
         OptionError: If a setting or a model's access is unusable, or ``out`` holds another run.

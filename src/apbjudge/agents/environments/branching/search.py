@@ -51,7 +51,7 @@ class BranchResult:
     """Result of a case.
 
     Attributes:
-        method: How it was run.
+        method: Method of the run.
         runs: The first pass, and the runs after it in order.
         result: The run that is returned.
     """
@@ -159,7 +159,7 @@ async def branch_case(
 
     Raises:
         RowError: If there is no such task.
-        JudgeError: What the policy or the judge raised.
+        JudgeError: If the policy or the judge raised it.
         ValueError: If the verifier is ``judge`` and there is none.
     """
     config = config or BranchConfig()

@@ -88,8 +88,8 @@ class TasksNeeded:
 
     Attributes:
         difference: The difference of the success rates.
-        n_tasks: Tasks, each in both modes; None where nothing tells how outcomes differ.
-        discordant: Share of tasks taken to succeed in one mode alone; None where several trials
+        n_tasks: Tasks, each in both modes; None if nothing tells how outcomes differ.
+        discordant: Share of tasks taken to succeed in one mode alone; None if several trials
             are averaged.
         sd: Standard deviation of a task's mean difference, where trials are averaged; else None.
             Neither is known where no two tasks are in both modes.
@@ -137,11 +137,11 @@ class PlanMetrics:
         judge: The judge.
         mode: The mode that executed the plans; empty for all modes with plans together.
         tasks: All tasks, or those in which doing nothing fails.
-        by_rule: Whether rules alone judged all of these plans.
+        by_rule: True if rules alone judged all of these plans.
         n_by_rule: Plans that rules alone judged.
         n_tasks: Distinct tasks.
         detectable: The smallest true difference that these plans find with a power of 0.8.
-        score: What ``auc`` and ``r`` are of: ``grade``, or ``is_correct`` where no plan has one.
+        score: Score of ``auc`` and ``r``: ``grade``, or ``is_correct`` where no plan has one.
         metrics: See ``PLAN_METRICS``, ``BOOTSTRAP`` and ``PLAN_CELLS``.
         cells: Number of plans in each of ``PLAN_CELLS``.
         correct_failure_ids: The plans of that cell, mode first where it is of all modes.
@@ -171,11 +171,11 @@ class ModelOutcomes:
         tested_model: The tested model.
         n_tasks: Distinct tasks.
         n_episodes: Episodes.
-        null: What doing nothing is worth, over the tasks of which it is known.
-        n_null_unknown: Tasks of which it is not known.
+        null: Reward of doing nothing, over the tasks in which it is known.
+        n_null_unknown: Tasks in which it is not known.
         modes: Each mode.
         differences: Each two modes.
-        needed: Tasks that a second mode would need; None where there are two.
+        needed: Tasks that a second mode would need; None if there are two.
         plans: Verdicts against outcomes, by judge, mode and tasks.
         n_unjudged: Episodes with a plan that no judge has a verdict on.
     """
@@ -252,7 +252,7 @@ def _metrics(success: Ids, reward: Array, sample: Sample, level: float) -> Metri
 
 
 def _fails_idle(rows: Sequence[EndedEpisode]) -> Ids:
-    """Whether doing nothing is known to fail in the task of each episode."""
+    """Mask of the episodes in whose task doing nothing is known to fail."""
     fails = [row.null_reward is not None and row.null_reward < 1 for row in rows]
     return np.array(fails, dtype=bool)
 

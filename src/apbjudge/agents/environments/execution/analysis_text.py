@@ -171,7 +171,7 @@ def _needed(tasks: TasksNeeded) -> str:
         why = f"all {same} are the same"
         if tasks.discordant is None and tasks.sd is None:
             why = "fewer than two tasks are in both modes"
-        return f"how many tasks {wanted} takes can't be told: {why}"
+        return f"tasks needed for {wanted}: unknown, since {why}"
     if tasks.discordant is not None:
         basis = f"{number(tasks.discordant, 'percent')} % of tasks succeed in one mode alone"
     else:

@@ -1,7 +1,7 @@
 """Benchmarks whose code runs in a sandbox: their tasks, and the environment of each.
 
-A tool that takes too long or ends its process is an error that the agent is told of. Environments
-draw nothing that their task does not fix, so the episode goes on in a new process in which all
+A tool that takes too long or ends its process is an error that the agent sees. Environments
+draw nothing that their task does not fix, so the episode continues in a new process in which all
 earlier calls were made again.
 """
 
@@ -42,11 +42,11 @@ class HostedTask(BaseModel):
 
     Attributes:
         tools: Definitions of the agent's tools.
-        user: Who answers the agent: nobody, the benchmark (``scripted``), or a model.
+        user: Role of the user: nobody, the benchmark (``scripted``), or a model.
         user_prompt: The instructions of a model that plays the user.
         user_tools: Definitions of the tools that the user has.
         reference: The calls of the expert solution for each turn.
-        to_communicate: What the expert solution tells the user besides its calls.
+        to_communicate: Texts of the expert solution to the user.
         ends: Names of the tools that only end the task.
     """
 
@@ -77,7 +77,7 @@ class NextTurn:
     """The next turn when the agent speaks without a call.
 
     Attributes:
-        next: Who is next: the ``agent``, the ``user`` that a model plays, or nobody (``end``).
+        next: Next speaker: the ``agent``, the ``user`` that a model plays, or nobody (``end``).
         text: The user's next message; empty without.
     """
 
@@ -97,11 +97,11 @@ class HostedEnvironment:
     Nothing is started before the first call. Not for several threads at once.
 
     Args:
-        host: Where the benchmark is loaded.
+        host: Host of the benchmark.
         tasks: Its tasks by id.
 
     Attributes:
-        raised: Where the tool raised that was called last; empty where it did not.
+        raised: Place where the last called tool raised; empty if it did not.
     """
 
     def __init__(self, host: Host, tasks: Mapping[str, HostedTask]) -> None:
@@ -212,7 +212,7 @@ class HostedEnvironment:
             self._child = None
 
     def _ask(self, *request: Any, keep: bool = True) -> Any:
-        """Asks the process of the episode; where there is none, a new one is brought there first.
+        """Asks the process of the episode; if there is none, a new one is brought there first.
 
         Raises:
             StoppedError: If the process ends over this request.
@@ -239,7 +239,7 @@ class HostedBenchmark:
     Attributes:
         name: Its kind.
         version: Its package and version.
-        described: What the manifest of a run says of it.
+        described: Its description in the manifest of a run.
         digest: Hash of all that may move an episode besides the replies.
         tasks: The tasks by id, in order.
     """
@@ -305,7 +305,7 @@ class HostedBenchmark:
         return HostedEnvironment(self._host, self.tasks)
 
     def null_reward(self, task: str) -> float | None:
-        """The reward of doing nothing in a task; None where the benchmark can't say."""
+        """The reward of doing nothing in a task; None if the benchmark can't say."""
         with self._lock:
             if task in self._null_rewards:
                 return self._null_rewards[task]

@@ -46,7 +46,7 @@ class BoundCall:
 
 
 def bound_plan(response: str) -> tuple[BoundCall, ...]:
-    """The calls of a plan; none where it declines the task.
+    """The calls of a plan; none if it declines the task.
 
     Args:
         response: The raw reply.
@@ -97,7 +97,7 @@ def _check(value: object, number: int) -> None:
 
 
 def is_described(value: object) -> bool:
-    """True if a value surely stands for another one: ``<user id>``, ``${step_1.id}``.
+    """True if a value is surely a placeholder: ``<user id>``, ``${step_1.id}``.
 
     A text that only might, such as ``#W123``, ``report.pdf`` or a sentence, is a value.
     """

@@ -64,7 +64,7 @@ class ExecuteConfig(EpisodesConfig, ReviewConfig, Isolation, PartConfig):
     prompts: str = Field(
         default="neutral@1", description="Prompt set of drafts and steps; as for predict."
     )
-    review: Review = Field(default="self", description="Who reviews drafts; as --mode of refine.")
+    review: Review = Field(default="self", description="Reviewer of drafts; as --mode of refine.")
     max_turns: int | None = Field(
         default=60, ge=1, description="Replies in an episode at most, those of the user included."
     )

@@ -45,7 +45,7 @@ class HostedChat(Chat):
     """An episode of a task in a sandbox; close it.
 
     Args:
-        benchmark: Where the task is.
+        benchmark: Benchmark of the task.
         task: Its id.
         plan: The plan that is carried out; None without.
     """
@@ -67,10 +67,10 @@ class HostedChat(Chat):
         self.environment.close()
 
     def run(self, *, ended: str, system_prompt: str | None = None) -> Trajectory:
-        """The run of the episode; PluginError where it can't be scored.
+        """The run of the episode; PluginError if it can't be scored.
 
         Args:
-            ended: Why it ended; empty where it goes on.
+            ended: Reason for its end; empty while it continues.
             system_prompt: The agent's instructions; None for the case's own.
         """
         self._ended = ended
@@ -92,13 +92,13 @@ class StepDialogue(HostedChat):
     """See ``environments.base.Dialogue``; calls block until they are carried out.
 
     Args:
-        benchmark: Where the task is.
+        benchmark: Benchmark of the task.
         task: Its id.
         maker: Makes the step-wise prompts.
-        plan: What the agent is given to follow; None for nothing.
+        plan: Plan for the agent; None for none.
 
     Attributes:
-        speaker: Who replies next: ``agent``, or ``user`` where a model plays the user.
+        speaker: Next speaker: ``agent``, or ``user`` where a model plays the user.
     """
 
     def __init__(

@@ -58,12 +58,12 @@ class ExecutionRun(Shown):
     """Tasks that were carried out.
 
     Attributes:
-        folder: Where the files are; None when they were kept in memory.
+        folder: Folder of the files; None if they stayed in memory.
         benchmark: Name of the benchmark, and its package with version.
         drafts: The plans that were drafted, by name of their folder; empty without.
         modes: The episodes of each mode.
-        executed: What came of each episode, as rows of ``executed.jsonl``.
-        steps: What came of step-wise predictions; None in other modes.
+        executed: Outcome of each episode, as rows of ``executed.jsonl``.
+        steps: Results of step-wise predictions; None in other modes.
     """
 
     folder: Path | None
@@ -118,13 +118,13 @@ def execute(
 
     Each episode's tools work in a process of their own with bounded time and memory, held by
     bubblewrap where that can be used: without keys, network and files to write to. The same call
-    with the same folder goes on where it was interrupted, in the middle of an episode too.
+    with the same folder continues where it was interrupted, in the middle of an episode too.
 
     Args:
         benchmark: Its name, such as ``tau2-telecom``.
         config: The settings; options count more.
         client: Answers requests in place of the network.
-        events: Called back while the run goes on.
+        events: Callbacks during the run.
 
     Raises:
         OptionError: If a setting, the benchmark or a model's access is unusable, its package is not
@@ -188,7 +188,7 @@ def execute_in(
 
 
 def _tasks(benchmark: HostedBenchmark, config: ExecuteConfig) -> list[str]:
-    """The tasks to take; raises OptionError where they don't fit the modes."""
+    """The tasks to take; raises OptionError if they don't fit the modes."""
     tasks = config.taken(list(benchmark.tasks))
     acting = [mode for mode in config.mode if mode not in UNASKED]
     users = {benchmark.tasks[task].user for task in tasks}

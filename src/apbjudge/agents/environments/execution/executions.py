@@ -36,17 +36,17 @@ class EndedEpisode(Record):
     """One episode that ended; further fields of a row are ignored.
 
     Attributes:
-        is_correct: Whether the task was solved.
+        is_correct: True if the task was solved.
         item_id: The executed plan; in mode ``direct`` a name of the episode.
         case_id: The task.
-        tested_model: Who planned and acted.
-        mode: How: ``direct`` is without a plan.
-        environment: Where.
+        tested_model: The model that planned and acted.
+        mode: Mode of execution; ``direct`` has no plan.
+        environment: Name of the environment.
         trial: Number of the trial, from 0.
         reward: From 0 to 1.
-        null_reward: What doing nothing is worth in this task; None where nobody knows.
-        termination: How the episode ended; empty where that is not stated.
-        plan_sha256: Hash of the plan's text; empty where that is not stated.
+        null_reward: Reward of doing nothing in this task; None if unknown.
+        termination: End of the episode; empty if not stated.
+        plan_sha256: Hash of the plan's text; empty if that is not stated.
     """
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)

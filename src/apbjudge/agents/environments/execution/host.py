@@ -44,16 +44,16 @@ class Host:
         adapter: Program of the benchmark: one of ``hosted``, or another with the same functions.
         options: The benchmark's options by name.
         isolation: Of the benchmark and its episodes; its ``python`` is None for the running one.
-        warn: Is told where there is no sandbox, and why.
+        warn: Receives the reason if there is no sandbox.
 
     Attributes:
-        sandbox: What holds the process, for the manifest: ``bubblewrap`` or ``none``.
+        sandbox: Sandbox of the process, for the manifest: ``bubblewrap`` or ``none``.
         version: Package and version.
         tasks: The tasks, as the adapter describes them.
 
     Raises:
         OptionError: If an option is unusable, the package is not installed, or there is no sandbox
-            though there has to be one.
+            though one is required.
         InputError: If the benchmark can't be loaded.
     """
 
@@ -128,7 +128,7 @@ class Host:
         return first["version"], tasks
 
     def episode(self) -> Child:
-        """A process for an episode; StoppedError where there can be none.
+        """A process for an episode; StoppedError if there can be none.
 
         Where the host has ended, as when the system kills it for memory, or was stopped, another
         one is started.
@@ -215,7 +215,7 @@ class Child:
         return False
 
     def ask(self, *request: Any) -> Any:
-        """The result of an operation; PluginError where there is none."""
+        """The result of an operation; PluginError if there is none."""
         seconds = self._seconds if request[0] == "call" else PATIENCE * self._seconds
         reply = as_object(self._reply(orjson.dumps(request) + b"\n", seconds))
         if reply is None or not reply.keys() & {"fault", "result"}:

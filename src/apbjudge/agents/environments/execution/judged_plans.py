@@ -85,7 +85,7 @@ class JudgedPlans:
     Attributes:
         run: The judgements.
         about: Environments and modes whose plans they are about.
-        ways: How the plans came about, as their rows say.
+        ways: Origins of the plans by their rows.
         texts: Hashes of the judged plans; empty where their file is not there any more.
     """
 
@@ -115,7 +115,7 @@ class JudgedPlans:
         }
 
     def verdict_of(self, execution: EndedEpisode) -> PlanVerdict | None:
-        """The verdict on an executed plan; None where this run is not about it."""
+        """The verdict on an executed plan; None if this run is not about it."""
         if (execution.environment, execution.mode) not in self.about:
             return None
         plan = execution.item_id, execution.tested_model
@@ -212,7 +212,7 @@ class PlanJudge:
     runs: tuple[JudgedPlans, ...]
 
     def verdict_of(self, execution: EndedEpisode) -> PlanVerdict | None:
-        """The verdict on an executed plan; None where the judge has none on it."""
+        """The verdict on an executed plan; None if the judge has none on it."""
         verdicts = (run.verdict_of(execution) for run in self.runs)
         return next((verdict for verdict in verdicts if verdict is not None), None)
 
@@ -240,7 +240,7 @@ def read_judges(
 
     Raises:
         InputError: If a run is unusable or about no executed plan.
-        OptionError: If a mode is unknown, or it can't be told which mode executed a run's plans.
+        OptionError: If a mode is unknown, or it is unknown which mode executed a run's plans.
     """
     judges: list[PlanJudge] = []
     for text in judged:
@@ -295,7 +295,7 @@ def _judge(text: str, executions: Sequence[EndedEpisode], problems: Problems) ->
 
 
 def _plans(run: JudgedRun, problems: Problems) -> Path | None:
-    """The file of the judged plans; None where it is not there any more or may not be opened."""
+    """The file of the judged plans; None if it is not there any more or may not be opened."""
     try:
         path = run.folder.predictions if run.folder is not None else None
     except InputError as error:

@@ -28,7 +28,7 @@ class Plan:
     Attributes:
         id: Of its prediction.
         text: The raw reply.
-        times: How often it was carried out before in this run.
+        times: Number of earlier executions in this run.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Plans:
 
     Args:
         path: The file, or the folder of a run.
-        bad_row: Is told of each row that is no prediction; its task has no plan.
+        bad_row: Receives each row that is no prediction; its task has no plan.
 
     Raises:
         InputError: If the file can't be read.

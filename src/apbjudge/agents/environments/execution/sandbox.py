@@ -69,10 +69,10 @@ def sandboxed(
     """The command that puts another one into the sandbox.
 
     Args:
-        isolation: Says whether there has to be one.
-        python: How the benchmark's process is started: the interpreter, its options, ``host.py``.
+        isolation: States if a sandbox is required.
+        python: Command of the benchmark's process: the interpreter, its options, ``host.py``.
         places: Files and folders needed besides what the interpreter finds by itself.
-        warn: Is told that there is no sandbox, and why.
+        warn: Receives the reason if there is no sandbox.
 
     Returns:
         The command, empty without a sandbox; what the manifest says of it.
@@ -102,7 +102,7 @@ def sandboxed(
 
 @cache
 def _answer(*command: str) -> Any:
-    """Reply of ``host.py`` about its interpreter; OSError or ValueError where that doesn't work."""
+    """Reply of ``host.py`` about its interpreter; OSError or ValueError if that doesn't work."""
     nothing = subprocess.DEVNULL
     done = subprocess.run(command, env={}, stdin=nothing, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:

@@ -107,16 +107,16 @@ def carry_out_steps(
     events: Events,
     in_memory: bool,
 ) -> StepRun:
-    """Carries out step-wise predictions; the same call goes on where it was interrupted.
+    """Carries out step-wise predictions; the same call continues an interrupted run.
 
     Args:
-        benchmark: Where the tasks are that their cases are about.
+        benchmark: Benchmark with the tasks of their cases.
         predictions: A file of them, or the folder of a run.
-        config: The settings, of which ``cases``, ``shard`` and ``overwrite`` count.
-        folder: Where records and labels go.
+        config: The settings; only ``cases``, ``shard`` and ``overwrite`` count.
+        folder: Folder for records and labels.
         resources: Of the run.
-        events: Called back while the run goes on.
-        in_memory: Whether the folder goes when this is done.
+        events: Callbacks during the run.
+        in_memory: True if the folder goes when this is done.
 
     Raises:
         InputError: If a file can't be read, or the run's cases are not there and no others given.
@@ -193,14 +193,14 @@ class StepWorker(AskingWorker):
     """Carries out a prediction and its reference; no model is asked.
 
     Args:
-        benchmark: Where the tasks are that the cases are about.
+        benchmark: Benchmark with the tasks of the cases.
     """
 
     def __init__(self, benchmark: HostedBenchmark) -> None:
         self._benchmark = benchmark
 
     def job(self, row: JudgeTask) -> Job[Row]:
-        """The job of a prediction; raises RowError where it is none of the benchmark's tasks."""
+        """The job of a prediction; raises RowError if it is none of the benchmark's tasks."""
         item = row.item
         if item.form != "steps":
             raise RowError("planning_regime", "Step-wise", item.split or item.form)
@@ -275,7 +275,7 @@ def _outcome(chat: HostedChat, item: Item) -> Row:
 
 
 def _check_values(steps: Sequence[Step], whose: str) -> None:
-    """Raises UnboundError where a call's value is described, not given."""
+    """Raises UnboundError if a call's value is described, not given."""
     for n, step in enumerate(steps, start=1):
         for call in step.calls:
             for leaf in strings(call.arguments or {}, call.name):

@@ -32,9 +32,9 @@ class ModeTasks:
 
     Args:
         benchmark: The tasks.
-        mode: How they are carried out.
+        mode: Mode of execution.
         maker: Makes the step-wise prompts.
-        plans: What is carried out; None in modes without plans.
+        plans: Plans to carry out; None in modes without plans.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ModeTasks:
         self._maker, self._plans = maker, plans
 
     def plan(self, row: Episode) -> Plan | None:
-        """The plan of a trial; RowError where there is none though the mode needs one."""
+        """The plan of a trial; RowError if there is none though the mode needs one."""
         if self.setting not in PLANNED or self._plans is None:
             return None
         return self._plans.plan_of(row.task, row.tested_model, row.trial)
@@ -64,7 +64,7 @@ class ActingWorker(EpisodeWorker):
     Args:
         tasks: The tasks in their mode.
         asked_models: The acting model of each tested model.
-        user: Plays the user; None where no task has one.
+        user: Plays the user; None if no task has one.
         config: The limits.
     """
 
@@ -100,7 +100,7 @@ class UnaskedWorker(AskingWorker):
         self._tasks = tasks
 
     def job(self, row: Episode) -> Job[Row]:
-        """The job of an episode; raises RowError where it has no plan."""
+        """The job of an episode; raises RowError if it has no plan."""
         plan = self._tasks.plan(row)
         content = [self._tasks.digest, row.task, row.trial, None if plan is None else plan.text]
         fields = {
@@ -149,7 +149,7 @@ class UnaskedWorker(AskingWorker):
 
 
 def _follow(chat: HostedChat, plan: Plan) -> None:
-    """Carries out a bound plan; UnboundError where that is none."""
+    """Carries out a bound plan; UnboundError if that is none."""
     results: list[str] = []
     for number, call in enumerate(bound_plan(plan.text)):
         arguments, fault = dict(call.arguments), ""

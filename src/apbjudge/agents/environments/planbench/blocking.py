@@ -45,8 +45,8 @@ class TaskPlan:
         remaining: Those that no blocked tool is part of.
         mean_length: Their mean number of tools.
         candidates: Sets of tools that were looked at.
-        is_cut: Whether there were more.
-        is_resolved: Whether one of them fits; if not, nothing is blocked.
+        is_cut: True if there were more.
+        is_resolved: True if one of them fits; if not, nothing is blocked.
     """
 
     blocked: Mapping[str, tuple[str, ...]]
@@ -159,7 +159,7 @@ def setting_name(config: BlockPlanConfig) -> str:
 
 
 def _keep_ratio(config: BlockPlanConfig) -> float | None:
-    """Share of the paths that should remain; None where a number of paths should."""
+    """Share of the paths that should remain; None if a number of paths should."""
     if config.keep_ratio is not None:
         return config.keep_ratio
     if config.block_ratio is not None:

@@ -19,7 +19,7 @@ Setting = Literal[
 
 TextKind = Literal["domain", "filters", "descriptions", "queries"]
 TEXT_KINDS: tuple[TextKind, ...] = get_args(TextKind)
-"""What a model may write for a generated benchmark."""
+"""Kinds of texts that a model may write for a generated benchmark."""
 
 
 class DataConfig(Config):
@@ -186,7 +186,7 @@ class EpisodeConfig(Config):
     )
     grounding: Grounding = Field(
         default="paper",
-        description="Which right answers count: paper: the target was obtained from an executable "
+        description="Right answers that count: paper: the target was obtained from an executable "
         "tool; released: and the answer has no value of a noisy tool or blocker, as in the "
         "authors' code; answer-only: all.",
     )
@@ -194,7 +194,7 @@ class EpisodeConfig(Config):
         default=0,
         ge=0,
         le=5,
-        description="Wrong answers that do not end an episode: the agent is told to go on. It "
+        description="Wrong answers that do not end an episode: the agent is asked to go on. It "
         "uses the right answer, so it is for analysis only.",
     )
     max_turns: int = Field(default=100, ge=1, description="Replies of the model in an episode.")
@@ -205,13 +205,13 @@ class EpisodeConfig(Config):
         "search, a rejected call.",
     )
     noisy: Annotated[bool, Option("--no-noisy", help="Offer no noisy tools.")] = Field(
-        default=True, description="Whether searches also return noisy tools."
+        default=True, description="Searches also return noisy tools."
     )
     max_listed: int = Field(
         default=30, ge=1, description="Tools in a list up to which noisy ones are added."
     )
     background: str = Field(
-        default="", description="What the agent is told of the domain, as text."
+        default="", description="Description of the domain for the agent, as text."
     )
     prompts: Path | None = Field(
         default=None,

@@ -34,7 +34,7 @@ def read_action(reply: str) -> tuple[str, str] | None:
 
 
 def read_object(text: str) -> Mapping[str, Any] | None:
-    """A JSON object; None where the text is none."""
+    """A JSON object; None if the text is none."""
     try:
         content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

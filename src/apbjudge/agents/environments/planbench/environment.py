@@ -75,8 +75,8 @@ class Turn:
     """One reply and what the environment makes of it.
 
     Attributes:
-        step: As the trajectory has it, but for what the agent was told.
-        notice: What the agent is told beyond a result; empty for nothing.
+        step: The step of the trajectory, without the text for the agent.
+        notice: Text for the agent in addition to a result; empty for none.
         about: Name of the notice.
     """
 
@@ -91,9 +91,9 @@ class PlanBenchRules:
     Attributes:
         database: The tools and records.
         config: The settings.
-        plan: What is blocked; None for nothing.
+        plan: Block plan; None for none.
         search: Searches in that database.
-        prompts: What agents are told.
+        prompts: Texts for agents.
     """
 
     def __init__(
@@ -121,11 +121,11 @@ class PlanBenchEnvironment:
     Searching and answering are tools, and each tool that a search returns is one from then on.
 
     Attributes:
-        rules: What stays the same.
-        query: What is asked.
+        rules: Rules of all episodes.
+        query: Query of the task.
         turns: So far.
         discovered: Tools that can be called, in the order in which they were found.
-        ended: Why it is over, as the benchmark names it; empty while it goes on.
+        ended: Reason for its end, as the benchmark names it; empty while it continues.
         final_answer: The answer that ended it.
         held: Datatypes of the start, and those obtained from executable tools.
         trusted: Values obtained from executable tools, each with its datatype.
@@ -147,7 +147,7 @@ class PlanBenchEnvironment:
         self.rules = rules
 
     def reset(self, task: str) -> None:
-        """Begins the episode of a query; raises RowError where there is none."""
+        """Begins the episode of a query; raises RowError if there is none."""
         rules, query = self.rules, self.rules.database.data.queries.get(task)
         if query is None:
             raise RowError("case_id", "a query of the benchmark's data", task)
@@ -205,7 +205,7 @@ class PlanBenchEnvironment:
         self._fault("label", TrajectoryStep("agent", "invalid", reply), "no_tag")
 
     def search(self, content: Mapping[str, Any] | None, reply: str) -> None:
-        """Carries out a search; ``content`` is None where it could not be read."""
+        """Carries out a search; ``content`` is None if it could not be read."""
         self.faults["label"] = 0
         named = (content or {}).get("meta_tool")
         meta_tool = named.strip() if isinstance(named, str) else ""

@@ -198,7 +198,7 @@ class TaskPaths:
 
     @property
     def shortest(self) -> int | None:
-        """Tools in the shortest path; None where there is none."""
+        """Tools in the shortest path; None if there is none."""
         return len(self.paths[0]) if self.paths else None
 
     @property
@@ -240,8 +240,8 @@ class PathReport(Shown):
     """The paths of some tasks.
 
     Attributes:
-        scope: Which paths they are.
-        longest: Most tools in a path that was looked for; None where the scope says it.
+        scope: Scope of the paths.
+        longest: Most tools in a path that was looked for; None if the scope says it.
         tools: Number of tools that could be used.
         tasks: In the order of the data.
     """

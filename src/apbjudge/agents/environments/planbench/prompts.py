@@ -45,7 +45,7 @@ class AgentPrompts(Protocol):
 
         Args:
             name: Of the notice, as in the versioned file.
-            step: What it is about.
+            step: The step that it belongs to.
             attempt: Faults of its kind in a row.
         """
         ...
@@ -152,8 +152,8 @@ class Message(Record):
     """A message with a JSON value in it.
 
     Attributes:
-        text: Its text; ``{content}`` stands for the value.
-        content: The value; a string in it that is a slot stands for a value of its own.
+        text: Its text; ``{content}`` is replaced with the value.
+        content: The value; a string in it that is a slot is replaced with a value.
     """
 
     text: str

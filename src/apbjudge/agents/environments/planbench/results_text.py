@@ -12,8 +12,8 @@ from .blocking import BlockPlan
 from .paths import PathReport, TaskPaths
 
 _SCOPES = {
-    "catalogue": "the paths of the catalogue, found as its authors found them",
-    "complete": "all paths of the tools that the catalogue is made of",
+    "catalogue": "paths of the catalogue, by the authors' method",
+    "complete": "all paths of the catalogue's tools",
     "exhaustive": "all paths of all executable tools",
 }
 _LISTED = 20

@@ -95,8 +95,8 @@ class SearchRequest:
 
     Attributes:
         meta_tool: One of ``META_TOOLS``.
-        inputs: One or two phrases; none where it does not ask by inputs.
-        output: A phrase; empty where it does not ask by output.
+        inputs: One or two phrases; none if it does not ask by inputs.
+        output: A phrase; empty if it does not ask by output.
     """
 
     meta_tool: str
@@ -114,7 +114,7 @@ class SearchRequest:
 
 
 def read_request(content: Mapping[str, Any]) -> SearchRequest | None:
-    """The search that an object asks for; None where it does not have the form of one."""
+    """The search that an object asks for; None if it does not have the form of one."""
     name = content.get("meta_tool")
     meta_tool = " ".join(name.split()) if isinstance(name, str) else ""
     if meta_tool not in META_TOOLS:
@@ -169,7 +169,7 @@ class ToolSearch:
         """Carries out a search.
 
         Args:
-            request: What is searched for.
+            request: The search.
             query: For whom; the order of the list depends on it.
             blocked: Noise types of the blockers for a blocked tool, by the tool.
         """

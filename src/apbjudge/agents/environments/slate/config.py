@@ -9,7 +9,7 @@ from pydantic import Field
 from ....config import Config
 
 Scope = Literal["case", "library"]
-"""Whose recorded calls may answer: those of the case alone, or of all cases with such a tool."""
+"""Cases whose recorded calls may answer: the case itself, or all cases with such a tool."""
 
 
 class SlateConfig(Config):
@@ -17,6 +17,6 @@ class SlateConfig(Config):
 
     scope: Scope = Field(
         default="case",
-        description="Whose recorded calls may answer: the case's own, or of all cases with a tool "
-        "of the same interface.",
+        description="Recorded calls that may answer: the case's own, or those of all cases with a "
+        "tool of the same interface.",
     )

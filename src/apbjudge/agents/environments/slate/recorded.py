@@ -24,8 +24,8 @@ class Lookup(NamedTuple):
 
     Attributes:
         tag: As the protocol ``slate`` counts it.
-        layer: How it was found.
-        output: What the call returns; the complaint where ``tag`` is ``error``.
+        layer: Kind of the match.
+        output: Result of the call; the complaint if ``tag`` is ``error``.
         source: Case and substep that it was recorded for, as ``case:1.1``; empty without.
     """
 
@@ -49,10 +49,10 @@ class RecordedOutputs:
         cases: Each id once.
         same_text: Asked once for each pair of texts whether they mean the same; None for no such
             layer. Must be a function of the pair alone, or replays are no replays.
-        scope: Whose calls may answer.
+        scope: Cases whose calls may answer.
 
     Attributes:
-        judged: What ``same_text`` said of each pair, to be audited.
+        judged: Answer of ``same_text`` about each pair, for audits.
 
     Raises:
         InputError: If a case has a fault that ``MAKES_UNUSABLE`` names, or an id comes twice.
@@ -105,7 +105,7 @@ class RecordedOutputs:
             substep: The substep that the call is for.
             name: The tool called.
             arguments: As the agent wrote them, possibly with references.
-            outputs: What the agent's own earlier calls returned, by substep.
+            outputs: Results of the agent's own earlier calls, by substep.
             used: Substeps whose records answered calls of the episode, in order: another record
                 of the case comes first, and of these the latest.
         """

@@ -35,8 +35,8 @@ class _EpisodeState:
 
     Attributes:
         position: Substeps done.
-        steps: What the agent knows of them.
-        origins: Where their outputs come from, which it may not know: a recorded output shows that
+        steps: The steps as the agent knows them.
+        origins: Sources of their outputs, which it may not know: a recorded output shows that
             the call was right.
         outputs: By substep; never handed out.
     """
@@ -80,7 +80,7 @@ class SlateEnvironment:
         return tuple(PlanLine(step.step, step.description) for step in self.case.plan)
 
     def reset(self, task: str) -> None:
-        """Begins a case; raises RowError where there is none, or its plan calls no tool."""
+        """Begins a case; raises RowError if there is none, or its plan calls no tool."""
         case = self._recorded.cases.get(task)
         if case is None:
             raise RowError("case_id", "a case of the file of cases", task)

@@ -25,7 +25,7 @@ class SlateTasks:
     Args:
         cases: The cases.
         config: The settings.
-        compares_texts: Whether free texts in arguments are compared by what ``judged`` says.
+        compares_texts: True if free texts in arguments are compared by what ``judged`` says.
     """
 
     name, setting = "slate", ""

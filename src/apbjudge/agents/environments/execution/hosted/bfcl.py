@@ -79,13 +79,13 @@ class _Task:
     """A task as it is worked on.
 
     Attributes:
-        requests: What the user says in each turn.
+        requests: Text of the user in each turn.
         gold: The gold calls of each turn.
         tools: Those offered from each turn on; the first has an entry.
-        classes: Whose methods the tools are.
-        config: What each object begins with.
-        is_long: Whether objects begin with much more than is needed.
-        is_joined: Whether the requests come at once.
+        classes: Classes whose methods are the tools.
+        config: Initial values of each object.
+        is_long: True if objects begin with much more than is needed.
+        is_joined: True if the requests come at once.
     """
 
     requests: list[str]
@@ -169,7 +169,7 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _definition(row: dict[str, Any]) -> dict[str, Any]:
-    """The definition of a tool, whose results are told in its description."""
+    """The definition of a tool, with its results in the description."""
     parameters = _schema(row["parameters"])
     for name, schema in parameters["properties"].items():
         if (row["name"], name) in _UNTYPED:
@@ -377,7 +377,7 @@ def _failure(turn: int, why: str) -> dict[str, Any]:
 
 
 def _methods(task: _Task, objects: dict[str, Any]) -> dict[str, Any]:
-    """The public methods by name, of which there are those that tools are defined for."""
+    """The public methods by name, limited to those with a definition of a tool."""
     names = {tool["function"]["name"] for tool in task.tools[max(task.tools)]}
     return {
         name: method

@@ -9,7 +9,7 @@ show to its interpreter.
 An episode has bounded memory and processor time, starts no processes and writes no files; in the
 sandbox it sees neither the processes nor the connections of others. Tools are called by name with
 JSON values, never as text that is run. What a tool does in spite of all that (an endless
-computation in C, a crash) ends the episode's process alone; the parent says so and goes on with
+computation in C, a crash) ends the episode's process alone; the parent says so and continues with
 another.
 """
 
@@ -124,7 +124,7 @@ def _episode(fd: int, benchmark: Any, limits: dict[str, int]) -> None:
 
 
 def _having(value: Any, *names: str) -> Any:
-    """The value; TypeError where it lacks a method."""
+    """The value; TypeError if it lacks a method."""
     for name in names:
         if not callable(getattr(value, name, None)):
             raise TypeError(f"{type(value).__name__} has no method {name}")

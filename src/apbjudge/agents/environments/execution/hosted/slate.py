@@ -23,7 +23,7 @@ OPTIONS = {"cases": "file of the cases, by its whole path"}
 
 
 def benchmark(options: dict[str, str]) -> SlateBenchmark:
-    """Reads the cases; raises ValueError where no whole path names their file."""
+    """Reads the cases; raises ValueError if no whole path names their file."""
     path = Path(options.get("cases", ""))
     if not path.is_absolute():
         raise ValueError(f"cases: expected the whole path of a file of cases, got {str(path)!r}")
@@ -50,7 +50,7 @@ class SlateBenchmark:
         ]
 
     def begin(self, task_id: str) -> SlateEpisode:
-        """A case of which nothing was called yet."""
+        """A case without calls so far."""
         return SlateEpisode(self._recorded, self._recorded.cases[task_id])
 
 

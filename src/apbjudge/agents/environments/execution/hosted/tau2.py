@@ -268,7 +268,7 @@ class Tau2Environment:
             return f"Error: {error}", True
 
     def say(self, text: str) -> dict[str, Any]:
-        """Notes what the agent says, which ends the episode where there is no user."""
+        """Notes what the agent says, which ends the episode if there is no user."""
         self._texts.append(text)
         return {"next": "user" if self._has_user else "end", "text": "", "tools": None}
 
@@ -280,8 +280,8 @@ class Tau2Environment:
         """The reward of the state as it is, and what it is made of.
 
         Returns:
-            ``reward``, which is 1 or 0; ``details`` with ``db`` (None where it doesn't count),
-            ``assertions``, ``communicated`` and ``actions`` (empty where they don't count).
+            ``reward``, which is 1 or 0; ``details`` with ``db`` (None if it doesn't count),
+            ``assertions``, ``communicated`` and ``actions`` (empty if they don't count).
         """
         criteria = self._task.evaluation_criteria
         basis: set[str] = {each.value for each in criteria.reward_basis} if criteria else set()

@@ -111,7 +111,7 @@ class ToolSandboxBenchmark:
         """The scenarios; of those that can't run without a network, none unless asked for.
 
         The reference of a scenario is the calls that its milestones spell out, in one list, as
-        they don't say which turn a call belongs to. There is none where the milestones leave
+        they don't say which turn a call belongs to. There is none if the milestones leave
         something open, or ask for the current time or a web search, as the calls would then hold
         for a day only.
         """

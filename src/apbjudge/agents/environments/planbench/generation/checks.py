@@ -33,8 +33,8 @@ class DataFault:
     """A rule and what breaks it.
 
     Attributes:
-        rule: What should not be, as a phrase.
-        n: How many break it.
+        rule: The violation, as a phrase.
+        n: Number of violations.
         of: Of how many.
         examples: A few of them.
     """

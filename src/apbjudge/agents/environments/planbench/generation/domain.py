@@ -31,9 +31,9 @@ class DatatypeSpec(Record):
 
     Attributes:
         name: Unique, in snake case.
-        about: What it is, as a noun phrase.
+        about: Its meaning, as a noun phrase.
         aliases: Other names for it; tools and queries use them.
-        pattern: ``#`` stands for a digit, ``?`` for a capital letter, the rest for itself.
+        pattern: ``#`` is a digit, ``?`` a capital letter; other characters are literal.
         words: One of each list, joined by a blank.
         range: Least and greatest number.
         decimals: Decimals of such a number.
@@ -96,7 +96,7 @@ class Domain(Record):
 
     Attributes:
         name: Of the domain.
-        context: What the records are of, as a noun phrase.
+        context: Subject of the records, as a noun phrase.
         categories: In any order.
     """
 

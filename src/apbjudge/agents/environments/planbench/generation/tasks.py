@@ -91,7 +91,7 @@ def choose_tasks(
         candidates: All starts.
         config: The number of tasks, and limits of their shortest paths.
         tools: Those of catalogued paths.
-        every: What all executable tools reach.
+        every: Datatypes that all executable tools reach.
         rng: Decides which tasks of a kind come first.
 
     Raises:

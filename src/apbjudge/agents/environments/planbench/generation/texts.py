@@ -42,8 +42,8 @@ class TextTask:
 
     Attributes:
         id: The kind, and what it is for.
-        kind: What is to be written.
-        values: What the prompt shows, by name.
+        kind: Kind of text to write.
+        values: Values in the prompt, by name.
         keys: The keys of the JSON object with the answer.
         rules: Yields complaints about such an object.
     """
@@ -107,7 +107,7 @@ def domain_task(theme: str, config: GenerateConfig) -> TextTask:
 
 
 def filter_task(signature: Signature, domain: Domain) -> TextTask:
-    """Whether there could be a tool."""
+    """The request to judge if a look-up is plausible as a tool."""
 
     def rules(answer: Mapping[str, Any]) -> Iterator[Complaint]:
         for name in FILTERS:
@@ -123,7 +123,7 @@ def filter_task(signature: Signature, domain: Domain) -> TextTask:
 
 
 def refusal_of(answer: Mapping[str, Any]) -> str:
-    """Why a candidate is refused, by the first filter that it fails; empty if none."""
+    """Reason for refusing a candidate: the first filter that it fails; empty if none."""
     return next((reason for name, reason in FILTERS.items() if not answer[name]), "")
 
 

@@ -155,7 +155,7 @@ def draw_signatures(
 
 
 def _simple(domain: Domain, output: str, rng: Random) -> Signature | None:
-    """A tool for an output, from datatypes that lead to it; None where there are not enough."""
+    """A tool for an output, from datatypes that lead to it; None if there are not enough."""
     category = domain.category_of[output]
     related = [name for name in domain.sources[category.name] if name != output]
     n = rng.choices([*_INPUT_SHARES], [*_INPUT_SHARES.values()])[0]

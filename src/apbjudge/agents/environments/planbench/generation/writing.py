@@ -162,7 +162,7 @@ class Texts:
         folder: That of the benchmark.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
-        overwrite: Whether runs of other settings in the folder are deleted instead of refused.
+        overwrite: True if runs of other settings in the folder are deleted instead of refused.
 
     Attributes:
         funnels: By kind, texts and why some were refused.
