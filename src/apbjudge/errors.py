@@ -84,7 +84,7 @@ class InputError(UsageError):
 
 
 class PluginError(UsageError):
-    """Code of a plug-in failed, of which no row can be blamed."""
+    """Code of a plug-in failed, and no row is to blame."""
 
 
 class GateError(ApbJudgeError, AssertionError):

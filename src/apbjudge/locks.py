@@ -48,7 +48,7 @@ class Claiming:
 
 
 class Lock(Protocol):
-    """What a process has claimed."""
+    """The claims of a process."""
 
     def check(self) -> None:
         """Raises OptionError where another process has taken it over."""

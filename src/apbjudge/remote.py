@@ -1,7 +1,7 @@
 """Files and folders at addresses such as ``s3://bucket/rows.jsonl``, opened with fsspec.
 
 An address is opened because the user named it, as an argument or an option. What it stands for is
-fetched once to this machine, to a path that ends in the address, so that whoever reads files needs
+fetched once to this machine, to a path that ends in the address, so that readers of files need
 to know of paths only. Folders of runs come in segments, see ``runs.mirror``.
 """
 
@@ -215,7 +215,7 @@ def _copy(*_: Any) -> _Copy:
 
 
 def _parts(name: str) -> list[str]:
-    """The parts of a name, of which none leads out of a folder."""
+    """The parts of a name, none of which leads out of a folder."""
     return [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
 
 

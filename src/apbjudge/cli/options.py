@@ -145,7 +145,7 @@ def argument(name: str, description: str, kind: Any = Path, **about: Any) -> typ
 
 
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()
-"""Settings that may be runs, of which nothing else says that they are not finished."""
+"""Settings that may be unfinished runs, without any other sign of it."""
 
 
 def _unfinished(values: Values) -> Iterator[str]:
@@ -246,7 +246,7 @@ class Output(Config):
 
 
 class AsJson(Protocol):
-    """What a command made, as it is printed."""
+    """The printed result of a command."""
 
     def to_json(self) -> Mapping[str, Any]:
         """The result as JSON values."""

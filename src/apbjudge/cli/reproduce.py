@@ -1,4 +1,4 @@
-"""``apbjudge reproduce``: the tables and figures of a paper, beside the published figures."""
+"""``apbjudge reproduce``: the tables and figures of a paper, next to the published ones."""
 
 from __future__ import annotations
 

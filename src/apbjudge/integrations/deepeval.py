@@ -55,7 +55,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         return self._taken(await aresults_of([self._row(test_case)], **self.options))
 
     def is_successful(self) -> bool:
-        """Whether the test case passes."""
+        """True if the test case passes."""
         self.success = self.error is None and (self.score or 0.0) >= self.threshold
         return self.success
 

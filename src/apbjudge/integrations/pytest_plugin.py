@@ -99,7 +99,7 @@ def _print(line: str) -> None:
 
 
 def _events(say: Callable[[str], None]) -> Events:
-    """What a run reports, in lines."""
+    """The lines of a run's report."""
     from ..errors import visible
     from ..runs.loop import Events
 

@@ -325,7 +325,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 
 def _checks(forecast: Forecast) -> Iterator[Check]:
-    """What a run would take, each as a check; unclear is what is not known or needs a look."""
+    """The needs of a run, each as a check; unclear if it is unknown or needs a look."""
     f = forecast
     n_open = f.rows - f.bad_rows - f.finished - f.missing
     rows = f"{f.rows:,}: {n_open:,} to do, {f.finished:,} finished, {f.bad_rows:,} bad"

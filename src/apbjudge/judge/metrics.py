@@ -242,7 +242,7 @@ def named_by_rule(metric: Metric) -> Metric:
 
 
 def reply_metrics(c: JudgementTable, rows: Vector) -> Metrics:
-    """Metrics that code reads off the replies, whoever judges: over-refusals and truncated replies.
+    """Metrics that code reads off the replies, with any judge: over-refusals and truncated replies.
 
     Each is over the rows where it is known, with a verdict or without; one that is known of no
     row is missing.

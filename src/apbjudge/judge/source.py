@@ -54,7 +54,7 @@ Rows = str | Path | Iterable[Mapping[str, Any]]
 
 
 _FACTS = (plan_cost, excess_cost, uses_distractor, matches_reference, over_refusal)
-"""What is computed of a reply; each stands under its own name in a judgement."""
+"""Facts computed from a reply, by their names in a judgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ Entry = JudgeTask | BadRow
 
 
 class RowFacts(Record):
-    """What is counted of a row, be it read or known from the ledger.
+    """Counts of a row, which is read or known from the ledger.
 
     Attributes:
         tested_model: Its tested model.

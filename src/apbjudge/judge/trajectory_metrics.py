@@ -106,7 +106,7 @@ def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tup
 
 
 def trajectories_by(c: JudgementTable, rows: Vector, field: str) -> dict[str | None, Vector]:
-    """Some rows by what became of each; under None those of which nothing says so.
+    """Some rows by their outcome; under None those without a stated one.
 
     Args:
         c: All judgements.

@@ -79,7 +79,7 @@ class Judge(ABC):
 
 
 def unusable(row: BadRow, judge: str, detail: str) -> Judgement:
-    """The judgement of a row that can't be used, whoever the judge is."""
+    """The judgement of an unusable row, the same for every judge."""
     return Unscored(
         item_id=row.item_id,
         case_id=row.item_id,

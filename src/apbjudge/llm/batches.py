@@ -58,7 +58,7 @@ SKEW_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class BatchTerms:
-    """What a provider's batches take.
+    """Limits of a provider's batches.
 
     Attributes:
         lines: Requests of one batch at most.
@@ -118,7 +118,7 @@ TERMS: Mapping[str, BatchTerms] = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is about to become a batch; it is on disk before the provider is asked for it.
+    """The intent to create a batch; it is on disk before the provider is asked for it.
 
     Attributes:
         tag: Given to the provider where it takes one.

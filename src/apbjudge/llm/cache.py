@@ -82,7 +82,7 @@ class CacheStats(NamedTuple):
 class ReplyCache:
     """Replies by request key, on disk, shared between runs and processes.
 
-    Not for several threads at once; beside a running event loop, as in a notebook, one thread makes
+    Not for several threads at once; within a running event loop, as in a notebook, one thread makes
     it and another one uses it. No method raises for what is wrong with the folder, its content or
     the disk: the cache is then off, returns nothing and stores nothing. While another process holds
     the database, replies are kept in memory.

@@ -88,7 +88,7 @@ class ReplicaWatch:
         )
 
     async def _serves_the_same(self, address: str | None) -> bool:
-        """Whether a new replica has the weights of those that there are."""
+        """True if a new replica has the weights of the existing ones."""
         if self.lists_models:
             both = (self.router.endpoints[0].address, address)
             try:

@@ -155,8 +155,8 @@ def _read(body: str, reply: type[T], form: ReplyForm, *, is_alone: bool = False)
     rest.append(body[last:])
     keys = _any_key((*reply.model_fields, *form.keys))
     if any(keys.search(part) for part in rest):
-        beside = "beside a verdict there is another one that can't be read"
-        raise ReplyError(beside if verdicts else complaint or "the JSON object can't be read")
+        second = "a second verdict, besides a readable one, can't be read"
+        raise ReplyError(second if verdicts else complaint or "the JSON object can't be read")
     if not verdicts:
         raise ReplyError(complaint or "no JSON object could be read")
     if len({repr(each.reply.model_dump(exclude={"reasoning"})) for each in verdicts}) > 1:

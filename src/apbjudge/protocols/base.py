@@ -46,7 +46,7 @@ class Protocol:
         template: Folder of the prompt templates, with version.
         examines: What is judged: a tested model's ``response``, or the case itself, with its
             ``reference`` in the response's place.
-        needs_query: Whether no model is asked about an item in which nothing was asked.
+        needs_query: True if no model is asked about an item without a request.
         rules: For checks of its own: what the judge reads about each rule's proven findings. It
             must not quote the prediction, since a judge believes it.
         instead: Shipped rubrics that lack what the protocol grades, each with the one that has it.

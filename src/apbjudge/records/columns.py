@@ -326,7 +326,7 @@ class Scores:
         return ~same
 
     def scores_at(self, rows: Vector) -> Scores:
-        """The scores of some rows; the row -1 stands for one of which nothing is stated."""
+        """The scores of some rows; the row -1 stands for one without a statement."""
         columns = {name: getattr(self, name) for name in _NOTHING}
         return Scores(
             **{
@@ -370,7 +370,7 @@ _NOTHING: Mapping[str, float] = {
 
 
 def no_scores(n: int = 0) -> Scores:
-    """Scores of n items of which nothing is stated."""
+    """Scores of n items without a statement."""
     kinds = {"correct": "b", "grade": "d", "flags": "I", "known": "I", "category": "b"}
     columns = {name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds}
     return Scores(**columns, error_codes=ERROR_CODES)

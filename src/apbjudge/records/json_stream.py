@@ -363,7 +363,9 @@ def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes |
             yield None
             continue
         if token.text is None or len(text) > MAX_ELEMENT_BYTES:
-            raise InputError(f"{path}: expected members of {_LIMIT} beside {key}, got a longer one")
+            raise InputError(
+                f"{path}: expected members of {_LIMIT} next to {key}, got a longer one"
+            )
         text += token.text
         if token.depth < 1 or (token.depth == 1 and token.mark == ","):
             if text:

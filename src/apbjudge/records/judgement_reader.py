@@ -68,7 +68,7 @@ def read_table(path: Path, problems: Problems) -> JudgementTable:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> JudgementTable:
-    """The table of rows in memory, whoever judged them.
+    """The table of rows in memory, judged by anybody.
 
     Args:
         rows: The rows.

@@ -251,7 +251,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def lacks_outcome(self) -> Vector:
-        """Bool: whether a row is a run of which nothing says whether it succeeded."""
+        """Bool: true for a row that is a run without a stated success or failure."""
         at = self.reasons.index(NO_OUTCOME) if NO_OUTCOME in self.reasons else -1
         return ~self.scored & (self.reason == at)
 

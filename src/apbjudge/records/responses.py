@@ -33,7 +33,7 @@ from .predictions import Call, Form, FormProblem, Prediction, Step
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
 _CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
 _CALL_KEYS = ("tool_calls", "calls")
-"""Hold the chain only beside a plan or a rejection; alone they make a chat message."""
+"""Fields that hold the chain only together with a plan or rejection; alone they are a message."""
 _NO_TOOL = {"", "none", "null", "n/a"}
 
 

@@ -1,6 +1,6 @@
 """Tells a column that is on another scale from one with a stray number.
 
-A grade of 4 may be a slip of the finger; 85 of them, beside 15 grades of 1, are marks from 1 to 5,
+A grade of 4 may be a slip of the finger; 85 of them, with 15 grades of 1, are marks from 1 to 5,
 and each of those 1s is the worst mark and not the best. Then no number of the column can be used.
 """
 

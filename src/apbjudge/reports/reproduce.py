@@ -115,7 +115,7 @@ class Reproduction(Shown):
 
     Attributes:
         tested_models: Settings of the tested models by title, a row for each in each run.
-        unjudged: Folders of predictions of which no judgements were given.
+        unjudged: Folders of predictions without judgements.
         problems: A line for each row or file that can't be used.
     """
 
@@ -183,7 +183,7 @@ def reproduce(config: ReproduceConfig) -> Reproduction:
 
 
 def _runs_among(folders: Iterable[Path], paper: Paper) -> Iterator[Path]:
-    """What a report takes of some folders; the others are those that other commands read."""
+    """The folders that a report reads; other commands read the others."""
     read = {part.file for part in paper.parts if part.file}
     for path in folders:
         if judgements_path(path).is_file() or is_of_tested_models(path) or is_published(path):

@@ -131,7 +131,7 @@ class Rubric(Shown, Record):
         rule_codes: For a rubric with codes of its own: the code that a rule of the shipped checks
             (``unknown-tool``, ``wrong-type``, …) stands for.
         grade_caps: The highest grade, 0 to 1, that a proven fault allows, by the rule that proved
-            it. A rule without one allows every grade that may stand beside its code.
+            it. A rule without one allows every grade that is compatible with its code.
         examples: Graded examples that every judge reads.
         only: The codes that were chosen of another rubric's; empty for all.
     """
@@ -380,7 +380,7 @@ def _check(rubric: Rubric, source: str) -> None:
 
 _TAKEN = ("reasoning", "grade", "category", "is_correct")
 _NO_CODES = {"cr", "grade", "none"}
-"""Names that can't be codes: metrics beside those of codes, and a label's word for none."""
+"""Names that can't be codes: metrics other than those of codes, and a label's word for none."""
 
 
 def _check_flags(rubric: Rubric, source: str) -> None:

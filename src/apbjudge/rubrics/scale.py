@@ -60,7 +60,7 @@ class Band(Record):
     flags: tuple[FlagRule, ...]
 
     def allows(self, flags: Collection[ErrorCode]) -> bool:
-        """True if this grade may stand beside these flags."""
+        """True if this grade is compatible with these flags."""
         return any(rule.allows(flags) for rule in self.flags)
 
 
@@ -82,7 +82,7 @@ class Scale(Record):
         return snap(value, self.grades)
 
     def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
-        """The grades that may stand beside a set of flags, best first."""
+        """The grades that are compatible with a set of flags, best first."""
         flagged = frozenset(flags)
         if flagged not in self._known:
             grades = tuple(band.grade for band in self.bands if band.allows(flagged))

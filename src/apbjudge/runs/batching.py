@@ -519,7 +519,7 @@ def _together(passes: Sequence[Progress]) -> Progress:
 
 
 def _place(spec: ModelSpec, cache: Path | None) -> str:
-    """What replies are kept by, as in a run without batches."""
+    """The keys of stored replies, as in a run without batches."""
     try:
         served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(cache)))
     except AccessError as error:

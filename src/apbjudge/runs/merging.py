@@ -168,7 +168,7 @@ def _part(folder: Path, kind: RecordKind[Any], by: By) -> ShardPart:
 
 
 def _entry(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the manifest of a merge states of a folder."""
+    """The statement about a folder in the manifest of a merge."""
     copied = ("started", "finished", "rows")
     return {"folder": str(folder)} | {name: manifest.get(name) for name in copied}
 

@@ -111,7 +111,7 @@ class ModelComparison:
     async def until_known(
         self, attempt: Callable[[], _T], take: Callable[[Completion], None]
     ) -> _T:
-        """What an attempt returns once all texts are compared that it asks about.
+        """The result of an attempt, once all texts that it asks about are compared.
 
         Args:
             attempt: Raises ``UncomparedTexts`` for texts that are not in ``judged``.

@@ -52,7 +52,7 @@ class Balance:
             ``results``, and how many of these the trajectory has (``calls read``); those under a
             remark left out.
         unread: Characters that are neither carried over nor under a remark, by their keys.
-        silent: Keys that lead to a message of the agent of which nothing is carried over.
+        silent: Keys that lead to a message of the agent that is not carried over at all.
     """
 
     counts: Counter[str]
@@ -131,7 +131,7 @@ def _is_ours(raw: Any) -> bool:
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
-"""Fields of a trajectory in which nothing that a record says in words is carried over."""
+"""Fields of a trajectory that take no words of a record."""
 
 
 _SEVERAL = frozenset("steps calls observations tools".split())

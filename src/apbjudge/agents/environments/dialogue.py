@@ -31,7 +31,7 @@ TOO_MANY_ERRORS = "exceeded_max_call_errors"
 
 
 class Chat:
-    """An episode in an environment, whoever speaks in it: its steps, and the run that they are.
+    """An episode in an environment, with any speakers: its steps, and the run that they are.
 
     Args:
         environment: Environment that carries out calls; the task is begun here.

@@ -21,7 +21,7 @@ from .parts import one_of
 
 
 class Perturbation(NamedTuple):
-    """How variants of a role are made.
+    """The ways to make the variants of a role.
 
     Attributes:
         makers: By the name of a kind, what it does.

@@ -21,7 +21,7 @@ from .measures import (
 )
 
 MOVED = 0.10
-"""Whoever knows of a way in uses it every time: one verdict in ten is too many."""
+"""Somebody who knows a way in uses it every time: one verdict in ten is too many."""
 MOVED_BY_FAMILY = 0.20
 """A family has few payloads; the effect of one must not be averaged away."""
 

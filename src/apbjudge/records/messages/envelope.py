@@ -17,7 +17,7 @@ from .shapes import is_call, is_message
 LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
 """Names under which a list of messages stands; the first that holds something is read."""
 SYSTEMS = tuple("system system_prompt instructions systemInstruction system_instruction".split())
-"""Names of instructions beside the messages."""
+"""Names of instructions outside the messages."""
 MODELS = tuple("tested_model model modelId modelVersion".split())
 _TOOLS = ("tools", "functions")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
@@ -31,7 +31,7 @@ class Chat:
     Attributes:
         field: Name of the list of messages.
         messages: Raw, the response's last; whatever stands there where it is no list.
-        system: Instructions beside the messages; empty without.
+        system: Instructions outside the messages; empty without.
         tools: Definitions of the tools; None where nothing is said of them.
         model: As stated; empty without.
         n_others: Answers besides the first, which are left out.

@@ -359,7 +359,7 @@ class _Reader:
     # Calls
 
     def _calls(self, calls: list[dict[str, Any]] | None, draft: MessageDraft) -> None:
-        """The calls that a message lists beside its content."""
+        """The calls that a message lists outside its content."""
         if calls is None:
             return
         if type(calls) is not list:
