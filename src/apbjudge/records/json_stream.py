@@ -364,7 +364,7 @@ def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes |
             continue
         if token.text is None or len(text) > MAX_ELEMENT_BYTES:
             raise InputError(
-                f"{path}: expected members of {_LIMIT} next to {key}, got a longer one"
+                f"{path}: expected members of {_LIMIT} besides {key}, got a longer one"
             )
         text += token.text
         if token.depth < 1 or (token.depth == 1 and token.mark == ","):

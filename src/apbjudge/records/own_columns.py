@@ -37,7 +37,7 @@ NAMES: Mapping[str, str] = {
 OF_PREDICTIONS = frozenset(NAMES)
 OF_CASES = OF_PREDICTIONS - {"tested_model", "model_response"}
 OF_JOINED = frozenset(("id", "tested_model", "model_response"))
-"""Fields that are looked for: in predictions, in cases, in predictions that come with a file of cases."""
+"""Fields that are looked for: in predictions, in cases, in predictions with a file of cases."""
 
 _SHOWN = 12
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
