@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any, NamedTuple
+from functools import cached_property
+from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import Any, NamedTuple, get_type_hints
 
+from docstring_parser.google import parse
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
+from ..audits.card import CARD_VERSION
+from ..audits.variants import Truth
 from ..errors import OptionError
 from ..judge.summary import SummaryGroup
 from ..records.judgement_table import Totals
@@ -41,6 +49,102 @@ _OF_ROWS: Mapping[str, Schema] = {
 """Fields of a row that are no texts."""
 
 
+_ADDED: Mapping[str, str] = {
+    "Comparison": "differing",
+    "Changes": "counts",
+    "VerdictChange": "is_now_wrong",
+    "TaskPaths": "shortest not_catalogued only_catalogued is_shorter",
+    "BlockPlan": "fingerprint",
+}
+"""Properties that the JSON of a class has besides its fields."""
+_OMITTED: Mapping[str, str] = {
+    "LabelPlan": "rows",
+    "Variant": "row truth",
+    "CaseReport": "counts unanswered n_answered",
+    "ValidationReport": "judged",
+}
+"""Fields that the JSON of a class lacks."""
+_HAS_AGENTS = find_spec("..agents", __package__) is not None
+
+
+class _Described(GenerateJsonSchema):
+    """Schemas whose fields are described as the docstrings of their classes describe them."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
+        """A dataclass."""
+        return self._object(super().dataclass_schema(schema), schema["cls"])
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        """A pydantic model."""
+        return self._object(super().model_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> Schema:
+        """A dict of known keys."""
+        return self._object(super().typed_dict_schema(schema), schema.get("cls", dict))
+
+    def _object(self, made: Schema, of: type) -> Schema:
+        about = _attributes(of)
+        made["description"] = parse(of.__doc__ or "").description
+        for name, field in made.get("properties", {}).items():
+            if name in about:
+                field.setdefault("description", about[name])
+        return made
+
+
+class _Written(_Described):
+    """Schemas of what is written: objects have all of their fields, and no others."""
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,  # noqa: FBT001 - as the base has it
+    ) -> bool:
+        """True but for keys that a dict need not have."""
+        return field["type"] != "typed-dict-field" or super().field_is_required(field, total)
+
+    def _object(self, made: Schema, of: type) -> Schema:
+        if "properties" in made:
+            properties, required = made["properties"], made.get("required", [])
+            for name in _OMITTED.get(of.__name__, "").split():
+                del properties[name]
+                required.remove(name)
+            for name in _ADDED.get(of.__name__, "").split():
+                properties[name] = _property(getattr(of, name))
+                required.append(name)
+            made |= {"required": required, "additionalProperties": False}
+        return super()._object(made, of)
+
+
+def _attributes(of: type) -> dict[str, str]:
+    """Descriptions of the fields of a class, by the docstrings of it and its bases."""
+    about: dict[str, str] = {}
+    for base in (*getattr(of, "__orig_bases__", ()), *reversed(of.__mro__)):
+        if base is not dict:
+            for each in parse(getattr(base, "__doc__", None) or "").params:
+                about[each.arg_name] = " ".join((each.description or "").split())
+    return about
+
+
+def _property(of: property | cached_property[Any]) -> Schema:
+    """The value of a property."""
+    get: Any = of.func if isinstance(of, cached_property) else of.fget
+    kind = TypeAdapter[Any](get_type_hints(get)["return"])
+    return {**kind.json_schema(mode="serialization"), "description": get.__doc__}
+
+
+def _adapter(path: str) -> TypeAdapter[Any]:
+    """The type at ``module:name``."""
+    return TypeAdapter(resolve_name(f"apbjudge.{path}"))
+
+
+def _written(path: str, **more: Schema) -> Schema:
+    """What is written of a type at ``module:name``, with more fields."""
+    schema = _adapter(path).json_schema(mode="serialization", schema_generator=_Written)
+    schema["properties"] = {**more, **schema["properties"]}
+    schema["required"] = [*more, *schema["required"]]
+    return schema
+
+
 def _any_of(*names: str) -> Schema:
     """A row that has one of some fields."""
     return {"anyOf": [{"required": [name]} for name in names]}
@@ -58,19 +162,23 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 def _judgements() -> Schema:
     """Both kinds; optional columns may be null, and columns of later versions are ignored."""
-    schema = TypeAdapter[Any](Judgement).json_schema()
+    schema = TypeAdapter[Any](Judgement).json_schema(schema_generator=_Described)
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
         of = schema["$defs"][kind]
         of |= {"required": required, "additionalProperties": True}
         for name, about in of["properties"].items():
             if name not in required:
-                of["properties"][name] = {"anyOf": [about, {"type": "null"}]}
+                text = {"description": about.pop("description", "")}
+                of["properties"][name] = {"anyOf": [about, {"type": "null"}], **text}
     return schema
 
 
 def _labels() -> Schema:
-    return {**HumanLabel.model_json_schema(), "additionalProperties": True}
+    return {
+        **HumanLabel.model_json_schema(schema_generator=_Described),
+        "additionalProperties": True,
+    }
 
 
 def _pairs() -> Schema:
@@ -87,7 +195,7 @@ def _pairs() -> Schema:
 
 
 def _trajectories() -> Schema:
-    schema = TypeAdapter(Trajectory).json_schema()
+    schema = TypeAdapter(Trajectory).json_schema(schema_generator=_Described)
     schema["properties"] = {"format": {"const": FORMAT}, **schema["properties"]}
     schema["required"] = ["format", *schema["required"]]
     return schema
@@ -95,7 +203,7 @@ def _trajectories() -> Schema:
 
 def _properties(of: Any, *but: str) -> dict[str, Schema]:
     """The fields of a dataclass, as its own schema has them."""
-    schema = TypeAdapter(of).json_schema(mode="serialization")
+    schema = TypeAdapter(of).json_schema(mode="serialization", schema_generator=_Described)
     return {name: about for name, about in schema["properties"].items() if name not in but}
 
 
@@ -133,6 +241,58 @@ def _summary() -> Schema:
     return {**_closed(top), "$defs": {"metric": _closed(metric)}}
 
 
+def _labelling() -> Schema:
+    """A label as a click on the page leaves it; what is empty may be left out."""
+    more = {
+        "step": {"description": "Number of clicks on the item; absent in a label made elsewhere."},
+        "saw_judge": {"description": "True once the rater was shown the judge's verdict."},
+        "skipped": {"description": "True where the rater skipped the item without a label."},
+    }
+    schema = _written("records.labels:HumanLabel", step={**_COUNT, **more.pop("step")})
+    schema["properties"] |= {name: {"const": True, **about} for name, about in more.items()}
+    return {**schema, "required": ["item_id", "rater"]}
+
+
+def _variants() -> Schema:
+    """A row of an audit, with what is known of it and without the row itself."""
+    run: Schema = {"type": "string", "description": "Run of the audit, a folder in runs/."}
+    return _written("audits.variants:Variant", run=run, **_properties(Truth, "grade"))
+
+
+def _check() -> Schema:
+    """A report on cases, its findings by check."""
+    certainty: Schema = {"enum": ["proven", "suspected"], "description": "How sure findings are."}
+    of = {
+        "type": "object",
+        "additionalProperties": {"$ref": "#/$defs/FindingCounts"},
+        "description": "Findings by check; checks without any are left out.",
+    }
+    schema = _written("agents.cases.check:CaseReport", findings=of)
+    counts = _written("agents.cases.check:FindingCounts", certainty=certainty)
+    return {**schema, "$defs": {**schema["$defs"], **counts.pop("$defs"), "FindingCounts": counts}}
+
+
+def _validation() -> Schema:
+    """Verdicts against executions, the runs of judges in a list."""
+    name: Schema = {"type": "string", "description": "The judge's name."}
+    part = _written("agents.environments.execution.judged_plans:JudgedPart", judge=name)
+    about = "The runs of judges, and what of each was executed."
+    judged: Schema = {"type": "array", "items": part, "description": about}
+    schema = _written("agents.environments.execution.validate:ValidationReport", judged=judged)
+    kind: Schema = schema["$defs"]["MetricKind"]
+    del kind["properties"]["title"]
+    kind["required"].remove("title")
+    return schema
+
+
+def _executed() -> Schema:
+    """An episode that ended, which is a label of its plan; readers ignore further fields."""
+    of = "agents.environments.execution.executions:EndedEpisode"
+    schema = _adapter(of).json_schema(schema_generator=_Described)
+    rater: Schema = {"type": "string", "description": "``execution`` where apbjudge wrote it."}
+    return {**schema, "properties": {"rater": rater, **schema["properties"]}}
+
+
 def _manifest() -> Schema:
     """The fields that all manifests have; each kind of run has more."""
     texts, objects = ("apbjudge", "python", "started"), ("libraries", "inputs", "identity")
@@ -150,13 +310,16 @@ def _manifest() -> Schema:
 
 
 class _File(NamedTuple):
-    """A file that has a schema: its title, and what makes the schema of a line, or of all of it."""
+    """A file that has a schema: its title, and what makes the schema of a line, or of all of it.
+
+    What is made of a type that is written names it as ``module:name``.
+    """
 
     title: str
-    make: Callable[[], Schema]
+    make: Callable[[], Schema] | str
 
 
-_FILES: Mapping[str, _File] = {
+_JUDGING: Mapping[str, _File] = {
     "rows": _File(
         "a line of predictions, as grade takes them without --map",
         lambda: _rows("tested_model", "model_response", ids=("id", "item_id")),
@@ -173,7 +336,36 @@ _FILES: Mapping[str, _File] = {
     "manifest": _File("manifest.json of a run", _manifest),
     "shards": _File("index.json of shards split", PieceIndex.model_json_schema),
     "rubric": _File("a rubric, as JSON or TOML", Rubric.model_json_schema),
+    "calibrate": _File("calibrate --format json", "calibration.results:ReliabilityReport"),
+    "compare": _File("compare --format json", "calibration.results:Comparison"),
+    "plan-labels": _File("plan-labels --format json", "calibration.results:LabelPlan"),
+    "label-plan": _File(
+        "a line of plan-labels --out, and of .strata.jsonl", "calibration.results:PlanRow"
+    ),
+    "labelling": _File("a line of label --out", _labelling),
+    "queue": _File("a line of queue.jsonl of a cascade", "integrations.written:QueuedItem"),
+    "card": _File(
+        "card.json of an audit",
+        lambda: _written(
+            "audits.card:Card", card={"const": CARD_VERSION, "description": "Version of the file."}
+        ),
+    ),
+    "card-comparison": _File(
+        "comparison.json of audit --compare", "audits.comparison:CardComparison"
+    ),
+    "variants": _File("a line of variants.jsonl of an audit", _variants),
+    "schedule": _File("a line of schedule.jsonl of an audit", "integrations.written:ScheduledTurn"),
 }
+_AGENTS: Mapping[str, _File] = {
+    "check": _File("check --format json", _check),
+    "findings": _File("a line of check --findings", "agents.cases.findings:CaseFinding"),
+    "executed": _File("a line of executed.jsonl", _executed),
+    "validate": _File("validate --format json", _validation),
+    "entropy": _File(
+        "entropy --format json", "agents.environments.branching.analysis:EntropyReport"
+    ),
+}
+_FILES = {**_JUDGING, **(_AGENTS if _HAS_AGENTS else {})}
 SCHEMAS: Mapping[str, str] = {name: file.title for name, file in _FILES.items()}
 """The files that have a schema, with their titles."""
 
@@ -184,14 +376,13 @@ def schema(name: str) -> Schema:
     Of a file of lines it is that of one line.
 
     Args:
-        name: One of ``rows``, ``cases``, ``labels``, ``pairs``, ``judgements``,
-            ``trajectories``, ``summary``, ``manifest``, ``shards``, ``rubric``.
+        name: One of ``SCHEMAS``, as ``apbjudge schema`` lists them.
 
     Raises:
         OptionError: If there is no such name.
     """
     if name not in _FILES:
         raise OptionError(f"NAME: expected one of {', '.join(_FILES)}, got {name!r}")
-    file = _FILES[name]
-    made = {**file.make(), "title": f"apbjudge {name}: {file.title}"}
-    return {"$schema": DIALECT, **made}
+    title, make = _FILES[name]
+    made = _written(make) if isinstance(make, str) else make()
+    return {"$schema": DIALECT, **made, "title": f"apbjudge {name}: {title}"}

@@ -45,7 +45,14 @@ class Finding(Record):
 
 
 class Override(Record):
-    """A field of the judge's verdict that a rule changed, and why."""
+    """A field of the judge's verdict that a rule changed, and why.
+
+    Attributes:
+        field: The field, such as ``errors.E6``.
+        was: Its value in the judge's reply.
+        now: Its value in the judgement.
+        because: The rule, and what it found.
+    """
 
     field: str
     was: Any
