@@ -13,18 +13,31 @@ import pytest
 from jsonschema import Draft202012Validator as Validator
 
 import apbjudge
+from apbjudge.agents.environments.planbench.generation.domain import read_domain
 from apbjudge.audits.card import read_card
 from apbjudge.audits.comparison import compare_cards
 from apbjudge.cli.options import json_text
+from apbjudge.errors import CallTimeoutError
 from apbjudge.integrations.schemas import schema
 from apbjudge.judge import JudgeSpec
 from apbjudge.labelling.label_log import LabelLog
 from apbjudge.llm.base import Request, ScriptedClient
 from apbjudge.records.labels import HumanLabel
+from tests.agents.cases.worlds import TOWN
+from tests.agents.cases.writers import GOOD, kind_of
+from tests.agents.environments.execution.conftest import TOY
+from tests.agents.environments.execution.test_step_states import ADD, FAIL, step
+from tests.agents.environments.execution.test_step_states import row as step_row_of
+from tests.agents.environments.test_branch_run import Agent
+from tests.agents.environments.test_branching_methods import knowing
 from tests.support.auditing import SHORT
 from tests.support.judging import plan_row, verdict, write_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+MUSEUM = EXAMPLES / "own_benchmarks" / "museum"
+SLATE = EXAMPLES / "trajectories" / "slate_cases.jsonl"
+TESTED = {"model": "hosted_vllm/planner", "retries": 0}
+REVIEW = "Use find_train.\nVERDICT: CHANGE"
 HOLISTIC, LABELS = EXAMPLES / "holistic.jsonl", EXAMPLES / "labels" / "holistic.jsonl"
 RATERS = EXAMPLES / "labels" / "holistic_raters.csv"
 
@@ -129,6 +142,70 @@ def findings(folder: Path) -> list[Any]:
     return lines(folder / "findings.jsonl")
 
 
+def scripted(request: Request) -> str:
+    """A tested model that reviews, then plans; of one case it knows nothing."""
+    if "Mara" in str(request.messages):
+        raise CallTimeoutError("no answer within 60 s")
+    return REVIEW if "VERDICT" in str(request.messages[-1]) else plan_row("x")["model_response"]
+
+
+def predicted(folder: Path, run: str = "drafts") -> list[Any]:
+    rows = [plan_row(f"row-{n}") for n in range(2)] + [plan_row("row-2", query="Ask Mara.")]
+    cases = write_rows(folder / "cases.jsonl", [{**row, "model_response": ""} for row in rows])
+    client = ScriptedClient(scripted)
+    apbjudge.predict(cases, model=TESTED, client=client, out=folder / "drafts")
+    if run == "refined":
+        settings: dict[str, Any] = {"mode": "self", "model": TESTED, "client": client}
+        apbjudge.refine(folder / "drafts", cases=cases, out=folder / run, **settings)
+    return lines(folder / run / "predictions.jsonl")
+
+
+def failed(folder: Path) -> list[Any]:
+    predicted(folder)
+    return lines(folder / "drafts" / "failures.jsonl")
+
+
+def played(folder: Path) -> list[Any]:
+    runs = [step_row_of([step(ADD)], [step(ADD)]), step_row_of([step(FAIL)], id="five-step1")]
+    plans = write_rows(folder / "plans.jsonl", runs)
+    apbjudge.execute(TOY, mode="steps", plans=plans, out=folder / "run")
+    return lines(folder / "run" / "steps" / "steps.jsonl")
+
+
+def branching(method: str) -> ScriptedClient:
+    return knowing(lambda request: True) if method == "reflexion" else ScriptedClient(Agent())
+
+
+def branched(folder: Path) -> list[Any]:
+    records: list[Any] = []
+    for method in ("egb", "self-consistency-plan", "reflexion"):
+        client, model = branching(method), {"model": "hosted_vllm/planner", "retries": 0}
+        usual: dict[str, Any] = {"first": 2, "method": method, "client": client, "samples": 5}
+        apbjudge.branch(SLATE, model=model, out=folder / method, **usual)
+        records += lines(folder / method / "branched.jsonl")
+    return records
+
+
+def built(folder: Path) -> Path:
+    """A build from logs, for which a model writes."""
+    client = ScriptedClient(lambda request: json.dumps(GOOD[kind_of(str(request.messages))]))
+    settings: dict[str, Any] = {"split": "all", "data_root": EXAMPLES, "client": client}
+    apbjudge.build(TOWN, out=folder, write="query", model=TESTED, **settings)
+    return folder
+
+
+def museum(folder: Path) -> Path:
+    """A small benchmark, generated."""
+    apbjudge.planbench_generate(out=folder, tools=40, tasks=5, shortest=3, seed=3)
+    return folder
+
+
+def of_museum(name: str) -> Callable[[Path], list[Any]]:
+    """A file of the generated benchmark and of the one among the examples."""
+    return lambda folder: [*whole(museum(folder) / name), *whole(MUSEUM / name)]
+
+
+TOOLS = ("baseline_tools.json", "noisy_tools.json", "blocker_tools.json")
 EXECUTED = EXAMPLES / "executed"
 FILES: Mapping[str, Callable[[Path], list[Any]]] = {
     "calibrate": calibrated,
@@ -145,10 +222,39 @@ FILES: Mapping[str, Callable[[Path], list[Any]]] = {
     "findings": findings,
     "executed": lambda folder: lines(EXECUTED / "refine" / "executed.jsonl"),
     "validate": lambda folder: [values(apbjudge.validate(EXECUTED))],
+    "predictions": predicted,
+    "refined": lambda folder: predicted(folder, "refined"),
+    "failures": failed,
+    "steps": played,
+    "branched": branched,
+    "written": lambda folder: lines(built(folder) / "writing" / "written.jsonl"),
+    "tasks": lambda folder: lines(built(folder) / "writing" / "tasks.jsonl"),
+    "rejects": lambda folder: lines(built(folder) / "rejects.jsonl"),
+    "build-manifest": lambda folder: whole(built(folder) / "build_manifest.json"),
+    "planbench-queries": of_museum("queries.json"),
+    "planbench-tasks": of_museum("tasks.json"),
+    "planbench-tools": lambda folder: [of for name in TOOLS for of in whole(MUSEUM / name)],
+    "planbench-catalog": of_museum("paths_set_catalog.json"),
+    "planbench-database": of_museum("database.json"),
+    "planbench-datatypes": of_museum("datatypes.json"),
+    "planbench-paths": lambda folder: [values(apbjudge.planbench_paths(MUSEUM))],
+    "planbench-block-plan": lambda folder: [values(apbjudge.planbench_block_plan(MUSEUM))],
+    "planbench-check": lambda folder: [values(apbjudge.planbench_check(MUSEUM))],
+    "planbench-generate": lambda folder: [
+        values(apbjudge.planbench_generate(out=folder, tools=40, tasks=5, shortest=3, seed=3))
+    ],
+    "generated": lambda folder: whole(museum(folder) / "generated.json"),
+    "domain": lambda folder: [read_domain("clinic").model_dump(mode="json")],
 }
 
 
-READ_TOO = {"executed"}
+CLOSED = {"additionalProperties": False}
+READ_TOO = {
+    "executed",
+    "predictions",
+    "refined",
+    *(name for name in FILES if name.startswith("planbench-")),
+}
 """Files that may come from somewhere else, where readers ignore further fields."""
 
 
@@ -168,7 +274,7 @@ def undescribed(name: str) -> list[str]:
 def test_what_is_written_validates(name: str, tmp_path: Path) -> None:
     made = schema(name)
     assert made.get("additionalProperties") is False or name in READ_TOO
-    validator: Any = Validator({**made, "additionalProperties": False})
+    validator: Any = Validator(made if "properties" not in made else {**made, **CLOSED})
     entries = FILES[name](tmp_path)
     assert entries
     for entry in entries:

@@ -28,6 +28,14 @@ from ..rubrics.rubric import Rubric
 from ..runs.shards import PieceIndex
 from ..statistics.estimates import Estimate
 from ..statistics.metric import MetricKind
+from ..trajectories.planbench.data import (
+    Datatype,
+    PathEntry,
+    PlanbenchTask,
+    PlanbenchTool,
+    Query,
+    Records,
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
@@ -62,6 +70,8 @@ _OMITTED: Mapping[str, str] = {
     "Variant": "row truth",
     "CaseReport": "counts unanswered n_answered",
     "ValidationReport": "judged",
+    "DataCheck": "possible",
+    "GeneratedBenchmark": "out inputs lengths writing",
 }
 """Fields that the JSON of a class lacks."""
 _HAS_AGENTS = find_spec("..agents", __package__) is not None
@@ -111,18 +121,18 @@ class _Written(_Described):
             for name in _ADDED.get(of.__name__, "").split():
                 properties[name] = _property(getattr(of, name))
                 required.append(name)
-            made |= {"required": required, "additionalProperties": False}
+            made["required"] = required
+            made.setdefault("additionalProperties", False)
         return super()._object(made, of)
 
 
 def _attributes(of: type) -> dict[str, str]:
     """Descriptions of the fields of a class, by the docstrings of it and its bases."""
     about: dict[str, str] = {}
-    for base in (*getattr(of, "__orig_bases__", ()), *reversed(of.__mro__)):
-        if base is not dict:
-            for each in parse(getattr(base, "__doc__", None) or "").params:
-                about[each.arg_name] = " ".join((each.description or "").split())
-    return about
+    for base in getattr(of, "__orig_bases__", of.__bases__):
+        about |= _attributes(base) if isinstance(base, type) else {}
+    params = parse((of is not dict and of.__doc__) or "").params
+    return about | {each.arg_name: " ".join((each.description or "").split()) for each in params}
 
 
 def _property(of: property | cached_property[Any]) -> Schema:
@@ -132,17 +142,33 @@ def _property(of: property | cached_property[Any]) -> Schema:
     return {**kind.json_schema(mode="serialization"), "description": get.__doc__}
 
 
-def _adapter(path: str) -> TypeAdapter[Any]:
+def _type(path: str) -> Any:
     """The type at ``module:name``."""
-    return TypeAdapter(resolve_name(f"apbjudge.{path}"))
+    return resolve_name(f"apbjudge.{path}")
+
+
+def _read(of: Any) -> Schema:
+    """What is read as a type."""
+    return TypeAdapter[Any](of).json_schema(schema_generator=_Described)
 
 
 def _written(path: str, **more: Schema) -> Schema:
-    """What is written of a type at ``module:name``, with more fields."""
-    schema = _adapter(path).json_schema(mode="serialization", schema_generator=_Written)
+    """What is written of a type, with more fields, whose definitions become those of the whole."""
+    of = TypeAdapter[Any](_type(path))
+    schema = of.json_schema(mode="serialization", schema_generator=_Written)
+    for about in more.values():
+        schema.setdefault("$defs", {}).update(about.pop("$defs", {}))
     schema["properties"] = {**more, **schema["properties"]}
     schema["required"] = [*more, *schema["required"]]
     return schema
+
+
+def _nested(path: str, kind: str, **more: Schema) -> Schema:
+    """What is written of a type, in a list or by a name, as a field of something else."""
+    of = _written(path, **more)
+    name = path.rpartition(":")[2]
+    inner = {"items" if kind == "array" else "additionalProperties": {"$ref": f"#/$defs/{name}"}}
+    return {"type": kind, **inner, "$defs": {**of.pop("$defs", {}), name: of}}
 
 
 def _any_of(*names: str) -> Schema:
@@ -162,7 +188,7 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 def _judgements() -> Schema:
     """Both kinds; optional columns may be null, and columns of later versions are ignored."""
-    schema = TypeAdapter[Any](Judgement).json_schema(schema_generator=_Described)
+    schema = _read(Judgement)
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
         of = schema["$defs"][kind]
@@ -176,7 +202,7 @@ def _judgements() -> Schema:
 
 def _labels() -> Schema:
     return {
-        **HumanLabel.model_json_schema(schema_generator=_Described),
+        **_read(HumanLabel),
         "additionalProperties": True,
     }
 
@@ -195,7 +221,7 @@ def _pairs() -> Schema:
 
 
 def _trajectories() -> Schema:
-    schema = TypeAdapter(Trajectory).json_schema(schema_generator=_Described)
+    schema = _read(Trajectory)
     schema["properties"] = {"format": {"const": FORMAT}, **schema["properties"]}
     schema["required"] = ["format", *schema["required"]]
     return schema
@@ -262,23 +288,18 @@ def _variants() -> Schema:
 def _check() -> Schema:
     """A report on cases, its findings by check."""
     certainty: Schema = {"enum": ["proven", "suspected"], "description": "How sure findings are."}
-    of = {
-        "type": "object",
-        "additionalProperties": {"$ref": "#/$defs/FindingCounts"},
-        "description": "Findings by check; checks without any are left out.",
-    }
-    schema = _written("agents.cases.check:CaseReport", findings=of)
-    counts = _written("agents.cases.check:FindingCounts", certainty=certainty)
-    return {**schema, "$defs": {**schema["$defs"], **counts.pop("$defs"), "FindingCounts": counts}}
+    of = _nested("agents.cases.check:FindingCounts", "object", certainty=certainty)
+    of["description"] = "Findings by check; checks without any are left out."
+    return _written("agents.cases.check:CaseReport", findings=of)
 
 
 def _validation() -> Schema:
     """Verdicts against executions, the runs of judges in a list."""
+    environments = "agents.environments.execution"
     name: Schema = {"type": "string", "description": "The judge's name."}
-    part = _written("agents.environments.execution.judged_plans:JudgedPart", judge=name)
-    about = "The runs of judges, and what of each was executed."
-    judged: Schema = {"type": "array", "items": part, "description": about}
-    schema = _written("agents.environments.execution.validate:ValidationReport", judged=judged)
+    judged = _nested(f"{environments}.judged_plans:JudgedPart", "array", judge=name)
+    judged["description"] = "The runs of judges, and what of each was executed."
+    schema = _written(f"{environments}.validate:ValidationReport", judged=judged)
     kind: Schema = schema["$defs"]["MetricKind"]
     del kind["properties"]["title"]
     kind["required"].remove("title")
@@ -287,10 +308,55 @@ def _validation() -> Schema:
 
 def _executed() -> Schema:
     """An episode that ended, which is a label of its plan; readers ignore further fields."""
-    of = "agents.environments.execution.executions:EndedEpisode"
-    schema = _adapter(of).json_schema(schema_generator=_Described)
+    schema = _read(_type("agents.environments.execution.executions:EndedEpisode"))
     rater: Schema = {"type": "string", "description": "``execution`` where apbjudge wrote it."}
     return {**schema, "properties": {"rater": rater, **schema["properties"]}}
+
+
+def _rejects() -> Schema:
+    """What of a source became no case."""
+    place: Schema = {"type": "string", "description": "Where it was read, as FILE:LINE."}
+    schema = _written("agents.cases.cases:Reject", source=place)
+    schema["properties"] |= {
+        "seed": {"type": "string", "description": "The seed's id; absent where there is none."},
+        "split": {"type": "string", "description": "The split of the case that failed."},
+    }
+    return schema
+
+
+def _build_manifest() -> Schema:
+    funnel = _written("agents.cases.build:Funnel")
+    funnel["description"] = "Counts of everything in the source, from entries to cases."
+    return _written("integrations.written:BuildManifest", funnel=funnel)
+
+
+def _block_plan() -> Schema:
+    form: Schema = {"const": "apbjudge-block-plan@1", "description": "Version of the file."}
+    return _written("agents.environments.planbench.blocking:BlockPlan", format=form)
+
+
+def _data_check() -> Schema:
+    tasks: Schema = {"type": "object", "additionalProperties": _COUNT}
+    tasks["description"] = "Tasks that the tools allow, by number of inputs."
+    path = "agents.environments.planbench.generation.checks:DataCheck"
+    return _written(path, possible_tasks=tasks)
+
+
+def _generated() -> Schema:
+    counts: Schema = {"type": "object", "additionalProperties": _COUNT}
+    counts["description"] = "Executable tools by number of inputs."
+    tasks = _nested("integrations.written:TaskCount", "array")
+    tasks["description"] = "Tasks by number of inputs and tools of the shortest path."
+    path = "agents.environments.planbench.generation.generate:GeneratedBenchmark"
+    return _written(path, tools_by_inputs=counts, tasks_by_length=tasks)
+
+
+def _generated_file() -> Schema:
+    """What was generated, with what it was generated by."""
+    schema, by = _generated(), _written("integrations.written:Generator")
+    schema["properties"] |= by["properties"]
+    schema["required"] += by["required"]
+    return schema
 
 
 def _manifest() -> Schema:
@@ -354,6 +420,17 @@ _JUDGING: Mapping[str, _File] = {
         "comparison.json of audit --compare", "audits.comparison:CardComparison"
     ),
     "variants": _File("a line of variants.jsonl of an audit", _variants),
+    "planbench-queries": _File("queries.json of PlanBench-XL", lambda: _read(list[Query])),
+    "planbench-tasks": _File("tasks.json of PlanBench-XL", lambda: _read(list[PlanbenchTask])),
+    "planbench-tools": _File(
+        "baseline_tools.json, noisy_tools.json, blocker_tools.json of PlanBench-XL",
+        lambda: _read(list[PlanbenchTool]),
+    ),
+    "planbench-catalog": _File(
+        "paths_set_catalog.json of PlanBench-XL", lambda: _read(dict[str, list[PathEntry]])
+    ),
+    "planbench-datatypes": _File("datatypes.json of PlanBench-XL", lambda: _read(list[Datatype])),
+    "planbench-database": _File("database.json of PlanBench-XL", lambda: _read(Records)),
     "schedule": _File("a line of schedule.jsonl of an audit", "integrations.written:ScheduledTurn"),
 }
 _AGENTS: Mapping[str, _File] = {
@@ -363,6 +440,30 @@ _AGENTS: Mapping[str, _File] = {
     "validate": _File("validate --format json", _validation),
     "entropy": _File(
         "entropy --format json", "agents.environments.branching.analysis:EntropyReport"
+    ),
+    "predictions": _File(
+        "a line of predictions.jsonl of predict", "integrations.written:Prediction"
+    ),
+    "refined": _File("a line of predictions.jsonl of refine", "integrations.written:Refined"),
+    "failures": _File("a line of failures.jsonl", "integrations.written:Failure"),
+    "steps": _File("a line of steps.jsonl of execute", "integrations.written:PlayedStep"),
+    "branched": _File("a line of branched.jsonl", "integrations.written:Branched"),
+    "written": _File(
+        "a line of written.jsonl of build and planbench", "integrations.written:WrittenText"
+    ),
+    "tasks": _File("a line of tasks.jsonl of build", "agents.cases.writing.tasks:WritingTask"),
+    "rejects": _File("a line of rejects.jsonl of build", _rejects),
+    "build-manifest": _File("build_manifest.json of build", _build_manifest),
+    "planbench-paths": _File(
+        "planbench paths --format json", "agents.environments.planbench.paths:PathReport"
+    ),
+    "planbench-block-plan": _File("planbench block-plan --format json, and --out", _block_plan),
+    "planbench-check": _File("planbench check --format json", _data_check),
+    "planbench-generate": _File("planbench generate --format json", _generated),
+    "generated": _File("generated.json of planbench generate", _generated_file),
+    "domain": _File(
+        "a domain of planbench generate, as JSON or TOML",
+        lambda: _read(_type("agents.environments.planbench.generation.domain:Domain")),
     ),
 }
 _FILES = {**_JUDGING, **(_AGENTS if _HAS_AGENTS else {})}
