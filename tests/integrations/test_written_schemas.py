@@ -23,6 +23,7 @@ from apbjudge.judge import JudgeSpec
 from apbjudge.labelling.label_log import LabelLog
 from apbjudge.llm.base import Request, ScriptedClient
 from apbjudge.records.labels import HumanLabel
+from apbjudge.reports.paper.formatting import tables_json
 from tests.agents.cases.worlds import TOWN
 from tests.agents.cases.writers import GOOD, kind_of
 from tests.agents.environments.execution.conftest import TOY
@@ -81,6 +82,17 @@ def compared(folder: Path) -> list[Any]:
         apbjudge.grade(map(plan_row, names), judge="openai/any", client=client, out=run)
     result = apbjudge.compare(runs[0], runs[1])
     return [values(result, gates=[gate.to_json() for gate in result.gate(margin=0.1)])]
+
+
+def reported(folder: Path) -> list[Any]:
+    runs = [judged(folder / name) for name in ("one", "two")]
+    printed: list[Any] = []
+    for names in ((), ("judge-settings",), ("changes",)):
+        result = apbjudge.report(runs, labels=LABELS, tables=names)
+        printed.append(values(result, tables=tables_json(result.tables)))
+    assert printed[1]["judge_settings"]
+    assert printed[2]["changes"]
+    return printed
 
 
 def planned(folder: Path) -> Any:
@@ -205,11 +217,21 @@ def of_museum(name: str) -> Callable[[Path], list[Any]]:
     return lambda folder: [*whole(museum(folder) / name), *whole(MUSEUM / name)]
 
 
+def generated(folder: Path) -> list[Any]:
+    size: dict[str, Any] = {"tools": 40, "tasks": 5, "shortest": 3, "seed": 3}
+    made = apbjudge.planbench_generate(out=folder, **size)
+    return [values(made), *whole(folder / "generated.json")]
+
+
 TOOLS = ("baseline_tools.json", "noisy_tools.json", "blocker_tools.json")
 EXECUTED = EXAMPLES / "executed"
 FILES: Mapping[str, Callable[[Path], list[Any]]] = {
     "calibrate": calibrated,
     "compare": compared,
+    "report": reported,
+    "reproduce": lambda folder: [
+        values(apbjudge.reproduce("apb", folders=[judged(folder / "run")]))
+    ],
     "plan-labels": lambda folder: [values(planned(folder))],
     "label-plan": plan_files,
     "labelling": labelled,
@@ -240,10 +262,7 @@ FILES: Mapping[str, Callable[[Path], list[Any]]] = {
     "planbench-paths": lambda folder: [values(apbjudge.planbench_paths(MUSEUM))],
     "planbench-block-plan": lambda folder: [values(apbjudge.planbench_block_plan(MUSEUM))],
     "planbench-check": lambda folder: [values(apbjudge.planbench_check(MUSEUM))],
-    "planbench-generate": lambda folder: [
-        values(apbjudge.planbench_generate(out=folder, tools=40, tasks=5, shortest=3, seed=3))
-    ],
-    "generated": lambda folder: whole(museum(folder) / "generated.json"),
+    "planbench-generate": generated,
     "domain": lambda folder: [read_domain("clinic").model_dump(mode="json")],
 }
 
