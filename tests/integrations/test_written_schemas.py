@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from apbjudge.audits.card import read_card
 from apbjudge.audits.comparison import compare_cards
 from apbjudge.cli.options import json_text
 from apbjudge.errors import CallTimeoutError
-from apbjudge.integrations.schemas import schema
+from apbjudge.integrations.schemas import SCHEMAS, schema
 from apbjudge.judge import JudgeSpec
 from apbjudge.labelling.label_log import LabelLog
 from apbjudge.llm.base import Request, ScriptedClient
@@ -27,7 +28,7 @@ from apbjudge.reports.paper.formatting import tables_json
 from tests.agents.cases.worlds import TOWN
 from tests.agents.cases.writers import GOOD, kind_of
 from tests.agents.environments.execution.conftest import TOY
-from tests.agents.environments.execution.test_step_states import ADD, FAIL, step
+from tests.agents.environments.execution.test_step_states import ADD, step
 from tests.agents.environments.execution.test_step_states import row as step_row_of
 from tests.agents.environments.test_branch_run import Agent
 from tests.agents.environments.test_branching_methods import knowing
@@ -37,7 +38,7 @@ from tests.support.judging import plan_row, verdict, write_rows
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MUSEUM = EXAMPLES / "own_benchmarks" / "museum"
 SLATE = EXAMPLES / "trajectories" / "slate_cases.jsonl"
-TESTED = {"model": "hosted_vllm/planner", "retries": 0}
+TESTED: Any = {"model": "hosted_vllm/planner", "retries": 0}
 REVIEW = "Use find_train.\nVERDICT: CHANGE"
 HOLISTIC, LABELS = EXAMPLES / "holistic.jsonl", EXAMPLES / "labels" / "holistic.jsonl"
 RATERS = EXAMPLES / "labels" / "holistic_raters.csv"
@@ -178,7 +179,10 @@ def failed(folder: Path) -> list[Any]:
 
 
 def played(folder: Path) -> list[Any]:
-    runs = [step_row_of([step(ADD)], [step(ADD)]), step_row_of([step(FAIL)], id="five-step1")]
+    runs = [
+        step_row_of([step(ADD)], [step(ADD)]),
+        step_row_of([step(("no_such_tool", {"n": 1}))], id="five-step1"),
+    ]
     plans = write_rows(folder / "plans.jsonl", runs)
     apbjudge.execute(TOY, mode="steps", plans=plans, out=folder / "run")
     return lines(folder / "run" / "steps" / "steps.jsonl")
@@ -191,11 +195,16 @@ def branching(method: str) -> ScriptedClient:
 def branched(folder: Path) -> list[Any]:
     records: list[Any] = []
     for method in ("egb", "self-consistency-plan", "reflexion"):
-        client, model = branching(method), {"model": "hosted_vllm/planner", "retries": 0}
-        usual: dict[str, Any] = {"first": 2, "method": method, "client": client, "samples": 5}
-        apbjudge.branch(SLATE, model=model, out=folder / method, **usual)
+        usual: dict[str, Any] = {"first": 2, "method": method, "samples": 5}
+        usual["client"] = branching(method)
+        apbjudge.branch(SLATE, model=TESTED, out=folder / method, **usual)
         records += lines(folder / method / "branched.jsonl")
     return records
+
+
+def entropies(folder: Path) -> list[Any]:
+    branched(folder)
+    return [values(apbjudge.entropy(folder / "egb" / "trajectories.jsonl"))]
 
 
 def built(folder: Path) -> Path:
@@ -249,6 +258,7 @@ FILES: Mapping[str, Callable[[Path], list[Any]]] = {
     "failures": failed,
     "steps": played,
     "branched": branched,
+    "entropy": entropies,
     "written": lambda folder: lines(built(folder) / "writing" / "written.jsonl"),
     "tasks": lambda folder: lines(built(folder) / "writing" / "tasks.jsonl"),
     "rejects": lambda folder: lines(built(folder) / "rejects.jsonl"),
@@ -303,3 +313,32 @@ def test_what_is_written_validates(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_every_field_of_what_is_written_is_described(name: str) -> None:
     assert undescribed(name) == []
+
+
+PAGE = (EXAMPLES.parent / "docs" / "output.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("### Schemas\n")[2].partition("\n## ")[0]
+
+
+def test_the_page_lists_all_schemas() -> None:
+    cells = re.findall(r"^\|[^|\n]+\|(.+)\|$", SECTION, re.MULTILINE)
+    assert sorted({*re.findall(r"`([a-z-]+)`", " ".join(cells))} & {*SCHEMAS}) == sorted(SCHEMAS)
+
+
+def test_every_json_file_of_the_program_has_a_schema_or_a_reason() -> None:
+    """Names of files in the code: in the title of a schema, a schema's own, or on the page."""
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in Path(apbjudge.__file__).parent.rglob("*.py")
+    )
+    files = {*re.findall(r'"([a-z_]+\.jsonl?)"', code)}
+    of_schemas = {*re.findall(r"[a-z_]+\.jsonl?", " ".join(SCHEMAS.values()))}
+    assert len(files) > 40
+    listed = {*re.findall(r"`([a-z_]+\.jsonl?)`", SECTION)}
+    assert sorted(files - of_schemas - listed) == []
+    assert sorted(listed & of_schemas - {"generated.json"}) == []
+
+
+def test_every_schema_of_a_result_is_held_against_one() -> None:
+    others = {
+        *"rows cases labels pairs judgements trajectories summary manifest shards rubric".split()
+    }
+    assert {*FILES} == {*SCHEMAS} - others

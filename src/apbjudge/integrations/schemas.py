@@ -387,7 +387,7 @@ _JUDGING: Mapping[str, _File] = {
     "label-plan": _File(
         "a line of plan-labels --out, and of .strata.jsonl", "calibration.results:PlanRow"
     ),
-    "labelling": _File("a line of label --out", _labelling),
+    "labelling": _File("a line of labels.jsonl of label", _labelling),
     "queue": _File("a line of queue.jsonl of a cascade", "integrations.written:QueuedItem"),
     "card": _File(
         "card.json of an audit",

@@ -349,8 +349,8 @@ class BuildManifest(TypedDict):
         command: ``build``.
         config: The settings.
         inputs: SHA-256 of the files of each input.
-        writing: What a model wrote: ``models``, ``prompts``, ``texts`` by kind and outcome, ``not_asked`` by
-            kind and reason; null where none was asked.
+        writing: What a model wrote: ``models``, ``prompts``, ``texts`` by kind and outcome,
+            ``not_asked`` by kind and reason; null where none was asked.
         outputs: SHA-256 of the files.
     """
 
