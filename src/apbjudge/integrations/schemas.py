@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 from ..audits.card import CARD_VERSION
 from ..audits.variants import Truth
 from ..errors import OptionError
-from ..records.judgements import COLUMNS, Judgement
+from ..records.judgements import COLUMNS, Judgement, Verdict
 from ..records.labels import HumanLabel
 from ..records.text_pairs import LABELLED_PAIR, PAIR_TEXTS
 from ..records.trajectories import FORMAT, Trajectory
@@ -181,15 +181,15 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 def _judgements() -> Schema:
     """Both kinds; optional columns may be null, and columns of later versions are ignored."""
-    schema = _read(Judgement)
+    schema, texts = _read(Judgement), _attributes(Verdict)
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
         of = schema["$defs"][kind]
         of |= {"required": required, "additionalProperties": True}
         for name, about in of["properties"].items():
             if name not in required:
-                text = {"description": about.pop("description", "")}
-                of["properties"][name] = {"anyOf": [about, {"type": "null"}], **text}
+                of["properties"][name] = {"anyOf": [about, {"type": "null"}]}
+            of["properties"][name]["description"] = texts[name]
     return schema
 
 
@@ -377,8 +377,8 @@ _JUDGING: Mapping[str, _File] = {
     "trajectories": _File("a line of trajectories.jsonl, our own format", _trajectories),
     "summary": _File("summary.json of a run of grade", _summary),
     "manifest": _File("manifest.json of a run", _manifest),
-    "shards": _File("index.json of shards split", PieceIndex.model_json_schema),
-    "rubric": _File("a rubric, as JSON or TOML", Rubric.model_json_schema),
+    "shards": _File("index.json of shards split", lambda: _read(PieceIndex)),
+    "rubric": _File("a rubric, as JSON or TOML", lambda: _read(Rubric)),
     "calibrate": _File("calibrate --format json", "calibration.results:ReliabilityReport"),
     "compare": _File("compare --format json", "calibration.results:Comparison"),
     "plan-labels": _File("plan-labels --format json", "calibration.results:LabelPlan"),
