@@ -34,12 +34,14 @@ class Card:
         protocols: Number of bases by protocol.
         origins: Number of bases by origin: ``reference``, ``label`` or ``prediction``.
         left_out: Cases without a base, by reason.
+        size: ``quick``: the probes that need few calls; ``full``: all of them.
         seed: Seed of the sample of cases.
         version: Version of apbjudge.
         fingerprint: Hash of the audit's design: equal for judges that were asked the same.
         probes: The probes in their order.
         cost: The cost of everything, each judgement counted once.
         notes: Remarks on the whole.
+        verdicts: Whose verdicts count: the judge's ``own``, or ``enforced`` after proven findings.
     """
 
     judge: str

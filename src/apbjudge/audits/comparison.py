@@ -20,7 +20,14 @@ MAX_LEVEL = 0.999999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSide:
-    """One of two cards in a comparison."""
+    """One of two cards in a comparison.
+
+    Attributes:
+        judge: The judge's name.
+        settings: Its settings, as in a run's manifest.
+        version: Version of apbjudge.
+        cost: The cost of its audit.
+    """
 
     judge: str
     settings: Mapping[str, Any]
@@ -30,7 +37,17 @@ class CardSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbePair:
-    """The outcomes of one probe; None, and no reason, where a card lacks it."""
+    """The outcomes of one probe.
+
+    Attributes:
+        name: Machine name of the probe.
+        title: Its title.
+        question: The question that it answers.
+        first: Outcome of the first judge; None where its card lacks the probe.
+        second: Outcome of the second judge, likewise.
+        first_because: The reason of the first outcome; empty without.
+        second_because: The reason of the second outcome; empty without.
+    """
 
     name: str
     title: str
@@ -47,10 +64,17 @@ class MeasurePair:
 
     Attributes:
         probe: Machine name of its probe.
+        name: Name of the value.
+        side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        limit: The limit of a sound judge, in the unit of the value.
+        unit: As of a ``Measure``.
         first: Value of the first judge on all of its cases, as on its card.
+        second: Value of the second judge, likewise.
+        first_outcome: Outcome of the first judge.
+        second_outcome: Outcome of the second judge.
         n_shared: Cases that both values are about.
-        difference: First less second over these, each case weighing as much as what was asked
-            of it; without value where they share none.
+        difference: First less second over these, each case weighing as much as what was asked of
+            it; without value where they share none.
         p_value: Two-sided, of no difference; None where there is no interval.
         adjusted: The same by Holm over all measures.
         detectable: Smallest true difference that is detected with a chance of 0.8.
@@ -77,7 +101,10 @@ class CardComparison:
     """Two judges that were asked the same.
 
     Attributes:
+        first: The first judge.
+        second: The second judge.
         rows: The source of the items, in words.
+        size: Size of both audits.
         fingerprint: Hash of the design that both audits followed.
         level: Confidence level of the differences.
         probes: The probes of either card, in the order of the first.

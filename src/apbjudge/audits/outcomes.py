@@ -39,13 +39,19 @@ class Measure:
     """A value that decides.
 
     Attributes:
+        name: Name of the value.
+        estimate: The value with its interval.
         side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        limit: The limit of a sound judge, in the unit of the value.
+        outcome: Whether the judge keeps to the limit, as far as the interval tells.
         needed: Clusters (cases) that would have been needed at this value; None where the outcome
             is clear, or where over ``MOST_NEEDED`` would be.
         detectable: How far beyond the limit a true value must lie to be failed with a chance of
             0.8, at this precision; None where there is no interval.
-        parts: What each case adds, so that two judges can be compared case by case; empty where
-            the value is no ratio.
+        parts: What each case adds, so that two judges can be compared case by case; empty where the
+            value is no ratio.
+        unit: ``share`` (0 to 1, shown in percent), ``points`` (a difference of shares) or
+            ``plain``.
     """
 
     name: str
@@ -61,7 +67,13 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeMetric:
-    """A value that is shown and decides nothing."""
+    """A value that is shown and decides nothing.
+
+    Attributes:
+        name: Name of the value.
+        estimate: The value with its interval.
+        unit: As of a ``Measure``.
+    """
 
     name: str
     estimate: Estimate
@@ -73,7 +85,10 @@ class Cost:
     """The cost of a probe; replies that several probes use are counted in each of them.
 
     Attributes:
+        judgements: Judgements that were made.
+        unscored: Those without a verdict.
         calls: Calls made in the sessions of this audit.
+        tokens: Tokens sent and received.
         usd: Price, None where one of the judgements has none.
     """
 
@@ -86,7 +101,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTable:
-    """A small table of text; the first column names the rows."""
+    """A small table of text; the first column names the rows.
+
+    Attributes:
+        title: Its title.
+        columns: Heads of the columns.
+        rows: Cells of each row.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -114,7 +135,13 @@ class ProbeTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeItem:
-    """An item behind an outcome: the variant's name, its run, and a sentence on it."""
+    """An item behind an outcome.
+
+    Attributes:
+        name: Name of the variant, as in ``variants.jsonl``.
+        run: Its run, a folder in ``runs/``.
+        what: A sentence on it.
+    """
 
     name: str
     run: str
@@ -127,7 +154,16 @@ class Probe:
 
     Attributes:
         name: Machine name, such as ``faults``.
+        title: Its title.
+        question: The question that it answers.
+        outcome: Whether the judge passes, as far as it can be told.
+        because: The reason of the outcome, in a clause.
+        measures: The values that decide.
+        figures: Values that are shown and decide nothing.
+        tables: Tables of details.
         examples: Items that speak against the judge, at most LISTED of ``n_examples``.
+        n_examples: Items that speak against the judge.
+        cost: The cost of the probe.
         notes: Remarks for readers on the origin of the values.
     """
 

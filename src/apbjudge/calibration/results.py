@@ -31,7 +31,13 @@ HAND_PICKED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCalibration:
-    """The calibration on the items with one value of a field; None where rows state none."""
+    """The calibration on the items with one value of a field.
+
+    Attributes:
+        field: The field, such as ``source``.
+        value: Its value; None where rows state none.
+        result: The calibration on these items.
+    """
 
     field: str
     value: str | None
@@ -40,9 +46,13 @@ class GroupCalibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedFigure:
-    """A figure (``CR``, ``Grade`` or an error code) by the judge, and corrected with labels.
+    """A figure by the judge, and corrected with labels.
 
-    It is of the rows with one value of a field, or of all where ``field`` is empty.
+    Attributes:
+        field: Field of a breakdown; empty for all rows.
+        value: The field's value in the rows; None where they state none.
+        figure: ``CR``, ``Grade`` or an error code.
+        result: The figure by the judge, and corrected.
     """
 
     field: str
@@ -58,7 +68,9 @@ class Reliability:
     Attributes:
         judge: The judge, ``(blind)`` where it saw no reference.
         source: File of its judgements.
-        n_rows: Judgements, of which ``n_scored`` have a verdict and ``n_labelled`` a label.
+        n_rows: Judgements.
+        n_scored: Those with a verdict.
+        n_labelled: Those with a label.
         n_unmatched: Labelled items without judgement.
         n_ties: Labelled rows on which raters are split, by field; they have no label there.
         n_adjudicated: Labelled rows on which the adjudicator decided.
@@ -66,7 +78,8 @@ class Reliability:
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the labelled rows.
         design: How the labelled rows were chosen; None where that is not stated.
-        whole: The calibration on all labelled rows; ``groups``: on parts of them.
+        whole: The calibration on all labelled rows.
+        groups: The calibration on parts of them.
         category: The five behaviours after a broken tool, where there are such labels.
         between: Raters among themselves; None with one.
         stand_in: The alternative annotator test; None with one rater.
@@ -105,7 +118,14 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReliabilityReport(Shown):
-    """Several judges against one file of labels, and the rows that could not be used."""
+    """Several judges against one file of labels, and the rows that could not be used.
+
+    Attributes:
+        labels: File of the labels.
+        judges: A result for each judge, or for each run.
+        problems: A line for each row that could not be used.
+        gates: Conditions that were checked, with their outcomes; empty without any.
+    """
 
     labels: str
     judges: tuple[Reliability, ...]
@@ -270,16 +290,24 @@ class Comparison(Shown):
     """Two runs on the same items.
 
     Attributes:
+        first: The first run.
+        second: The second run.
         paired_on: Fields by which a row of one run finds its partner in the other.
         n_pairs: Rows with a partner.
         n_compared: Pairs with a verdict by both; all figures are over these.
         n_first_unscored: Pairs that the first run alone left unscored.
         n_second_unscored: Pairs that the second alone left unscored.
+        n_both_unscored: Pairs that both left unscored.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the pairs that are compared.
         flips: On which pairs ``is_correct`` differs; None where a judge gives scores alone.
         differences: First less second, figure by figure; those against labels last.
+        labels: File of the labels; None without.
         n_labelled: Pairs with a label and a verdict by both.
+        level: Confidence level of the intervals, 0 to 1.
+        notes: Remarks that belong to the figures.
+        problems: A line for each row that could not be used.
+        gates: Conditions that were checked, with their outcomes; empty without any.
         rate: Name of the rate of correct items, or of successful runs.
         n_other_content: Pairs whose tested model was asked something else.
         n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
@@ -418,12 +446,15 @@ class PlanRow:
     """One judged row in the plan.
 
     Attributes:
+        item_id: The item.
+        tested_model: Whose response it is; None where the row states none.
+        case_id: Its case; None where the row states none.
         stratum: What it was sampled within.
         stratum_size: Rows of that stratum.
-        order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled
-            already and counts; None for a row that is not to be labelled.
-        weight: Rows that its label stands for once all chosen ones are labelled; None where the
-            row is not to be labelled.
+        order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled already
+            and counts; None for a row that is not to be labelled.
+        weight: Rows that its label stands for once all chosen ones are labelled; None where the row
+            is not to be labelled.
     """
 
     item_id: str
@@ -440,17 +471,23 @@ class LabelPlan(Shown):
     """The rows to label, and the precision that their labels will give.
 
     Attributes:
+        judge: The judge.
+        source: File of its judgements.
         n_rows: Rows that labels can be sampled from.
         n_unscored: Those without verdict.
         n_labelled: Those with a label already.
         n_wanted: Labels asked for; fewer are planned where there are no more rows.
+        n_planned: Rows to label.
         half_width: Half the width that intervals may have.
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
         by: Columns that strata were made of, besides verdict and uncertainty.
         strata: What rows were sampled within.
         needs: What each measure needs.
+        seed: Seed of the sample.
         out: File of the plan; None where it was not written.
+        notes: Remarks that belong to the figures.
+        problems: A line for each row that could not be used.
         rows: All rows, those to be labelled first and in their order.
     """
 

@@ -300,6 +300,7 @@ class SystemWins:
     """The share of comparisons that a system wins; a tie counts half.
 
     Attributes:
+        system: The system.
         judge: By the judge, over the rows that the judge decided.
         human: By the humans, over the rows that they decided.
         difference: Judge less humans, over the rows that both decided.

@@ -17,8 +17,9 @@ def schema(values: Values) -> int:
 
     name = values.get("name")
     if name is None:
+        width = max(map(len, SCHEMAS)) + 2
         for each, title in SCHEMAS.items():
-            typer.echo(f"{each:<14}{title}")
+            typer.echo(f"{each:<{width}}{title}")
     else:
         typer.echo(json_text(schema_of(name)))
     return 0

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from typing import Any, NamedTuple
+from functools import cached_property
+from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import Any, NamedTuple, get_type_hints
 
+from docstring_parser.google import parse
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
+from ..audits.card import CARD_VERSION
+from ..audits.variants import Truth
 from ..errors import OptionError
-from ..judge.summary import SummaryGroup
-from ..records.judgement_table import Totals
-from ..records.judgements import COLUMNS, Judgement
+from ..records.judgements import COLUMNS, Judgement, Verdict
 from ..records.labels import HumanLabel
 from ..records.text_pairs import LABELLED_PAIR, PAIR_TEXTS
 from ..records.trajectories import FORMAT, Trajectory
@@ -20,6 +25,14 @@ from ..rubrics.rubric import Rubric
 from ..runs.shards import PieceIndex
 from ..statistics.estimates import Estimate
 from ..statistics.metric import MetricKind
+from ..trajectories.planbench.data import (
+    Datatype,
+    PathEntry,
+    PlanbenchTask,
+    PlanbenchTool,
+    Query,
+    Records,
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
@@ -41,6 +54,116 @@ _OF_ROWS: Mapping[str, Schema] = {
 """Fields of a row that are no texts."""
 
 
+_ADDED: Mapping[str, str] = {
+    "Comparison": "differing",
+    "Changes": "counts",
+    "VerdictChange": "is_now_wrong",
+    "TaskPaths": "shortest not_catalogued only_catalogued is_shorter",
+    "BlockPlan": "fingerprint",
+}
+"""Properties that the JSON of a class has besides its fields."""
+_OMITTED: Mapping[str, str] = {
+    "LabelPlan": "rows",
+    "Variant": "row truth",
+    "CaseReport": "counts unanswered n_answered",
+    "ValidationReport": "judged",
+    "Summary": "missing codes",
+    "GeneratedBenchmark": "out inputs lengths writing",
+}
+"""Fields that the JSON of a class lacks."""
+_HAS_AGENTS = find_spec("..agents", __package__) is not None
+
+
+class _Described(GenerateJsonSchema):
+    """Schemas whose fields are described as the docstrings of their classes describe them."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
+        """A dataclass."""
+        return self._object(super().dataclass_schema(schema), schema["cls"])
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        """A pydantic model."""
+        return self._object(super().model_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> Schema:
+        """A dict of known keys."""
+        return self._object(super().typed_dict_schema(schema), schema.get("cls", dict))
+
+    def _object(self, made: Schema, of: type) -> Schema:
+        about = _attributes(of)
+        made["description"] = parse(of.__doc__ or "").description
+        for name, field in made.get("properties", {}).items():
+            if name in about:
+                field.setdefault("description", about[name])
+        return made
+
+
+class _Written(_Described):
+    """Schemas of what is written: objects have all of their fields, and no others."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: FBT001 - as the base has it
+        """True but for keys that a dict need not have."""
+        return field["type"] != "typed-dict-field" or super().field_is_required(field, total)
+
+    def _object(self, made: Schema, of: type) -> Schema:
+        if "properties" in made:
+            properties, required = made["properties"], made.get("required", [])
+            for name in _OMITTED.get(of.__name__, "").split():
+                del properties[name]
+                required.remove(name)
+            for name in _ADDED.get(of.__name__, "").split():
+                properties[name] = _property(getattr(of, name))
+                required.append(name)
+            made["required"] = required
+            made.setdefault("additionalProperties", False)
+        return super()._object(made, of)
+
+
+def _attributes(of: type) -> dict[str, str]:
+    """Descriptions of the fields of a class, by the docstrings of it and its bases."""
+    about: dict[str, str] = {}
+    for base in getattr(of, "__orig_bases__", of.__bases__):
+        about |= _attributes(base) if isinstance(base, type) else {}
+    params = parse((of is not dict and of.__doc__) or "").params
+    return about | {each.arg_name: " ".join((each.description or "").split()) for each in params}
+
+
+def _property(of: property | cached_property[Any]) -> Schema:
+    """The value of a property."""
+    get: Any = of.func if isinstance(of, cached_property) else of.fget
+    kind = TypeAdapter[Any](get_type_hints(get)["return"])
+    return {**kind.json_schema(mode="serialization"), "description": get.__doc__}
+
+
+def _type(path: str) -> Any:
+    """The type at ``module:name``."""
+    return resolve_name(f"apbjudge.{path}")
+
+
+def _read(of: Any) -> Schema:
+    """What is read as a type."""
+    return TypeAdapter[Any](of).json_schema(schema_generator=_Described)
+
+
+def _written(path: str, **more: Schema) -> Schema:
+    """What is written of a type, with more fields, whose definitions become those of the whole."""
+    of = TypeAdapter[Any](_type(path))
+    schema = of.json_schema(mode="serialization", schema_generator=_Written)
+    for about in more.values():
+        schema.setdefault("$defs", {}).update(about.pop("$defs", {}))
+    schema["properties"] = {**more, **schema["properties"]}
+    schema["required"] = [*more, *schema["required"]]
+    return schema
+
+
+def _nested(path: str, kind: str, **more: Schema) -> Schema:
+    """What is written of a type, in a list or by a name, as a field of something else."""
+    of = _written(path, **more)
+    name = path.rpartition(":")[2]
+    inner = {"items" if kind == "array" else "additionalProperties": {"$ref": f"#/$defs/{name}"}}
+    return {"type": kind, **inner, "$defs": {**of.pop("$defs", {}), name: of}}
+
+
 def _any_of(*names: str) -> Schema:
     """A row that has one of some fields."""
     return {"anyOf": [{"required": [name]} for name in names]}
@@ -58,7 +181,7 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 def _judgements() -> Schema:
     """Both kinds; optional columns may be null, and columns of later versions are ignored."""
-    schema = TypeAdapter[Any](Judgement).json_schema()
+    schema, texts = _read(Judgement), _attributes(Verdict)
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
         of = schema["$defs"][kind]
@@ -66,11 +189,15 @@ def _judgements() -> Schema:
         for name, about in of["properties"].items():
             if name not in required:
                 of["properties"][name] = {"anyOf": [about, {"type": "null"}]}
+            of["properties"][name]["description"] = texts[name]
     return schema
 
 
 def _labels() -> Schema:
-    return {**HumanLabel.model_json_schema(), "additionalProperties": True}
+    return {
+        **_read(HumanLabel),
+        "additionalProperties": True,
+    }
 
 
 def _pairs() -> Schema:
@@ -87,7 +214,7 @@ def _pairs() -> Schema:
 
 
 def _trajectories() -> Schema:
-    schema = TypeAdapter(Trajectory).json_schema()
+    schema = _read(Trajectory)
     schema["properties"] = {"format": {"const": FORMAT}, **schema["properties"]}
     schema["required"] = ["format", *schema["required"]]
     return schema
@@ -95,7 +222,7 @@ def _trajectories() -> Schema:
 
 def _properties(of: Any, *but: str) -> dict[str, Schema]:
     """The fields of a dataclass, as its own schema has them."""
-    schema = TypeAdapter(of).json_schema(mode="serialization")
+    schema = TypeAdapter(of).json_schema(mode="serialization", schema_generator=_Described)
     return {name: about for name, about in schema["properties"].items() if name not in but}
 
 
@@ -110,27 +237,103 @@ def _closed(properties: Mapping[str, Schema]) -> Schema:
 
 
 def _summary() -> Schema:
+    """A summary, with metrics as flat records."""
     kind = _properties(MetricKind)
-    metric = {"metric": {"type": "string"}, **_properties(Estimate)}
+    metric = {"metric": kind["name"], **_properties(Estimate)}
     metric |= {name: kind[name] for name in ("unit", "better")}
-    names = [field.name for field in fields(SummaryGroup) if field.name != "metrics"]
-    texts = {"protocol", "form", "tested_model", "setting"}
-    group: dict[str, Schema] = {
-        name: {"type": "string"} if name in texts else _COUNT for name in names
+    schema = _written(
+        "judge.summary:Summary",
+        confidence_level={"type": "number", "description": "Of all intervals, 0 to 1."},
+        missing_predictions={
+            "type": ["object", "null"],
+            "description": "Cases without a prediction; null where none are known.",
+        },
+    )
+    group, totals = (schema["$defs"][name] for name in ("SummaryGroup", "Totals"))
+    group["properties"]["metrics"]["additionalProperties"] = _closed(metric)
+    totals["properties"]["scored"] = {**_COUNT, "description": "Rows with a verdict."}
+    totals["required"].append("scored")
+    return schema
+
+
+def _labelling() -> Schema:
+    """A label as a click on the page leaves it; what is empty may be left out."""
+    more = {
+        "step": {"description": "Number of clicks on the item; absent in a label made elsewhere."},
+        "saw_judge": {"description": "True once the rater was shown the judge's verdict."},
+        "skipped": {"description": "True where the rater skipped the item without a label."},
     }
-    group["by"] = {"type": "object", "additionalProperties": _TEXT}
-    group["metrics"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/metric"}}
-    top = {
-        "judge": {"type": "string"},
-        "note": _TEXT,
-        "warnings": {"type": "array", "items": {"type": "string"}},
-        "groups": {"type": "array", "items": _closed(group)},
-        "gates": {"type": "array", "items": _OBJECT},
-        "confidence_level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-        "totals": _closed({**_properties(Totals), "scored": _COUNT}),
-        "missing_predictions": {"type": ["object", "null"]},
+    schema = _written("records.labels:HumanLabel", step={**_COUNT, **more.pop("step")})
+    schema["properties"] |= {name: {"const": True, **about} for name, about in more.items()}
+    return {**schema, "required": ["item_id", "rater"]}
+
+
+def _variants() -> Schema:
+    """A row of an audit, with what is known of it and without the row itself."""
+    run: Schema = {"type": "string", "description": "Run of the audit, a folder in runs/."}
+    return _written("audits.variants:Variant", run=run, **_properties(Truth, "grade"))
+
+
+def _check() -> Schema:
+    """A report on cases, its findings by check."""
+    certainty: Schema = {"enum": ["proven", "suspected"], "description": "How sure findings are."}
+    of = _nested("agents.cases.check:FindingCounts", "object", certainty=certainty)
+    of["description"] = "Findings by check; checks without any are left out."
+    return _written("agents.cases.check:CaseReport", findings=of)
+
+
+def _validation() -> Schema:
+    """Verdicts against executions, the runs of judges in a list."""
+    environments = "agents.environments.execution"
+    name: Schema = {"type": "string", "description": "The judge's name."}
+    judged = _nested(f"{environments}.judged_plans:JudgedPart", "array", judge=name)
+    judged["description"] = "The runs of judges, and what of each was executed."
+    schema = _written(f"{environments}.validate:ValidationReport", judged=judged)
+    kind: Schema = schema["$defs"]["MetricKind"]
+    del kind["properties"]["title"]
+    kind["required"].remove("title")
+    return schema
+
+
+def _executed() -> Schema:
+    """An episode that ended, which is a label of its plan; readers ignore further fields."""
+    schema = _read(_type("agents.environments.execution.executions:EndedEpisode"))
+    rater: Schema = {"type": "string", "description": "``execution`` where apbjudge wrote it."}
+    return {**schema, "properties": {"rater": rater, **schema["properties"]}}
+
+
+def _rejects() -> Schema:
+    """What of a source became no case."""
+    place: Schema = {"type": "string", "description": "Where it was read, as FILE:LINE."}
+    schema = _written("agents.cases.cases:Reject", source=place)
+    schema["properties"] |= {
+        "seed": {"type": "string", "description": "The seed's id; absent where there is none."},
+        "split": {"type": "string", "description": "The split of the case that failed."},
     }
-    return {**_closed(top), "$defs": {"metric": _closed(metric)}}
+    return schema
+
+
+def _build_manifest() -> Schema:
+    funnel = _written("agents.cases.build:Funnel")
+    funnel["description"] = "Counts of everything in the source, from entries to cases."
+    return _written("integrations.written:BuildManifest", funnel=funnel)
+
+
+def _block_plan() -> Schema:
+    form: Schema = {"const": "apbjudge-block-plan@1", "description": "Version of the file."}
+    return _written("agents.environments.planbench.blocking:BlockPlan", format=form)
+
+
+def _generated() -> Schema:
+    """What was generated; a file also has what it was generated by."""
+    counts: Schema = {"type": "object", "additionalProperties": _COUNT}
+    counts["description"] = "Executable tools by number of inputs."
+    tasks = _nested("integrations.written:TaskCount", "array")
+    tasks["description"] = "Tasks by number of inputs and tools of the shortest path."
+    path = "agents.environments.planbench.generation.generate:GeneratedBenchmark"
+    schema = _written(path, tools_by_inputs=counts, tasks_by_length=tasks)
+    schema["properties"] |= _written("integrations.written:Generator")["properties"]
+    return schema
 
 
 def _manifest() -> Schema:
@@ -150,13 +353,16 @@ def _manifest() -> Schema:
 
 
 class _File(NamedTuple):
-    """A file that has a schema: its title, and what makes the schema of a line, or of all of it."""
+    """A file that has a schema: its title, and what makes the schema of a line, or of all of it.
+
+    What is made of a type that is written names it as ``module:name``.
+    """
 
     title: str
-    make: Callable[[], Schema]
+    make: Callable[[], Schema] | str
 
 
-_FILES: Mapping[str, _File] = {
+_JUDGING: Mapping[str, _File] = {
     "rows": _File(
         "a line of predictions, as grade takes them without --map",
         lambda: _rows("tested_model", "model_response", ids=("id", "item_id")),
@@ -171,9 +377,76 @@ _FILES: Mapping[str, _File] = {
     "trajectories": _File("a line of trajectories.jsonl, our own format", _trajectories),
     "summary": _File("summary.json of a run of grade", _summary),
     "manifest": _File("manifest.json of a run", _manifest),
-    "shards": _File("index.json of shards split", PieceIndex.model_json_schema),
-    "rubric": _File("a rubric, as JSON or TOML", Rubric.model_json_schema),
+    "shards": _File("index.json of shards split", lambda: _read(PieceIndex)),
+    "rubric": _File("a rubric, as JSON or TOML", lambda: _read(Rubric)),
+    "calibrate": _File("calibrate --format json", "calibration.results:ReliabilityReport"),
+    "compare": _File("compare --format json", "calibration.results:Comparison"),
+    "plan-labels": _File("plan-labels --format json", "calibration.results:LabelPlan"),
+    "report": _File("report --format json", "integrations.written:ReportJson"),
+    "reproduce": _File("reproduce --format json", "integrations.written:ReproducedJson"),
+    "label-plan": _File(
+        "a line of plan-labels --out, and of .strata.jsonl", "calibration.results:PlanRow"
+    ),
+    "labelling": _File("a line of labels.jsonl of label", _labelling),
+    "queue": _File("a line of queue.jsonl of a cascade", "integrations.written:QueuedItem"),
+    "card": _File(
+        "card.json of an audit",
+        lambda: _written(
+            "audits.card:Card", card={"const": CARD_VERSION, "description": "Version of the file."}
+        ),
+    ),
+    "card-comparison": _File(
+        "comparison.json of audit --compare", "audits.comparison:CardComparison"
+    ),
+    "variants": _File("a line of variants.jsonl of an audit", _variants),
+    "planbench-queries": _File("queries.json of PlanBench-XL", lambda: _read(list[Query])),
+    "planbench-tasks": _File("tasks.json of PlanBench-XL", lambda: _read(list[PlanbenchTask])),
+    "planbench-tools": _File(
+        "baseline_tools.json, noisy_tools.json, blocker_tools.json of PlanBench-XL",
+        lambda: _read(list[PlanbenchTool]),
+    ),
+    "planbench-catalog": _File(
+        "paths_set_catalog.json of PlanBench-XL", lambda: _read(dict[str, list[PathEntry]])
+    ),
+    "planbench-datatypes": _File("datatypes.json of PlanBench-XL", lambda: _read(list[Datatype])),
+    "planbench-database": _File("database.json of PlanBench-XL", lambda: _read(Records)),
+    "schedule": _File("a line of schedule.jsonl of an audit", "integrations.written:ScheduledTurn"),
 }
+_AGENTS: Mapping[str, _File] = {
+    "check": _File("check --format json", _check),
+    "findings": _File("a line of check --findings", "agents.cases.findings:CaseFinding"),
+    "executed": _File("a line of executed.jsonl", _executed),
+    "validate": _File("validate --format json", _validation),
+    "entropy": _File(
+        "entropy --format json", "agents.environments.branching.analysis:EntropyReport"
+    ),
+    "predictions": _File(
+        "a line of predictions.jsonl of predict", "integrations.written:Prediction"
+    ),
+    "refined": _File("a line of predictions.jsonl of refine", "integrations.written:Refined"),
+    "failures": _File("a line of failures.jsonl", "integrations.written:Failure"),
+    "steps": _File("a line of steps.jsonl of execute", "integrations.written:PlayedStep"),
+    "branched": _File("a line of branched.jsonl", "integrations.written:Branched"),
+    "written": _File(
+        "a line of written.jsonl of build and planbench", "integrations.written:WrittenText"
+    ),
+    "tasks": _File("a line of tasks.jsonl of build", "agents.cases.writing.tasks:WritingTask"),
+    "rejects": _File("a line of rejects.jsonl of build", _rejects),
+    "build-manifest": _File("build_manifest.json of build", _build_manifest),
+    "planbench-paths": _File(
+        "planbench paths --format json", "agents.environments.planbench.paths:PathReport"
+    ),
+    "planbench-block-plan": _File("planbench block-plan --format json, and --out", _block_plan),
+    "planbench-check": _File(
+        "planbench check --format json", "agents.environments.planbench.generation.checks:DataCheck"
+    ),
+    "planbench-generate": _File("planbench generate --format json, and generated.json", _generated),
+    "domain": _File(
+        "a domain of planbench generate, as JSON or TOML",
+        lambda: _read(_type("agents.environments.planbench.generation.domain:Domain")),
+    ),
+}
+_FILES = {**_JUDGING, **(_AGENTS if _HAS_AGENTS else {})}
 SCHEMAS: Mapping[str, str] = {name: file.title for name, file in _FILES.items()}
 """The files that have a schema, with their titles."""
 
@@ -184,14 +457,13 @@ def schema(name: str) -> Schema:
     Of a file of lines it is that of one line.
 
     Args:
-        name: One of ``rows``, ``cases``, ``labels``, ``pairs``, ``judgements``,
-            ``trajectories``, ``summary``, ``manifest``, ``shards``, ``rubric``.
+        name: One of ``SCHEMAS``, as ``apbjudge schema`` lists them.
 
     Raises:
         OptionError: If there is no such name.
     """
     if name not in _FILES:
         raise OptionError(f"NAME: expected one of {', '.join(_FILES)}, got {name!r}")
-    file = _FILES[name]
-    made = {**file.make(), "title": f"apbjudge {name}: {file.title}"}
-    return {"$schema": DIALECT, **made}
+    title, make = _FILES[name]
+    made = _written(make) if isinstance(make, str) else make()
+    return {"$schema": DIALECT, **made, "title": f"apbjudge {name}: {title}"}

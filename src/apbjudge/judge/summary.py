@@ -55,9 +55,12 @@ class SummaryGroup:
     """The metrics of one tested model under one protocol, or of a part of its rows.
 
     Attributes:
+        protocol: The protocol.
         form: ``holistic`` or ``step-wise``.
+        tested_model: The tested model.
         by: Field and value of the breakdown, empty for the whole.
-        n: Rows; ``scored`` of them have a verdict.
+        n: Rows.
+        scored: Those with a verdict.
         inconsistent: Verdicts whose reply contradicted itself to the end.
         overridden: Verdicts that a rule or a proven finding changed.
         metrics: By name.

@@ -46,9 +46,24 @@ _SETTING = PROFILE.index("setting")
 class Totals:
     """Counts over all judgements of a run, whatever their group.
 
-    ``last_errors`` has what the unscored row furthest down the input says, by reason; ``missing``
-    are the unscored rows that are cases without a prediction, which no judge could have scored;
-    ``unseen`` has the rows by what of their files the judge was not shown, see ``UNSEEN``.
+    Attributes:
+        rows: All rows.
+        unscored: Rows without a verdict, by reason.
+        last_errors: What the unscored row furthest down the input says, by reason.
+        missing: Unscored rows that are cases without a prediction, which no judge could have
+            scored.
+        unseen: Rows by what of their files the judge was not shown, see ``UNSEEN``.
+        inconsistent: Verdicts whose reply contradicted itself to the end.
+        lenient_replies: Replies that were not written as asked.
+        overridden: Verdicts that a rule or a proven finding changed.
+        cost_usd: Price in US dollars; None where that of one row is not known.
+        prompt_tokens: Tokens sent.
+        completion_tokens: Tokens received.
+        cached_tokens: Those of the tokens sent that the endpoint had in its prefix cache.
+        calls: Calls made.
+        lost: Calls of these that ended without a usable answer.
+        reused: Replies taken from the cache.
+        unreported: Calls of these whose answer stated no counts of tokens.
     """
 
     rows: int

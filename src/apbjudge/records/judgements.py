@@ -45,7 +45,14 @@ class Finding(Record):
 
 
 class Override(Record):
-    """A field of the judge's verdict that a rule changed, and why."""
+    """A field of the judge's verdict that a rule changed, and why.
+
+    Attributes:
+        field: The field, such as ``errors.E6``.
+        was: Its value in the judge's reply.
+        now: Its value in the judgement.
+        because: The rule, and what it found.
+    """
 
     field: str
     was: Any
@@ -224,17 +231,24 @@ class Verdict(_Judgement):
     """A judge's verdict on one item, after the rules were applied.
 
     Attributes:
+        item_id: The item; None where its row can't be read.
+        case_id: Its case, the cluster of intervals.
+        tested_model: Whose response it is.
+        protocol: The protocol.
+        rubric: The rubric with its version.
+        judge: The judge.
+        decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
+        kind: ``verdict`` or ``unscored``.
         is_correct: Whether the prediction passes.
         grade: One of the rubric's six levels, or None where the protocol has none.
         errors: Flag per code, or None where the protocol has none.
-        decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
         category: 1–5 for tool-broken (None: not decided by rule), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         excess_cost: ``plan_cost`` less the cost of the cheapest way of the reference; below 0 where
             the plan found a cheaper one or leaves something out. None where either is not known.
         uses_distractor: Whether a listed distractor is called; None without distractors.
-        matches_reference: Whether the reference's tools are called in its order; None where that
-            is unknown.
+        matches_reference: Whether the reference's tools are called in its order; None where that is
+            unknown.
         over_refusal: Whether a plan of a solvable case is the reject form; None for other cases and
             without a prediction.
         images_shown: Pictures of the case that the judge was shown; None where no model was asked.
@@ -242,16 +256,25 @@ class Verdict(_Judgement):
         not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
         frame_times: Seconds of the frames that it was shown of each video, by its path; None where
             none was cut.
+        findings: Facts by rule, proven or suspected.
         overrides: What a proven finding or the consistency rule changed.
         inconsistent: Whether the judge's last reply contradicted itself.
         uncertainty: How sure the judge was; None when it was asked once and for no probabilities.
+        reasoning: The judge's reasons.
+        reply_fields: What the judge said in fields that the rubric adds; None without.
+        diagnosis: What code measured of a whole trajectory; None for plans and steps.
+        reason: Why an unscored row has no verdict.
+        detail: The same in a sentence.
         raw: The judge's raw reply (replies, oldest first, when it was asked again).
         lenient_replies: Replies that were not written as asked and can only mean one thing.
+        usage: Calls and tokens, repetitions included.
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
         latency_s: Seconds from the first request to the last reply.
         fingerprint: Hash of everything that could move the verdict.
-        reply_fields: What the judge said in fields that the rubric adds; None without.
-        diagnosis: What code measured of a whole trajectory; None for plans and steps.
+        line: 1-based line of the row.
+        content_id: Hash of what the tested model was asked, without distractors.
+        response_id: Hash of the reply.
+        groups: Values to break results down by, such as the source.
     """
 
     kind: Literal["verdict"] = "verdict"

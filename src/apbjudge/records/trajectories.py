@@ -28,7 +28,15 @@ Id = Annotated[str, StringConstraints(pattern=r"\S")]
 
 @dataclass(frozen=True, slots=True)
 class RetrievedTool:
-    """A tool that a retrieval returned, by its typed interface."""
+    """A tool that a retrieval returned, by its typed interface.
+
+    Attributes:
+        name: Its name.
+        inputs: Datatypes that it takes.
+        output: Datatype that it returns.
+        tool_type: Its kind, as the environment names it.
+        description: As the agent reads it.
+    """
 
     name: str
     inputs: tuple[str, ...] = ()
@@ -138,7 +146,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """The place of a trajectory: ``line`` is 1-based, or counts the entries of a JSON list."""
+    """The place of a trajectory.
+
+    Attributes:
+        format: Name of the log's format.
+        version: Its version; empty where the log states none.
+        file: The file.
+        line: 1-based line, or the number of an entry of a JSON list; 0 where there is none.
+    """
 
     format: str
     version: str = ""

@@ -112,17 +112,20 @@ class Rubric(Shown, Record):
     Attributes:
         name: Name without version, such as ``apb-holistic``.
         version: Version; any change of text or rules makes a new one.
+        title: Its title.
         shape: What a judge returns: ``flags`` (a flag per code, grade, correctness), ``pass``
             (correctness alone) or ``category`` (1–5).
-        call_due: When a step without any call is provably at fault: never, when the reference
-            calls a tool, or always.
-        form_code: The code of a reply that breaks the required output format.
+        form: Form of the predictions that it grades.
+        task: The task of the judge.
         principles: How to judge.
         reference_principles: What more is said of judges that may see a reference; ``blind`` leaves
             it out.
         reasoning: What the judge is told about the first field of its reply.
         codes_only: Whether the judge is asked for reasons and codes alone (shape ``flags``); then
             correctness and grade follow from the codes, and the bands must leave no choice.
+        call_due: When a step without any call is provably at fault: never, when the reference calls
+            a tool, or always.
+        form_code: The code of a reply that breaks the required output format.
         criteria: The taxonomy (shape ``flags``).
         reply_fields: What else a judge says of each prediction; no verdict depends on it.
         bands: The grade scale, best first (shape ``flags``).

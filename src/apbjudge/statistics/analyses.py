@@ -20,7 +20,12 @@ from .sample import BY_FORMULA, IntervalSettings, Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGroup:
-    """Share of human-correct plans that the judge found correct too, and the MAE of its grade."""
+    """The judge on some plans that humans found correct.
+
+    Attributes:
+        agreement: Share that the judge found correct too.
+        error: Mean absolute error of its grade, 0 to 1.
+    """
 
     agreement: Estimate
     error: Estimate
@@ -97,7 +102,17 @@ def diversity(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Favour:
-    """CR and grade of a tested model by judge and humans; ``rate``, ``grade``: judge less human."""
+    """CR and grade of a tested model by judge and humans.
+
+    Attributes:
+        tested_model: The tested model.
+        judge_rate: CR by the judge, 0 to 1.
+        human_rate: CR by the humans.
+        rate: Judge less humans, over the rows that both decided.
+        judge_grade: Mean grade by the judge, 0 to 1.
+        human_grade: Mean grade by the humans.
+        grade: Judge less humans, over the rows that both graded.
+    """
 
     tested_model: str
     judge_rate: Estimate

@@ -88,8 +88,10 @@ def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None =
 class Confusion:
     """Counts of one rater's answers against another's.
 
-    ``first``: labels of the rows, the judge's answers, ``unscored`` perhaps last; ``second``: of
-    the columns. ``counts``: items, or sums of their weights of mean 1.
+    Attributes:
+        first: Labels of the rows, the judge's answers, ``unscored`` perhaps last.
+        second: Labels of the columns.
+        counts: Items by row and column, or sums of their weights of mean 1.
     """
 
     first: tuple[str, ...]

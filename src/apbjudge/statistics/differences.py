@@ -245,7 +245,13 @@ def detectable_difference(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """A difference; ``detectable``: the smallest true one found with a power of 0.8, if known."""
+    """A difference of two groups.
+
+    Attributes:
+        estimate: The difference with its interval.
+        detectable: The smallest true difference found with a power of 0.8; None where that is not
+            known.
+    """
 
     estimate: Estimate
     detectable: float | None = None

@@ -265,6 +265,8 @@ class Bin:
     """Choices whose score is at least ``low`` and below ``high``, which the last bin includes.
 
     Attributes:
+        low: Least score.
+        high: Upper end of the scores.
         n: Choices.
         errors: Wrong ones.
         rate: Share of wrong ones.

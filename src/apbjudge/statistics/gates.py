@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ..errors import OptionError, visible
-
-if TYPE_CHECKING:
-    from .metric import Metric, MetricKind
+from .metric import Metric, MetricKind
 
 At = Literal["point", "low"]
 """Place where a condition is checked: the value, or the end of its interval that is harder."""

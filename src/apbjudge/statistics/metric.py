@@ -83,7 +83,11 @@ def neutral(name: str, meaning: str = "", title: str = "") -> MetricKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(Estimate):
-    """An estimate with its metric's meaning."""
+    """An estimate with its metric's meaning.
+
+    Attributes:
+        kind: The metric: name, unit, better direction and bounds.
+    """
 
     kind: MetricKind
 

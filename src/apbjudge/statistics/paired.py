@@ -77,7 +77,12 @@ class Difference:
 class Flips:
     """Numbers of items that two runs found correct: both, one alone, or neither.
 
-    ``test``: McNemar's; None where items share clusters or have weights, which it ignores.
+    Attributes:
+        both: Items that both found correct.
+        first_only: Those that the first run alone found correct.
+        second_only: Those that the second alone found correct.
+        neither: Those that neither found correct.
+        test: McNemar's; None where items share clusters or have weights, which it ignores.
     """
 
     both: int

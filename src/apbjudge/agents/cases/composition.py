@@ -58,7 +58,10 @@ class Composition(BaseModel):
     splits: Annotated[Counter[str], PlainSerializer(dict)] = Counter()
     kinds: Annotated[
         Counter[tuple[str, str]],
-        PlainSerializer(lambda of: [[*key, n] for key, n in sorted(of.items())]),
+        PlainSerializer(
+            lambda of: [[*key, n] for key, n in sorted(of.items())],
+            return_type=list[list[str | int]],
+        ),
     ] = Counter()
     sources: dict[str, DataSetCounts] = {}
     categories: Annotated[Counter[str], PlainSerializer(lambda of: dict(of.most_common()))] = (

@@ -161,7 +161,11 @@ class PlanBenchData:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The file ``database.json``: a value of every datatype in every record, by its name."""
+    """The file ``database.json``.
+
+    Attributes:
+        order_cases: A value of every datatype in every record, by the record's name.
+    """
 
     order_cases: dict[str, dict[str, Any]]
 
@@ -201,7 +205,13 @@ def outputs_by_inputs(
 
 
 @dataclass(frozen=True, slots=True)
-class _PathEntry:
+class PathEntry:
+    """An entry of ``paths_set_catalog.json``, which has some for each task by its id.
+
+    Attributes:
+        tool_set: The tools of a path, in any order.
+    """
+
     tool_set: frozenset[str]
 
 
@@ -272,7 +282,7 @@ def read_data(files: DataFolder) -> PlanBenchData:
     """
     queries = files.by_name("queries.json", Query, "query_id")
     tasks = files.by_name("tasks.json", PlanbenchTask, "task_id")
-    catalogue = files.read("paths_set_catalog.json", dict[str, list[_PathEntry]])
+    catalogue = files.read("paths_set_catalog.json", dict[str, list[PathEntry]])
     baseline = files.by_name("baseline_tools.json", PlanbenchTool, "name")
     noisy = files.by_name("noisy_tools.json", PlanbenchTool, "name")
     blockers = files.by_name("blocker_tools.json", PlanbenchTool, "name")

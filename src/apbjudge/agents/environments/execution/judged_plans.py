@@ -40,7 +40,12 @@ class PlanVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmatched:
-    """Number of rows without a partner, and the first of them."""
+    """Number of rows without a partner, and the first of them.
+
+    Attributes:
+        n: How many.
+        first: Names of the first of them.
+    """
 
     n: int
     first: tuple[str, ...]

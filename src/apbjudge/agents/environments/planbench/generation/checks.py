@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, combinations
 from typing import Any
 
@@ -52,26 +52,19 @@ class DataCheck(Shown):
     Attributes:
         counts: Of what the data holds.
         faults: Every rule, also those that nothing breaks.
-        possible: Tasks that the tools allow by number of inputs: those with the least length.
+        possible_tasks: Tasks that the tools allow by number of inputs: those with the least length.
         shortest: That length.
     """
 
     counts: Mapping[str, int]
     faults: tuple[DataFault, ...]
-    possible: Mapping[int, int]
+    possible_tasks: Mapping[int, int]
     shortest: int
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "counts": {**self.counts},
-            "faults": [
-                {"rule": of.rule, "n": of.n, "of": of.of, "examples": [*of.examples]}
-                for of in self.faults
-            ],
-            "possible_tasks": {str(n): count for n, count in self.possible.items()},
-            "shortest": self.shortest,
-        }
+        possible = {str(n): count for n, count in self.possible_tasks.items()}
+        return asdict(self) | {"possible_tasks": possible}
 
     def _printed(self) -> Document:
         from .results_text import check_document

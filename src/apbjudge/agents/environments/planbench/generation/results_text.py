@@ -39,7 +39,9 @@ def _funnel(of: GeneratedBenchmark) -> Table:
 def check_document(of: DataCheck) -> Document:
     """Every rule with the number that break it, and some examples."""
     rows: list[list[Cell]] = [[fault.rule, count(fault.n), count(fault.of)] for fault in of.faults]
-    possible = ", ".join(f"{count(n)} with {k} input{'s'[: k > 1]}" for k, n in of.possible.items())
+    possible = ", ".join(
+        f"{count(n)} with {k} input{'s'[: k > 1]}" for k, n in of.possible_tasks.items()
+    )
     allowed = f"tasks that need every input and at least {of.shortest} simple tools: {possible}"
     notes = (_counted(of.counts), allowed)
     parts: list[Part] = [

@@ -1,0 +1,512 @@
+"""Types of what is written as plain dicts, of which the schemas are made."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from ..calibration.changes import Changes
+from ..records.judgements import Usage
+
+
+class QueuedItem(TypedDict):
+    """An item that a cascade leaves to humans, most uncertain first.
+
+    Attributes:
+        item_id: The item.
+        tested_model: Whose response it is.
+        line: 1-based line of its row.
+        reason: ``no verdict`` of the last judge asked, ``not asked`` since the budget ended, or
+            ``in doubt``: the strong judge is uncertain too.
+        entropy: Uncertainty of the last judge that was asked; null without a verdict.
+    """
+
+    item_id: str
+    tested_model: str
+    line: int
+    reason: Literal["no verdict", "not asked", "in doubt"]
+    entropy: float | None
+
+
+class ScheduledTurn(TypedDict):
+    """A judgement of an audit, in the order of asking.
+
+    Attributes:
+        turn: From 0.
+        run: Run of the audit, a folder in ``runs/``.
+        name: Variant that is judged, as in ``variants.jsonl``.
+    """
+
+    turn: int
+    run: str
+    name: str
+
+
+class _Recorded(TypedDict):
+    """Fields of every record of a command that asks models.
+
+    Attributes:
+        id: The record's own id.
+        line: 1-based line of what it is of, in the input.
+        fingerprint: Hash of what was asked, and of whom; it changes with every setting that counts.
+        usage: Calls and tokens, repetitions included.
+        cost_usd: Price in US dollars; null where that of one call is not known.
+    """
+
+    id: str
+    line: int
+    fingerprint: str
+    usage: Usage
+    cost_usd: float | None
+
+
+class Failure(_Recorded):
+    """A task that did not reach a model, or got no answer.
+
+    Attributes:
+        tested_model: The tested model; ``model`` where it writes texts.
+        reason: As of an unscored judgement, such as ``timeout``.
+        detail: What happened, in a sentence.
+        case_id: The case, where it is known.
+        task: The task of a benchmark, or the hash of what was to be written.
+        plan_sha256: SHA-256 of the text of the plan that was to be carried out.
+        seed: Of a text to be written, the seed's id.
+        kind: Of a text to be written, its kind.
+        model: Of a text to be written, the model.
+        attempts: Of a text to be written, the replies before the failure.
+    """
+
+    tested_model: NotRequired[str]
+    reason: str
+    detail: str
+    case_id: NotRequired[str]
+    task: NotRequired[str]
+    plan_sha256: NotRequired[str]
+    seed: NotRequired[str]
+    kind: NotRequired[str]
+    model: NotRequired[str]
+    attempts: NotRequired[list[Attempt]]
+
+
+class _Answered(_Recorded):
+    """Fields of the answer of a tested model.
+
+    Attributes:
+        case_id: The case.
+        tested_model: The tested model.
+        model_response: Its raw reply; one with native tool calls as a chat message in JSON.
+        is_readable: Whether a plan or steps can be read in the reply.
+        finish_reason: Why the endpoint ended the reply, such as ``stop`` or ``length``.
+        refusal: The refusal that the endpoint stated apart from the reply; null without.
+        served_model: The model by the endpoint's own name.
+        latency_s: Seconds until the answer was there; null where none was measured.
+        settings: Sampling settings of the request.
+        prompt_set: The prompts.
+        format_demanded: True where the prompts demand the benchmark's format, else null.
+        messages: The request; pictures by path and SHA-256.
+    """
+
+    case_id: str
+    tested_model: str
+    model_response: str
+    is_readable: bool
+    finish_reason: str | None
+    refusal: str | None
+    served_model: str | None
+    latency_s: float | None
+    settings: dict[str, Any] | None
+    prompt_set: str
+    format_demanded: bool | None
+    messages: list[dict[str, Any]]
+
+
+@with_config(ConfigDict(extra="allow"))
+class Prediction(_Answered):
+    """A prediction, and with ``--full`` the fields of its case, as in a line of cases.
+
+    Attributes:
+        reasoning_content: The model's reasoning, where the reply itself is empty.
+    """
+
+    reasoning_content: NotRequired[str]
+
+
+class Round(TypedDict):
+    """A review of a draft, and the answer after it.
+
+    Attributes:
+        critique: The review.
+        endorses: Whether the review keeps the draft.
+        critique_finish_reason: Why the endpoint ended the review.
+        critic_served_model: The reviewer by the endpoint's own name.
+        model_response: The answer after it; null where the draft was kept.
+        finish_reason: Why the endpoint ended the answer.
+        refusal: The refusal that the endpoint stated apart from the answer.
+    """
+
+    critique: str
+    endorses: bool | None
+    critique_finish_reason: str | None
+    critic_served_model: str | None
+    model_response: str | None
+    finish_reason: str | None
+    refusal: str | None
+
+
+@with_config(ConfigDict(extra="allow"))
+class Refined(_Answered):
+    """A draft after its review, and with drafts of ``--full`` the fields of its case.
+
+    Attributes:
+        method: How it was refined, such as ``review``.
+        mode: Who reviewed: ``self`` or ``critic``, or what took the place of a review.
+        guide: What the review went by; null for modes without.
+        draft_sha256: SHA-256 of the draft's text.
+        is_unchanged: Whether the plan or steps are those of the draft.
+        critique: The last review; empty without.
+        critic_model: The reviewer; null without one.
+        rounds: Every review, and the answer after it.
+        review_prompt_set: The prompts of reviews.
+        is_oracle: Whether the review saw the reference.
+    """
+
+    method: str
+    mode: str
+    guide: str | None
+    draft_sha256: str
+    is_unchanged: bool
+    critique: str
+    critic_model: str | None
+    rounds: list[Round]
+    review_prompt_set: str
+    is_oracle: bool
+
+
+class PlayedCall(TypedDict):
+    """A call that was carried out.
+
+    Attributes:
+        name: The tool.
+        arguments: Its arguments; null where they can't be read.
+        content: What it returned.
+        is_error: Whether that is an error.
+    """
+
+    name: str
+    arguments: dict[str, Any] | None
+    content: Any
+    is_error: bool
+
+
+class PlayedStep(_Recorded):
+    """A step-wise prediction that was carried out.
+
+    Attributes:
+        case_id: The case.
+        tested_model: The tested model.
+        task: The task of the benchmark.
+        plan_sha256: SHA-256 of the prediction's text.
+        result: ``same_state`` as the reference leads to, ``other_state``, ``error`` of a call,
+            ``no_reference`` to compare with, or ``not_executable`` by code.
+        detail: The first error, or why nothing was carried out; empty otherwise.
+        reference_changes: Whether the reference changes the state; null where that is not known.
+        calls: The calls, in order.
+        latency_s: Null, as no model is asked.
+    """
+
+    case_id: str
+    tested_model: str
+    task: str
+    plan_sha256: str
+    result: Literal["same_state", "other_state", "error", "no_reference", "not_executable"]
+    detail: str
+    reference_changes: bool | None
+    calls: list[PlayedCall]
+    latency_s: float | None
+
+
+class Corrected(TypedDict):
+    """What a successful run does otherwise than the first pass.
+
+    Attributes:
+        substep: The first substep at which they differ.
+        kinds: All kinds of correction that apply; empty for none.
+        later_changed: Later substeps with another action.
+        scope: As ``--scope`` of the command.
+    """
+
+    substep: str
+    kinds: list[str]
+    later_changed: int
+    scope: str
+
+
+class Branched(_Recorded):
+    """A case that a tested model carried out.
+
+    Attributes:
+        tested_model: The tested model.
+        case_id: The case.
+        trial: From 0.
+        first_success: Whether the first pass is right by the reference.
+        success: Whether the result is.
+        branches: Runs after the first.
+        accepted: Whether the verifier accepted the last run; null where none was asked.
+        correction: What a right result does otherwise than a wrong first pass; null otherwise.
+        memory: With ``--memory``: what is measured inside and outside of it.
+        votes: Of ``self-consistency-plan``: runs that agree with the result.
+        voters: Of ``self-consistency-plan``: runs with final outputs.
+        attempts: Of ``reflexion``: runs.
+        reflections: Of ``reflexion``: the texts between them.
+        latency_s: Seconds of all calls; null where none was measured.
+        requests: Requests for text; one for several samples counts once.
+        samples: Replies to them.
+        forward_passes: Requests for the probabilities of labels, which generate nothing.
+        forward_tokens: Tokens sent with forward passes.
+        elapsed_s: Seconds from begin to end.
+        runs: The first pass and the result, as lines of ``trajectories.jsonl``.
+    """
+
+    tested_model: str
+    case_id: str
+    trial: int
+    first_success: bool
+    success: bool
+    branches: int
+    accepted: bool | None
+    correction: Corrected | None
+    memory: NotRequired[dict[str, int]]
+    votes: NotRequired[int]
+    voters: NotRequired[int]
+    attempts: NotRequired[int]
+    reflections: NotRequired[list[str]]
+    latency_s: float | None
+    requests: int
+    samples: int
+    forward_passes: int
+    forward_tokens: int
+    elapsed_s: float
+    runs: list[dict[str, Any]]
+
+
+class Attempt(TypedDict):
+    """A reply to a request for a text.
+
+    Attributes:
+        fingerprint: Hash of what was asked, and of whom.
+        reply: The raw reply.
+        finish_reason: Why the endpoint ended it.
+        refusal: The refusal that the endpoint stated apart from the reply.
+        served_model: The model by the endpoint's own name.
+        complaints: The rules that it breaks: ``code``, and ``text`` as the model reads it.
+    """
+
+    fingerprint: str
+    reply: str
+    finish_reason: str | None
+    refusal: str | None
+    served_model: str | None
+    complaints: list[dict[str, str]]
+
+
+class WrittenText(_Recorded):
+    """A text that a model wrote or failed to write.
+
+    Attributes:
+        kind: What was to be written.
+        model: The model.
+        seed: Of ``build``: the seed's id.
+        task: Of ``build``: hash of what was asked for.
+        value: The text or its parts; null where none was accepted.
+        rejected: The rule that the last reply broke; null where a text was accepted.
+        complaints: Of the text, as the model read them.
+        attempts: Every reply.
+        latency_s: Seconds of all calls; null where none was measured.
+        settings: Sampling settings.
+        prompt_set: The prompts.
+    """
+
+    kind: str
+    model: str
+    seed: NotRequired[str]
+    task: NotRequired[str]
+    value: Any
+    rejected: str | None
+    complaints: list[str]
+    attempts: list[Attempt]
+    latency_s: float | None
+    settings: dict[str, Any]
+    prompt_set: str
+
+
+class BuildManifest(TypedDict):
+    """How cases were built.
+
+    Attributes:
+        apbjudge: Version.
+        command: ``build``.
+        config: The settings.
+        inputs: SHA-256 of the files of each input.
+        writing: What a model wrote: ``models``, ``prompts``, ``texts`` by kind and outcome,
+            ``not_asked`` by kind and reason; null where none was asked.
+        outputs: SHA-256 of the files.
+    """
+
+    apbjudge: str
+    command: Literal["build"]
+    config: dict[str, Any]
+    inputs: dict[str, dict[str, str]]
+    writing: dict[str, Any] | None
+    outputs: dict[str, str]
+
+
+class TaskCount(TypedDict):
+    """Tasks of a kind.
+
+    Attributes:
+        inputs: Number of inputs.
+        shortest: Tools of the shortest path.
+        tasks: Number of such tasks.
+    """
+
+    inputs: int
+    shortest: int
+    tasks: int
+
+
+class Generator(TypedDict):
+    """What a benchmark was generated by, as its file says.
+
+    Attributes:
+        generator: Version of the generator, by which the same settings give the same bytes.
+        version: Version of apbjudge.
+        settings: The settings.
+        texts: Model, prompts and files of the texts; absent without any.
+    """
+
+    generator: str
+    version: str
+    settings: dict[str, Any]
+    texts: NotRequired[dict[str, Any]]
+
+
+class ReportedJudge(TypedDict):
+    """A judge of a report.
+
+    Attributes:
+        judge: The judge.
+        note: A remark that belongs to every figure; null without.
+        runs: Folders of its runs.
+        rows: Rows.
+        scored: Those with a verdict.
+        unscored: The others by reason.
+    """
+
+    judge: str
+    note: str | None
+    runs: list[str]
+    rows: int
+    scored: int
+    unscored: dict[str, int]
+
+
+class TableJson(TypedDict):
+    """A table of a report.
+
+    Attributes:
+        key: Its name for ``--table``.
+        number: Its number in the paper; empty for a table of our own.
+        title: Its title.
+        heads: Heads of the columns that name the rows.
+        columns: Metrics by section: ``key``, ``title``, ``unit``, ``better``, ``bounds``,
+            ``section``, ``meaning``.
+        rows: Lines: ``judge``, ``heads``, ``counts`` by section, and ``cells`` by section and
+            column with the fields of an estimate; ``best`` is true in the best set.
+        notes: Remarks.
+        counted: What the second number of counts is: rows ``scored``, or ``pairs``.
+        level: Confidence level of the intervals, 0 to 1.
+        paper: The paper, by its arXiv id.
+    """
+
+    key: str
+    number: str
+    title: str
+    heads: list[str]
+    columns: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    notes: list[str]
+    counted: str
+    level: float
+    paper: str
+
+
+class ReportJson(TypedDict):
+    """A report.
+
+    Attributes:
+        apbjudge: Version.
+        judges: The judges.
+        judge_settings: Settings of the judges by title; null unless asked for by name.
+        tested_models: Settings of the tested models by title; null where no run has any.
+        changes: Items on which two runs differ; null unless asked for by name.
+        tables: The tables.
+    """
+
+    apbjudge: str
+    judges: list[ReportedJudge]
+    judge_settings: list[dict[str, str]] | None
+    tested_models: list[dict[str, str]] | None
+    changes: Changes | None
+    tables: list[TableJson]
+
+
+class ReproducedPart(TypedDict):
+    """A table or figure of a paper.
+
+    Attributes:
+        place: Such as ``Table 1``.
+        title: Its title.
+        state: Whether it was made, or why not.
+        detail: The data that it needs, the command, or why nothing makes it.
+        command: The command that makes it, where ``reproduce`` does not.
+        note: A remark on the published figures.
+        missing: Models of the paper that no row is of, and rows of the others.
+        figures: Names of our figures.
+        compared: Published figures beside ours: judge, heads, section and column; ``published`` in
+            the unit of the metric, ``printed`` as in the paper, ``is_inside`` of our interval, and
+            the fields of an estimate.
+        table: Our table; null where none was made.
+    """
+
+    place: str
+    title: str
+    state: str
+    detail: str
+    command: str
+    note: str
+    missing: list[str]
+    figures: list[str]
+    compared: list[dict[str, Any]]
+    table: TableJson | None
+
+
+class ReproducedJson(TypedDict):
+    """A paper's tables and figures.
+
+    Attributes:
+        paper: Its title.
+        arxiv: Its arXiv id.
+        note: A remark on it.
+        parts: Its tables and figures.
+        tested_models: Settings of the tested models by title, a row for each in each run.
+        unjudged: Folders of predictions of which no judgements were given.
+    """
+
+    paper: str
+    arxiv: str
+    note: str
+    parts: list[ReproducedPart]
+    tested_models: list[dict[str, str]]
+    unjudged: list[str]
