@@ -2674,8 +2674,7 @@ def schema(name: str) -> dict[str, Any]:
     Of a file of lines it is that of one line.
 
     Args:
-        name: One of ``rows``, ``cases``, ``labels``, ``pairs``, ``judgements``,
-            ``trajectories``, ``summary``, ``manifest``, ``shards``, ``rubric``.
+        name: One of ``SCHEMAS``, as ``apbjudge schema`` lists them.
 
     Raises:
         OptionError: If there is no such name.
