@@ -3,13 +3,14 @@
     python benchmarks/scale.py                               # processes of this machine
     python benchmarks/scale.py --engine ray --rows 3000      # tasks of Ray, on this machine
     python benchmarks/scale.py --engine ray --only parts killed
-    python benchmarks/scale.py --only merge --merge-rows 1000000
+    python benchmarks/scale.py --only million                # 1,000,000 rows, judged by rule
 
 The judge is a server that answers after 60 ms. Every run is a command with a plan of its own and an
 empty cache, 2 parts at a time. ``calls`` is what the server saw, ``extra`` what it saw beyond one
 call a row. ``CPU`` is the CPU seconds of all processes that graded, imports and all, over those of
-one ``grade``. ``equal`` says whether the records are those of the undisturbed run, each once,
-but for times and usage. No figure is a wall time.
+one ``grade``; ``live`` is the same without what a worker of Ray takes before it begins a task, as
+of workers that live on. ``equal`` says whether the records are those of the undisturbed run, each
+once, but for times and usage. No figure is a wall time.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ APBJUDGE = [sys.executable, "-m", "apbjudge"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What processes took: CPU seconds, and the largest peak in MB."""
+    """What processes took: CPU seconds, the largest peak in MB, and how many there were."""
 
     cpu_s: float
     peak_mb: float
+    n_processes: int = 0
 
 
 class Watch:
@@ -80,7 +82,7 @@ class Watch:
     def usage(self) -> Usage:
         """All figures together."""
         cpu, peak = zip(*self._last.values(), strict=True) if self._last else ((), ())
-        return Usage(sum(cpu), max(peak, default=0.0))
+        return Usage(sum(cpu), max(peak, default=0.0), len(cpu))
 
 
 def _figures(folder: Path) -> tuple[float, float]:
@@ -235,6 +237,22 @@ def two_nodes() -> Iterator[Disturb]:
         cluster.shutdown()
 
 
+_START_OF_RAY = """
+import time, ray
+ray.init(include_dashboard=False)
+print(ray.get(ray.remote(lambda: time.process_time()).remote()))
+"""
+
+
+def start_of_worker_s(bench: Bench) -> float:
+    """CPU seconds of a worker of Ray before it imports any code of ours; 0 of other engines."""
+    if bench.engine != "ray":
+        return 0.0
+    env = bench.env("start") | {"RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-c", _START_OF_RAY]
+    return float(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+
+
 def measured(bench: Bench, only: list[str]) -> bool:
     """Prints a line for each run of the table; True if no record or call is wrong."""
     is_right = True
@@ -244,19 +262,24 @@ def measured(bench: Bench, only: list[str]) -> bool:
         argv += ["--api-base", url, "--max-concurrency", str(CONCURRENCY), "--out", str(one)]
         cpu_s, _, peak = spawn(Process(argv, bench.env("one")), bench.folder / "one.log")
         calls = int(end()["requests"])
-    right = records(one)
+    right, start_s = records(one), start_of_worker_s(bench)
     print(f"{bench.n} rows of {bench.rows.stat().st_size / bench.n / 1000:.1f} kB: ", end="")
     print(f"one process {calls} calls, {cpu_s:.2f} CPU s, peak {peak:.0f} MB; {bench.engine}:")
+    if start_s:
+        print(f"a worker of Ray takes {start_s:.2f} CPU s before it begins a task")
     print(f"{'run':<24}{'parts':>6}{'calls':>7}{'extra':>7}{'bound':>7}", end="")
-    print(f"{'CPU':>7}{'peak MB':>9}  equal", flush=True)
+    print(f"{'CPU':>7}{'live':>7}{'peak MB':>9}  equal", flush=True)
 
     def line(name: str, parts: int, disturb: Disturb | None = None) -> None:
         nonlocal is_right
         usage, calls, n_ended = bench.run(name, parts, disturb)
-        cpu = f"{usage.cpu_s / cpu_s:.2f}" if disturb is None else "-"
+        cpu = live = "-"
+        if disturb is None:
+            cpu = f"{usage.cpu_s / cpu_s:.2f}"
+            live = f"{(usage.cpu_s - usage.n_processes * start_s) / cpu_s:.2f}"
         extra, bound = calls - bench.n, n_ended * (CONCURRENCY + FLUSHED)
         print(f"{name:<24}{parts:>6}{calls:>7}{extra:>7}{bound:>7}", end="")
-        print(f"{cpu:>7}{usage.peak_mb:>9.0f}", end="")
+        print(f"{cpu:>7}{live:>7}{usage.peak_mb:>9.0f}", end="")
         is_equal = records(bench.whole(name)) == right
         print(f"  {is_equal}", flush=True)
         is_right = is_right and is_equal and 0 <= extra <= bound
@@ -313,39 +336,37 @@ DISTURBED = {
 }
 
 
-def merged(bench: Bench) -> None:
-    """Prints what merging the parts of a static judge's run takes."""
+def million(bench: Bench) -> None:
+    """Prints what many rows judged by rule take, in parts and merged."""
     usage, _, _ = bench.run("static", 64, judge="static")
     parts = [str(bench.folder / "static" / f"part-{i}") for i in range(1, 65)]
     argv = [*APBJUDGE, "shards", "merge", *parts, "--out", str(bench.folder / "again")]
     cpu_s, _, peak = spawn(Process(argv, bench.env("again")), bench.folder / "again.log")
-    print(
-        f"{bench.n} static rows in 64 parts: peak of a process {usage.peak_mb:.0f} MB; merge ",
-        end="",
-    )
-    print(f"{cpu_s / bench.n * 1e6:.0f} CPU us a row, peak {peak:.0f} MB")
+    print(f"{bench.n} static rows in 64 parts of {usage.n_processes} processes: ", end="")
+    print(f"{usage.cpu_s / bench.n * 1e6:.0f} CPU us a row, peak {usage.peak_mb:.0f} MB; ", end="")
+    print(f"merge {cpu_s / bench.n * 1e6:.0f} CPU us a row, peak {peak:.0f} MB")
 
 
 def main() -> None:
     """Reads the options and prints the table."""
-    kinds = ["parts", *DISTURBED, "node lost", "merge"]
+    kinds = ["parts", *DISTURBED, "node lost"]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
     parser.add_argument("--rows", type=int, default=3000)
-    parser.add_argument("--merge-rows", type=int, default=1_000_000)
-    parser.add_argument("--only", nargs="*", choices=kinds, default=kinds)
+    parser.add_argument("--many-rows", type=int, default=1_000_000, help="of million")
+    parser.add_argument("--only", nargs="*", choices=[*kinds, "million"], default=kinds)
     options = parser.parse_args()
     is_right = True
     with tempfile.TemporaryDirectory(prefix="apbjudge-scale-") as name:
         folder = Path(name).resolve()
         bench = Bench(folder, folder / "rows.jsonl", options.rows, options.engine)
-        if set(options.only) != {"merge"}:
+        if set(options.only) != {"million"}:
             write_rows(bench.rows, bench.n)
             is_right = measured(bench, options.only)
-        if "merge" in options.only:
-            bench = replace(bench, rows=folder / "many.jsonl", n=options.merge_rows)
+        if "million" in options.only:
+            bench = replace(bench, rows=folder / "many.jsonl", n=options.many_rows)
             write_rows(bench.rows, bench.n)
-            merged(bench)
+            million(bench)
     if not is_right:
         raise SystemExit("calls beyond the bound, or records that differ")
 

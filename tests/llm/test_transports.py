@@ -20,11 +20,12 @@ from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.chat_format import format_arguments
-from apbjudge.llm.direct import PASSED, DirectClient, serves_exactly
+from apbjudge.llm.direct import PASSED, Connections, DirectClient, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from apbjudge.llm.model_spec import KEYS, SERVERS
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
+from apbjudge.runs.event_loops import Stop, block_on, current_stop, one_loop
 from tests.llm.faults import ALIKE, ODD
 from tests.llm.talk import TALK, ask
 from tests.support.hurry import hurried
@@ -93,6 +94,29 @@ def test_every_provider_is_sent_the_same(server: ChatServer, provider: str) -> N
 
 def test_calls_of_one_session_share_connections(server: ChatServer) -> None:
     assert len({seen.client for seen in sent(server, DirectClient(), [plain()] * 3)}) == 1
+
+
+def test_shared_connections_outlive_a_client_and_a_run(server: ChatServer) -> None:
+    """What a later run in the same loop finds in its context is its own."""
+    seen_stops, connections = list[bool](), Connections()
+
+    async def ask_once() -> None:
+        seen_stops.append(current_stop().is_paused)
+        client = DirectClient()
+        await client.complete(replace(plain(), api_base=server.address))
+        await client.close()
+
+    with asyncio.Runner() as runner, one_loop(runner), connections.shared():
+        for is_paused in (False, True):
+            stop = Stop()
+            stop.is_paused = is_paused
+            with stop.applied():
+                block_on(ask_once())
+        block_on(connections.close())
+    block_on(ask_once())
+    first, second, apart = (seen.client for seen in server.requests)
+    assert first == second != apart
+    assert seen_stops == [False, True, False]
 
 
 def test_every_parameter_that_is_passed_on_was_compared() -> None:

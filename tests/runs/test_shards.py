@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import shlex
@@ -365,6 +366,46 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
         graded(files[0], tmp_path / "counted", missing="count", **again)
     with pytest.raises(InputError, match="expected the file that the index divides"):
         graded(write_rows(tmp_path / "other.jsonl", rows[1:]), tmp_path / "other", **again)
+
+
+def test_a_piece_reads_little_more_than_its_own_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_bytes, opened = 0, io.open
+
+    class Counted(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            nonlocal n_bytes
+            n = super().readinto(buffer) or 0
+            n_bytes += n
+            return n
+
+    def counted(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if mode == "rb" and path == rows:
+            return io.BufferedReader(Counted(path))
+        return opened(path, mode, *args, **options)
+
+    rows = write_rows(
+        tmp_path / "rows.jsonl", [plan_row(f"r{n}", query="word " * 6000) for n in range(60)]
+    )
+    apbjudge.shards_split(rows, out=tmp_path, parts=3)
+    monkeypatch.setattr(io, "open", counted)
+    for i in range(1, 4):
+        apbjudge.grade(rows, shard=f"{tmp_path}/index.json#{i}", out=tmp_path / f"part-{i}")
+    size = rows.stat().st_size
+    assert size <= n_bytes <= 1.1 * size
+
+
+def test_published_judgements_are_divided_by_case(tmp_path: Path) -> None:
+    judged = {"judge_model": "other", "judgement": {"is_correct": True}}
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row(f"r{n}") | judged for n in range(20)])
+    remark, *commands = apbjudge.shards_split(rows, out=tmp_path, parts=2)
+    assert remark == "# every part reads all rows, which hold judgements too"
+    assert not (tmp_path / "index.json").exists()
+    shards = [command.partition("--shard ")[2].partition(" ")[0] for command in commands[:2]]
+    assert shards == ["1/2", "2/2"]
+    parts = [apbjudge.grade(rows, shard=shard, regrade=True) for shard in shards]
+    assert sorted(row["line"] for part in parts for row in part.rows) == list(range(1, 21))
 
 
 @pytest.mark.parametrize("is_cut", [True, False])

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import NamedTuple
 
 from ..errors import OptionError, PausedError
-from .parts import PAUSED, Ended, Part, run_part
+from .parts import PAUSED, Ended, Part, run_in_worker
 
 _STARTS = 3
 
@@ -96,7 +96,7 @@ def _follow_parent() -> None:
 
 
 def _run(part: Part) -> Ended:
-    ended = run_part(part)
+    ended = run_in_worker(part)
     if (parent := parent_process()) is None or not parent.is_alive():
         os._exit(ended.code)  # nobody would ever end it
     return ended

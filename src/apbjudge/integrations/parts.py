@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from asyncio import Runner
+from atexit import register
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -14,9 +17,10 @@ import orjson
 
 from ..errors import ApbJudgeError, BusyError, OptionError, PausedError, path_text, visible
 from ..judge.session import Run
+from ..llm.direct import Connections
 from ..llm.failures import may_pass
 from ..records.run_folder import MANIFEST
-from ..runs.event_loops import current_stop, signals_pause
+from ..runs.event_loops import current_stop, one_loop, signals_pause
 from ..runs.loop import Events, Progress
 from ..runs.resume import changed_settings
 
@@ -95,6 +99,26 @@ def run_part(part: Part) -> Ended:
         if may_pass(reason, texts.get(reason, ""))
     )
     return Ended(LEFT, f"{n} rows have no result yet") if n else Ended(DONE)
+
+
+def run_in_worker(part: Part) -> Ended:
+    """Runs a part in a process that runs others too: connections stay open in between."""
+    runner, connections = _of_worker()
+    with one_loop(runner), connections.shared():
+        return run_part(part)
+
+
+@cache
+def _of_worker() -> tuple[Runner, Connections]:
+    """The event loop of this process, and its connections."""
+    runner, connections = Runner(), Connections()
+
+    @register
+    def close() -> None:  # pyright: ignore[reportUnusedFunction]
+        runner.run(connections.close())
+        runner.close()
+
+    return runner, connections
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError, needs
-from .parts import PAUSED, UNUSABLE, Ended, Part, run_part
+from .parts import PAUSED, UNUSABLE, Ended, Part, run_in_worker
 
 RETRIES = 3
 """Restarts of a task whose worker died."""
@@ -83,7 +83,7 @@ def _run(part: Part, folder: Path) -> Ended:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # then the part takes it
     signal.signal(signal.SIGINT, lambda sign, frame: signal.raise_signal(signal.SIGTERM))
     try:
-        return run_part(part)
+        return run_in_worker(part)
     finally:
         for sign, handler in before.items():
             signal.signal(sign, handler)

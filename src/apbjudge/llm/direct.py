@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import orjson
@@ -46,6 +47,45 @@ def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> 
     if not api_base or provider not in KEYS or not PASSED.issuperset(params):
         return False
     return _CHANGED_BY_LITELLM.search(name) is None
+
+
+class Connections:
+    """Open connections, which outlive the clients of an event loop that share them."""
+
+    def __init__(self) -> None:
+        self._connector: Any = None
+
+    @contextmanager
+    def shared(self) -> Generator[None]:
+        """Within it, clients use these connections and leave them open."""
+        token = _SHARED.set(self)
+        try:
+            yield
+        finally:
+            _SHARED.reset(token)
+
+    def session(self, *, closes: bool = False, **options: Any) -> Any:
+        """A session of aiohttp over them; ``closes``: they end with it."""
+        import aiohttp
+
+        if self._connector is None:
+            self._connector = aiohttp.TCPConnector(limit=0)
+        return aiohttp.ClientSession(connector=self._connector, connector_owner=closes, **options)
+
+    async def close(self) -> None:
+        """Closes them."""
+        if self._connector is not None:
+            await self._connector.close()
+            self._connector = None
+
+
+_SHARED: ContextVar[Connections | None] = ContextVar("shared", default=None)
+
+
+def _session(**options: Any) -> Any:
+    """A session of aiohttp, over shared connections where there are some."""
+    shared = _SHARED.get()
+    return (shared or Connections()).session(closes=shared is None, **options)
 
 
 class DirectClient:
@@ -87,12 +127,8 @@ class DirectClient:
         if self._session is None:
             import aiohttp
 
-            proxied = any(name.lower().endswith("_proxy") for name in os.environ)
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None),
-                trust_env=proxied,  # looking for proxies at every call takes time
-            )
+            timeout = aiohttp.ClientTimeout(total=None)
+            self._session = _session(timeout=timeout, trust_env=_is_proxied())
         return self._session
 
     async def close(self) -> None:
@@ -100,6 +136,11 @@ class DirectClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _is_proxied() -> bool:
+    """True if a proxy may be set: looking for it at every call takes time, and a thread."""
+    return any(name.lower().endswith("_proxy") for name in os.environ)
 
 
 def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:
@@ -179,7 +220,7 @@ async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] 
     try:
         async with (
             asyncio.timeout(timeout_s),
-            aiohttp.ClientSession(trust_env=True) as session,
+            _session(trust_env=_is_proxied()) as session,
             session.get(url, headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status != 200:

@@ -120,6 +120,19 @@ def current_stop() -> Stop:
     return _STOP.get() or Stop()
 
 
+_RUNNER: ContextVar[asyncio.Runner | None] = ContextVar("runner", default=None)
+
+
+@contextmanager
+def one_loop(runner: asyncio.Runner) -> Generator[None]:
+    """Within it, what this thread waits for is in one loop, whose connections can stay open."""
+    token = _RUNNER.set(runner)
+    try:
+        yield
+    finally:
+        _RUNNER.reset(token)
+
+
 def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
@@ -192,6 +205,8 @@ def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
                     stop.check()
                 raise
 
+    if (runner := _RUNNER.get()) is not None:
+        return runner.run(main(), context=copy_context())
     if not _is_in_loop():
         return asyncio.run(main())
     return beside_any_loop(lambda: asyncio.run(main()))
