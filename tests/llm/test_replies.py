@@ -241,7 +241,7 @@ def test_nothing_is_guessed_of_the_papers_form(changes: dict[str, Any], complain
     with pytest.raises(ReplyError, match="E1: stands twice"):
         read_reply(both, reply_model(STEPS), form=published_form(STEPS))
     cut_off = f'{json.dumps(PAPERS)} {{"E1_GOAL_MISALIGNMENT": true, '
-    with pytest.raises(ReplyError, match="another one that can't be read"):
+    with pytest.raises(ReplyError, match="a second verdict, besides a readable one"):
         read_reply(cut_off, reply_model(STEPS), form=published_form(STEPS))
 
 

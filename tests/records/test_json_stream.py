@@ -161,7 +161,7 @@ def test_elements_over_the_limit_are_passed_over(
     _file(path, f'{{"a": {{}}, "runs": [1, {long}, 2], "b": [3]}}')
     assert _shown(read_member(path, "runs")) == [1, "element: at most 64 MiB", 2]
     _file(path, f'{{"a": [{long}], "runs": [1]}}')
-    with pytest.raises(InputError, match="beside runs"):
+    with pytest.raises(InputError, match="besides runs"):
         members_around(path, "runs")
 
 

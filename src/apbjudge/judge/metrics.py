@@ -184,10 +184,10 @@ def common_metrics(c: JudgementTable, rows: Vector, form: str) -> Metrics:
         ends = (over(np.nan_to_num(c.outcome[rows], nan=as_if), rows) for as_if in (0.0, 1.0))
         metrics.append(CR_BOUNDS.of(joined_bounds(*ends)))
     graded = scored[~np.isnan(c.grade[scored])]
-    flagged = scored[c.known[scored] > 0]
+    coded = scored[c.known[scored] > 0]
     if len(graded):
         metrics.append(GRADE.of(over(c.grade[graded], graded)))
-    elif len(flagged) and c.by_rule[c.profile[flagged]].all():
+    elif len(coded) and c.by_rule[c.profile[coded]].all():
         metrics.append(GRADE.of(nothing(note=NO_GRADE)))
     for i, code in enumerate(c.error_codes):
         stated = scored[(c.known[scored] >> i & 1) > 0]
