@@ -1,15 +1,15 @@
 """Recipes of ``docs/contributing.md`` that change the package, each carried out in a copy of it.
 
-Of the others an example is run: a protocol (``test_own_rubric``), a log format
+Of the others an example is run: a protocol (``protocols/test_own_protocol``), a log format
 (``trajectories/test_reading``), an environment (``agents/environments/execution/test_command``), a
-function in a model's place (``judge/test_function``); a metric is stated in
-``judge/test_trajectories``.
+function as a judge (``judge/test_function``).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -105,17 +105,32 @@ def test_a_setting_of_a_judge_refuses_no_earlier_run(copy: Copy, tmp_path: Path)
         assert "tone" in refusal
 
 
-def test_the_map_names_every_folder() -> None:
-    """Of the package, of its agents, of the tests; and every module beside the folders."""
+def test_the_map_has_a_row_for_every_folder_and_no_other() -> None:
+    """Of the package, its agents, tests, benchmarks; and every module next to the folders."""
     page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    rows = page.partition("## Map")[2].partition("## Recipes")[0].splitlines()
+    cells = [row.split(" | ")[0] for row in rows if row.startswith("| `")]
+    named = {name for cell in cells for name in re.findall(r"`([\w./]+)`", cell)}
     package = ROOT / "src" / "apbjudge"
-    names = [path.name for path in package.iterdir() if (path / "__init__.py").exists()]
-    names += [path.stem for path in package.glob("[a-z]*.py")]
-    for wing in ("agents", "agents/environments"):
-        folders = (package / wing).glob("*/__init__.py")
-        names += [f"{wing}/{path.parent.name}" for path in folders]
-    names += [f"tests/{name}" for name in ("support", "browser", "golden", "real")]
-    assert [name for name in names if f"`{name}`" not in page] == []
+    exist = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    for folder in (package, package / "agents", package / "agents" / "environments"):
+        inits = folder.glob("*/__init__.py")
+        exist |= {path.parent.relative_to(package).as_posix() for path in inits}
+    for top in ("tests", "benchmarks", "docs", ".ci", "examples"):
+        exist.add(top)
+    own = [
+        path for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] not in "_."
+    ]
+    exist |= {f"tests/{path.name}" for path in own if path.name not in exist}
+    assert named == exist | {"benchmarks/peers"}
+
+
+def test_set_up_is_by_the_commands_of_the_readme() -> None:
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    commands = [line for line in readme if line.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    assert "\n".join(commands) in page
 
 
 KIND = 'PERFECT = good("perfect", "grade 1.0")\n'
@@ -158,3 +173,89 @@ def test_a_probe_of_an_audit_is_two_files(copy: Copy, tmp_path: Path) -> None:
     copy.insert("audits/probes/__init__.py", "    Volume,\n", ')\n"""Probes of')
     audit = ["audit", "static", "--quick", "--bases", "2", "--fail-on", "volume"]
     assert "Volume" in copy.python("-m", "apbjudge", *audit, "--out", tmp_path / "card")
+
+
+CHECK = '''"""Volume."""
+
+from .rules import finding
+
+
+def shouts(item, rubric):
+    """E3, proven: the name of a tool in capitals."""
+    for call in item.prediction.calls:
+        if call.name.isupper():
+            yield finding("shouts", "E3", "proven", call.where, "a name in capitals")
+'''
+
+
+@pytest.mark.slow
+def test_a_static_check_is_a_function_a_sentence_and_its_place(copy: Copy, tmp_path: Path) -> None:
+    (copy.package / "protocols" / "checks" / "volume.py").write_text(CHECK)
+    copy.insert("protocols/table.py", "from .checks.volume import shouts\n", "from .images")
+    copy.insert("protocols/table.py", "    shouts,\n", "    used_before_made,\n")
+    copy.insert("protocols/checks/rules.py", '    "shouts": "the plan shouts",\n', '    "format": ')
+    loud = plan_row("a")["model_response"].replace("find_train", "FIND_TRAIN")
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a", model_response=loud)])
+    copy.python("-m", "apbjudge", "grade", rows, "--out", tmp_path / "run")
+    judgement = json.loads((tmp_path / "run" / "judgements.jsonl").read_text())
+    assert (judgement["errors"]["E3"], judgement["is_correct"]) == (True, False)
+
+
+OPTION = '    is_loud: bool = Field(default=False, description="Raise the voice.")\n'
+
+
+@pytest.mark.slow
+def test_an_option_of_a_command_is_a_field(copy: Copy) -> None:
+    copy.insert("calibration/config.py", OPTION, '    cluster: Cluster = "case_id"')
+    assert "--is-loud" in copy.python("-m", "apbjudge", "calibrate", "--help")
+
+
+ADAPTER = '''"""An adapter to a tool that hands over texts."""
+
+from .judging import check_options, results_of, row_of
+
+
+def score(output, example, **options):
+    check_options(options, "another tool")
+    [result] = results_of([row_of(output, example)], **options)
+    return result.score
+'''
+
+
+@pytest.mark.slow
+def test_an_adapter_is_one_file(copy: Copy) -> None:
+    (copy.package / "integrations" / "another.py").write_text(ADAPTER)
+    row = plan_row("a")
+    code = (
+        "from apbjudge.integrations.another import score; import json, sys;"
+        "row = json.loads(sys.argv[1]); print(score(row.pop('model_response'), row))"
+    )
+    assert copy.python("-c", code, json.dumps(row)).startswith("1.0")
+
+
+STRICT = '''"""A judge that passes nothing."""
+
+from .static import StaticJudge
+
+
+class StrictJudge(StaticJudge):
+    name = "rules/strict"
+
+    def judge(self, task, fingerprint):
+        return super().judge(task, fingerprint).model_copy(update={"is_correct": False})
+'''
+CHOICE = """    if first.spec.model == "rules/strict":
+        return [StrictJudge() for _ in configs]
+"""
+
+
+@pytest.mark.slow
+def test_a_kind_of_judge_is_a_class_and_its_name(copy: Copy, tmp_path: Path) -> None:
+    (copy.package / "judge" / "strict.py").write_text(STRICT)
+    copy.insert("judge/session.py", "from .strict import StrictJudge\n", "from .summary ")
+    copy.insert("judge/session.py", CHOICE, "    if first.spec.is_static:\n        return")
+    rows = write_rows(tmp_path / "rows.jsonl", [plan_row("a")])
+    grade = ["grade", rows, "--judge", "rules/strict", "--out", tmp_path / "run"]
+    copy.python("-m", "apbjudge", *grade)
+    judgement = json.loads((tmp_path / "run" / "judgements.jsonl").read_text())
+    assert (judgement["judge"], judgement["is_correct"]) == ("rules/strict", False)
