@@ -1,4 +1,4 @@
-"""Tables and figures of a paper from one's own folders, beside the published figures."""
+"""Tables and figures of a paper from one's own folders, next to the published figures."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def reproduce(config: ReproduceConfig) -> Reproduction:
 
 
 def _runs_among(folders: Iterable[Path], paper: Paper) -> Iterator[Path]:
-    """What a report takes of some folders; the others are those that other commands read."""
+    """The folders that a report takes; the others are those that other commands read."""
     read = {part.file for part in paper.parts if part.file}
     for path in folders:
         if judgements_path(path).is_file() or is_of_tested_models(path) or is_published(path):

@@ -100,7 +100,7 @@ def _joined(texts: Iterable[str | None]) -> str:
 
 
 def is_of_tested_models(path: Path) -> bool:
-    """Whether a path is the folder of a run that asked tested models, or a file in it."""
+    """True for the folder of a run that asked tested models, or a file in it."""
     folder = path if path.is_dir() else path.parent
     is_judged = (folder / JUDGEMENTS).is_file()
     return not is_judged and isinstance(read_manifest(folder).get("models"), dict)

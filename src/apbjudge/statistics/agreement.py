@@ -5,7 +5,7 @@ second (the human), cells are counts or sums of weights. Each function gives one
 shape (...), and NaN for a table without counts. Only the proportions of a table matter.
 
 No coefficient is right everywhere: observed agreement is blind to chance; kappa, phi and alpha
-fall where one category is rare, S and AC1 don't. Report observed agreement beside any of them.
+fall where one category is rare, S and AC1 don't. Report observed agreement next to any of them.
 """
 
 from __future__ import annotations

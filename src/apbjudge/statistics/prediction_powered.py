@@ -470,7 +470,7 @@ def rogan_gladen(
         if not 0 <= part <= whole:
             raise ValueError(f"rogan_gladen: expected 0 <= part <= whole, got {part} of {whole}")
     if not n > 0:
-        return nothing(level, note="no judged rows beside the labelled ones")
+        return nothing(level, note="no judged rows besides the labelled ones")
     if not n_pos > 0 or not n_neg > 0:
         missing = "positive" if not n_pos > 0 else "negative"
         note = f"no label is {missing}: sensitivity or specificity is unknown"

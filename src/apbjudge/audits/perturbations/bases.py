@@ -30,7 +30,7 @@ class Base:
     """A plan taken as correct, as the reply to its case and in parts.
 
     It is the reference of the case or, by its label, a prediction that humans passed. A prediction
-    of which nothing is known is no such plan, but can be shown in other ways. The name is unique in
+    without a known verdict is no such plan, but can be shown in other ways. The name is unique in
     an audit.
     """
 
@@ -56,7 +56,7 @@ class Base:
         origin = {
             "reference": "the reference",
             "label": "a prediction that humans passed",
-            "prediction": "a prediction of which nothing is known",
+            "prediction": "a prediction without a known verdict",
         }[self.origin]
         is_known = self.origin != "prediction"
         kind = "base" if is_known else "as-it-came"
@@ -207,7 +207,7 @@ def find_bases(
     the reference; then the reference. Of rows of one case with distractors, the one with the most
     serves as the case. Whatever code can prove a fault in is no base. ``passed`` has item id and
     tested model of the predictions that humans passed, None without labels. ``unlabelled``: a case
-    without a reference gives its prediction, of which nothing is known.
+    without a reference gives its prediction, whose correctness is unknown.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[JudgeTask]] = {}
@@ -259,7 +259,7 @@ def _of_task(task: JudgeTask, passed: Collection[Key], unlabelled: bool) -> Iter
 
 def _is_clean(base: Base) -> bool:
     try:
-        # A reference with a fault spares itself, and yet nothing can be planted beside that fault.
+        # A reference with a fault spares itself, and yet nothing can be planted next to that fault.
         findings = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False

@@ -95,7 +95,7 @@ class Length(AuditProbe):
         return ((r, describe(r, parent, "before")) for r, parent in filter(flipped, self.pairs))
 
     def notes(self) -> Iterable[str]:
-        """How the regression is to be read, or why there is none."""
+        """The reading of the regression, or the reason that there is none."""
         if self.regression:
             yield (
                 "error per doubling of length: verdict minus truth (-1 to 1), among predictions of "

@@ -91,7 +91,7 @@ class ReferenceUse(AuditProbe):
         yield from changes("{}: change of passing", kinds)
 
     def used(self) -> Iterable[Response]:
-        """What was asked, what it is compared with, and the repeats that flips need."""
+        """The judgements, those that they are compared with, and the repeats that flips need."""
         parents = (other for child, other in self.pairs if kind(child) in _AS_GOOD)
         repeats = (repeats_of(self.audit, parent) for parent in parents)
         others = (other for _, other in (*self.pairs, *self.blind))

@@ -121,7 +121,7 @@ class Subgroups(AuditProbe):
             yield r, f"{r.variant.what} ({groups}): in truth {truth}; judged {verdict_text(r)}"
 
     def notes(self) -> Iterable[str]:
-        """How parts are compared, and the fields that can't be."""
+        """The comparison of parts, and the fields that can't be compared."""
         yield (
             "each figure is the share of true verdicts in a part minus that in the rest, where the "
             "rest has the part's mix of planted faults and changes: a fault that is harder to "
