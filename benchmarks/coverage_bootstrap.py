@@ -5,7 +5,7 @@
 Figures of the four commands that print intervals, over cases of one row or of eight with an
 intraclass correlation of 0.2: a rate, a mean grade, a ratio of two totals and the difference of
 two rates on the same rows. In each line the least and the greatest coverage of nominal 95 %
-intervals over these figures, at rates of 0.05, 0.5 and 0.95, with the default beside them. Where
+intervals over these figures, at rates of 0.05, 0.5 and 0.95, with the default next to them. Where
 all rows are alike an interval of no width counts as one that holds only its own value.
 """
 

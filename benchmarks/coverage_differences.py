@@ -347,7 +347,7 @@ def mcnemar_size(n: int, share: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints the results, or renews their lines in files; McNemar's go beside ``--out``."""
+    """Prints the results, or renews their lines in files; McNemar's go next to ``--out``."""
     options = arguments().parse_args()
     print(heading(options.reps), file=sys.stderr)
     found = list[Cell]()

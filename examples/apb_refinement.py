@@ -111,7 +111,7 @@ published.evidence = False  # no tools are published, so code has nothing to pro
 
 
 def run_of(folder: Path, column: int, *, apart: bool = False) -> Path:
-    """A graded run in a folder, with its predictions beside it."""
+    """A graded run in a folder, with its predictions next to it."""
     name = METHODS[column - 1] + (" apart" if apart else "") if column else "base"
     file = folder / f"{name}.jsonl"
     lines = (json.dumps(row) + "\n" for row in predictions(column, apart=apart))

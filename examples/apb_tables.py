@@ -1,6 +1,6 @@
 """Tables 7, 8 and 9 of the Agent Planning Benchmark as counts, and as items that give them.
 
-The figures as printed are those that `apbjudge reproduce apb` sets ours beside.
+`apbjudge reproduce apb` sets ours next to the printed figures.
 
 Beside them stand two columns of Table 1 with the figures that they sum up.
 

@@ -3,7 +3,7 @@
 Two worlds of plans. In the one an agent errs where it is torn, so its entropy shows where it went
 wrong; in the other it is torn as often, but errs wherever. Orders are compared on the same plans:
 falling entropy, the plan's own, and a random one. Expectations are exact, by enumeration; the
-search itself is run beside them on the SLATE simulator, and has to agree:
+search itself is run next to them on the SLATE simulator, and has to agree:
 
     python examples/branching.py --plans 200 --out runs/branched.jsonl
 """

@@ -183,7 +183,7 @@ def reply(codes: Iterable[str], *, is_correct: bool, category: int | None = None
 
 
 def grade_of(codes: set[str], *, is_correct: bool) -> float:
-    """A grade that every shipped rubric allows beside these codes."""
+    """A grade that every shipped rubric allows with these codes."""
     if is_correct:
         return 1.0
     if codes & {"E1", "E3", "E6"}:

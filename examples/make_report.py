@@ -1,4 +1,4 @@
-"""Makes the example report: two judges on all example files, beside the humans' labels.
+"""Makes the example report: two judges on all example files, next to the humans' labels.
 
 One judge is the static one. The other is ``scripted_judge.py``, asked five times an item, which
 answers from the labels and wavers on purpose: figures of it say nothing about any model.

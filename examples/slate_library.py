@@ -127,7 +127,7 @@ def make_library(
     Args:
         n_tools: Tools in all, at most 1,000.
         n_cases: Cases.
-        n_offered: Tools that a case offers at least, beside those that its plan needs: the likest
+        n_offered: Tools that a case offers at least, besides those that its plan needs: the likest
             first, such as other things that one can do with the same kind of thing.
         weights: Shares of cases of each complexity; need not sum to 1.
         flow: Chance that an argument takes its value from an earlier output where one fits; each

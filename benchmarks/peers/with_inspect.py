@@ -3,7 +3,7 @@
 Done: prompt templates, retries of failed calls, a transcript and a log file, metrics. Not done: a
 JSON schema (the grade is found by a pattern), another attempt at a reply without a grade; its
 cache is off. Flags are lean: no display, nothing logged while it runs, no samples and no calls in
-the log, and no servers beside the evaluation.
+the log, and no servers besides the evaluation.
 """
 
 from __future__ import annotations

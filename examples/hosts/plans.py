@@ -1,4 +1,4 @@
-"""Plans of one task, for the examples beside: the second calls a tool that does not exist."""
+"""Plans of one task, for the examples here: the second calls a tool that does not exist."""
 
 import json
 

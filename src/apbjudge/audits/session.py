@@ -410,7 +410,7 @@ def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: boo
     """Makes the folder, unless another audit or something else is in it.
 
     Returns:
-        Whether the audit that is there was merged from parts.
+        True if the existing audit was merged from parts.
     """
     _make(folder)
     before, parts = _fingerprint_and_parts(folder / MANIFEST)

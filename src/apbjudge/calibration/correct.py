@@ -87,7 +87,7 @@ def planned_sample(
         raise InputError(
             f"--design: expected a plan of {run.path}, got one without {len(unknown)} of its "
             f"rows, such as {table.name_of(unknown[0])}; plan-labels writes rows that are not to "
-            "be labelled into NAME.strata.jsonl beside the plan"
+            "be labelled into NAME.strata.jsonl next to the plan"
         )
     codes = Codes()
     strata = codes.of([plan[key][0] for key in keys])

@@ -90,6 +90,6 @@ def _use(plan: LabelPlan) -> Iterator[str]:
     else:
         yield (
             f"{plan.out}: {plan.n_planned} {rows} to label, in this order; keep "
-            f"{strata_file(Path(plan.out)).name} beside it"
+            f"{strata_file(Path(plan.out)).name} next to it"
         )
         yield f"then: apbjudge calibrate {plan.source} labels.jsonl --design {plan.out}"

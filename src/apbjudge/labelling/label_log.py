@@ -180,7 +180,7 @@ class LabelLog:
         """Adds labels that were made elsewhere; those that are there already are not added.
 
         Returns:
-            How many were added.
+            The number of added ones.
 
         Raises:
             InputError: If they can't be written.

@@ -1,4 +1,4 @@
-"""Tables and figures of a paper from one's own folders, beside the published figures."""
+"""Tables and figures of a paper from one's own folders, next to the published figures."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def best_set(
         level: The least chance that the set holds the truly best row.
 
     Returns:
-        Whether each row is in the set. All False where fewer than two rows have values. A row of
+        True for each row in the set. All False where fewer than two rows have values. A row of
         fewer than three cases stays in, and shows no other worse; nor do rows of different items
         where one has fewer than ten cases.
 

@@ -259,7 +259,7 @@ def _of_task(task: JudgeTask, passed: Collection[Key], unlabelled: bool) -> Iter
 
 def _is_clean(base: Base) -> bool:
     try:
-        # A reference with a fault spares itself, and yet nothing can be planted beside that fault.
+        # A reference with a fault spares itself, and yet nothing can be planted next to that fault.
         findings = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False

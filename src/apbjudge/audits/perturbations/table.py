@@ -42,7 +42,7 @@ PERTURBATIONS: Mapping[Role, Perturbation] = {
     "reference": Perturbation(references.MAKERS, plans_the_same),
 }
 """A fault is exactly one, which code proves where it can; what must not matter leaves findings as
-they were; what is shown in another way, made longer or beside another reference plans the same."""
+they were; what is shown in another way, made longer or next to another reference plans the same."""
 
 
 def perturbed(

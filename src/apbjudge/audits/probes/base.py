@@ -52,7 +52,7 @@ class ProbeFrame:
     def contained(cls, take: Callable[[], Probe]) -> Probe:
         """The result; a probe that fails has no measures, and says where it failed.
 
-        What was paid for the others is not lost with it.
+        The paid judgements of the others are not lost with it.
         """
         try:
             return take()

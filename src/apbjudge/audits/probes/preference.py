@@ -276,7 +276,7 @@ class _Contrast:
     def of(cls, rows: _Rows, names: Collection[str], others: Collection[str]) -> _Contrast | None:
         """Compares on the same cases; None where no case has plans of both.
 
-        A judge that passes many wrong plans has a greater bias on whoever plans worse. So the
+        A judge that passes many wrong plans has a greater bias for weaker models. So the
         judge's pass rate on the others' plans of the same truth is taken off each verdict first.
         These two rates are themselves estimated; what each case contributes to them is added to
         its difference, which leaves the mean as it is and makes its spread the right one.

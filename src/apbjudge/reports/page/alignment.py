@@ -53,7 +53,7 @@ def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...
     that both share, then by place. Of all pairs as few as possible are ``moved``: the others are
     the longest sequence that both chains have in one order. So two chains of the same calls
     have rows of the kind ``same`` alone. Calls without a partner between the same two pairs that
-    did not move are beside each other as ``different``.
+    did not move are next to each other as ``different``.
 
     Every call occurs exactly once, ours in their order, theirs in theirs but for moved ones. Equal
     calls in runs as long as possible are pairs first (``difflib``), whose time is bounded by

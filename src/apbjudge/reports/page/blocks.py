@@ -87,7 +87,7 @@ class Chunks:
 class Details:
     """Writes entries to blocks: each case and each list of tools once, however often it occurs.
 
-    The blocks are cases, lists of tools, entries, and the texts that are searched beside ids and
+    The blocks are cases, lists of tools, entries, and the texts that are searched besides ids and
     names. The columns of the list go to the index.
     """
 

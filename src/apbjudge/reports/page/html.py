@@ -55,7 +55,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
         InputError: If the file can't be written.
         ValueError: If an entry has not one judgement, or None, for each judge.
     """
-    spool = path.parent if is_replaceable(path) else None  # beside no device
+    spool = path.parent if is_replaceable(path) else None  # not next to a device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
         index = Index(len(report.judges))
         details = Details(index, data, report.pictures, report.code_names)
@@ -70,7 +70,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
     """Overview, some details, index, scripts, and last what a reader need not wait for.
 
     Returns:
-        How many bytes were written.
+        The number of bytes written.
     """
     script, style = concatenated("web", _SCRIPTS), concatenated("web", _STYLES)
     names = [judge.name for judge in report.judges]

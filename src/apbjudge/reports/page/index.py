@@ -293,7 +293,7 @@ def _differing(*judges: Sequence[str]) -> tuple[int, int]:
 
 
 def _facts(rows: Sequence[Mapping[str, Any] | None]) -> dict[str, str]:
-    """Properties of the prediction, whoever judged it, and classes of a trajectory, as groups."""
+    """Properties of the prediction for all judges, and classes of a trajectory, as groups."""
     facts: dict[str, str] = {}
     for row in filter(None, rows):
         for fact in FACTS:

@@ -161,7 +161,7 @@ _NAMING = ("thought", "content", "name", "tool_call_id")
 
 
 def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) -> View:
-    """The response of one tested model, beside the reference, with the findings at their place.
+    """The response of one tested model, next to the reference, with the findings at their place.
 
     Args:
         item: The item; None without its prediction: then only findings are shown.
