@@ -166,7 +166,7 @@ def _verdict(stated: object, rubric: Rubric) -> dict[str, Any]:
     """The fields of a verdict; grade and flags where the protocol has them.
 
     The keys may be those of the paper's prompts: ``score``, and flags such as
-    ``E1_GOAL_UNDERSTANDING``, which stand in ``error_list`` or beside it.
+    ``E1_GOAL_UNDERSTANDING``, which stand in ``error_list`` or next to it.
     """
     if not isinstance(stated, dict):
         raise RowError("judgement", "an object", stated)

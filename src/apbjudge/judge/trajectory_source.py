@@ -384,9 +384,9 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
 
 
 def steps_of(rows: Rows, config: GradeConfig, events: Events, account: Conservation) -> Rows:
-    """The steps of a log as predictions: a file beside the run's folder, or in memory without.
+    """The steps of a log as predictions: a file next to the run's folder, or in memory without one.
 
-    ``account`` is kept of what of the log is not carried over.
+    ``account`` records the parts of the log that are not carried over.
 
     Raises:
         InputError: If the log is unusable.

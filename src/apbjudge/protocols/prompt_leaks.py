@@ -199,7 +199,7 @@ def mentions(text: str, name: str) -> bool:
     Args:
         text: The text.
         name: The tool's name. One that is a plain word (``search``) counts only where it stands
-            in quotes or back ticks, before a bracket or beside the word tool.
+            in quotes or back ticks, before a bracket or next to the word tool.
     """
     if not name:
         return False

@@ -355,7 +355,7 @@ def _elements(
 def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes | None]:
     """The texts of an object's members; None where the array of that name begins.
 
-    Whoever takes the None reads the tokens up to the end of that array.
+    The caller that receives the None has to read the tokens up to the end of that array.
     """
     text = bytearray()
     for token in tokens:

@@ -227,7 +227,7 @@ def _category(value: object, field: str) -> int:
 
 
 def read_note(value: object, field: str) -> str:
-    """A note; what is no text is none."""
+    """A note; empty if the value is not a text."""
     return value if isinstance(value, str) else ""
 
 
@@ -299,8 +299,8 @@ def _place_of_truth(value: object) -> Place | None:
 def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  # noqa: FBT001
     """The place of a grade relative to the scale; None for none.
 
-    Other scales have 0 and 1 as well, few what is between; nor is their 1 the grade of what is
-    correct, or their 0 that of what is not.
+    A grade between 0 and 1 is surely of our scale, and so is a 1 for a correct row or a 0 for an
+    incorrect one. A 0 or 1 without such agreement may come from another scale.
 
     Args:
         grade: The grade.

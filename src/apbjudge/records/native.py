@@ -173,8 +173,8 @@ def react_entries(text: str, horizon: int | None) -> list[Entry] | None:
     """Steps written as Thought, Action and Action Input; None where the text has none.
 
     An action has to begin a line and to be the name of a tool, alone or with its arguments in
-    brackets; alone it needs an input or a thought beside it. What follows an observation that the
-    model made up itself is left out beyond the steps that were asked for.
+    brackets; alone it also needs an input or a thought. Text after an observation that the model
+    made up itself is left out beyond the steps that were asked for.
     """
     fields = _labelled(text)
     labels = {label for label, _ in fields}

@@ -25,13 +25,13 @@ def is_openapi(document: object) -> bool:
 
 
 def tools_of(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The operations of an API as definitions of tools, and why others are none, a line each.
+    """The operations of an API as definitions of tools, and a reason for each one left out.
 
     A tool has the operation's id as its name (without one, its method and path), its description
     or summary, and as parameters those of path and query and the fields of a JSON or form body,
-    which are below ``body`` where they are not all named. Schemas that are referred to stand in
-    ``$defs``, each once, so circular ones are no trouble. Headers and cookies are left to whoever
-    makes the calls.
+    which are below ``body`` where they are not all named. Schemas that are referred to are
+    copied once to ``$defs``, so circular references work. Headers and cookies are left to the
+    program that makes the calls.
 
     Raises:
         RowError: If it is of another version, or has no operations.

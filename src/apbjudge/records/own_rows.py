@@ -1,8 +1,8 @@
 """People's own rows, in whatever kind of file, as JSON lines with our names for their fields.
 
-Rows that are there as such are read from their file, and nothing is copied. All others are written
-once to a file with the line numbers of the original, so that whoever reads rows, their lines and
-offsets knows one format only.
+Rows that already have this form are read from their file without a copy. All others are written
+once to a file with the line numbers of the original, so that code that reads rows, their lines and
+offsets handles one format only.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class RowReading:
         return self.origins.get(path, path)
 
     def copied(self, path: Path, name: str) -> Path:
-        """A file that is read, where it still is once this program has ended.
+        """The path of a file that is read, at a place that outlives this program.
 
-        What was written to a temporary one is copied beside the folder of the run, if it has one.
+        A temporary file is copied next to the folder of the run, if it has one.
         """
         if path not in self.origins or self.out is None:
             return path

@@ -65,9 +65,9 @@ _MARKS = re.compile(r"```\w*|<[^<>]{0,40}>")
 def readings(text: str, form: Form, horizon: int | None) -> list[Prediction]:
     """The ways to read a reply, the one that counts first, each once.
 
-    They are: each usable JSON value alone; all plans, steps and calls together; of a rejection that
-    makes calls, the rejection and what it calls; and where the words beside the values say REJECT,
-    that rejection without any call.
+    They are: each usable JSON value alone; all plans, steps and calls together; for a rejection
+    that makes calls, the rejection and its calls; and a rejection without any call where the words
+    outside the JSON values say REJECT.
     """
     values = json_values(text)
     read = [(v, answer) for v in values if (answer := _alone(v, form, horizon)) is not None]
@@ -169,7 +169,7 @@ def _calls_in(planned: object) -> list[dict[str, Any]]:
     """The calls among the steps of a plan that is a list, or has one under ``steps``.
 
     A step is a call where it names a tool as such; a ``name`` may be that of the step, unless
-    arguments stand beside it. Other steps are words.
+    it has arguments as well. Other steps are words.
     """
     listed = as_list((as_object(planned) or {}).get("steps", planned)) or []
     calls: list[dict[str, Any]] = []

@@ -92,7 +92,7 @@ class Attempts:
         self._texts = [*facts]
 
     def _entries(self) -> Iterator[dict[str, Any]]:
-        """Yields the lines of the same settings; each has to be checked by whoever uses it."""
+        """Yields the lines of the same settings; the caller has to check each."""
         for line in read_lines(self._path, any_format=True) if self._path.exists() else ():
             if isinstance(line.values, dict) and line.values.get("settings") == self._settings:
                 yield line.values

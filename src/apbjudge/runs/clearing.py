@@ -85,7 +85,7 @@ def clear_locked(folder: Path, kind: RecordKind[Any], claiming: Claiming | None 
 def discard(folder: Path, names: Set[str]) -> None:
     """Deletes files of a run that was refused, unless batches or runs are below its folder.
 
-    Cached replies stay for whoever asks for the same.
+    Cached replies stay, so that later runs with the same requests can use them.
     """
     if any(path.name in (MANIFEST, "batches.json") for path in folder.glob("*/**/*.json")):
         return

@@ -142,7 +142,7 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def calls_offline(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A call of the tool that the query demands and declares out of service.
 
-    Proven where nothing in the reply declines, and no words stand beside its JSON, which might.
+    Proven where nothing in the reply declines and there are no words outside its JSON that might.
     """
     offline = item.construction.offline_tool if item.construction else None
     if offline is None:
@@ -156,7 +156,7 @@ def calls_offline(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def has_words_beside(item: Item) -> bool:
-    """True if words stand beside the JSON of a reply."""
+    """True if a reply has words outside its JSON."""
     return any(map(str.isalnum, words_beside(item.response)))
 
 

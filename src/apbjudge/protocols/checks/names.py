@@ -46,7 +46,7 @@ def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def ending_calls(item: Item) -> list[Call]:
     """Calls that do no more than end the task, where the reply can be read in one way alone.
 
-    Such a call is neither right nor wrong by its name: words beside it may give the task up.
+    Such a call is neither right nor wrong by its name: words next to it may give the task up.
     """
     if item.prediction.others:
         return []

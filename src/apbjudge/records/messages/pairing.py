@@ -37,7 +37,7 @@ class MessageDraft:
         return bool(self.text or self.reasoning or self.calls or any(results))
 
     def message(self) -> Message:
-        """The message; a text under ``name`` beside it is the name of who speaks."""
+        """The message; a text under ``name`` in its extra fields is the name of the speaker."""
         speaker = self.extra.pop("name") if isinstance(self.extra.get("name"), str) else ""
         return Message(
             self.role,
