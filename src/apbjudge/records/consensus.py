@@ -197,7 +197,7 @@ def resolve(
     adjudicator: str | None = None,
     include_unsure: bool = True,
 ) -> ConsensusTable:
-    """Puts the labels of each item together, field by field.
+    """Combines the labels of each item, field by field.
 
     The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
     category are what more than half of those say who answered; where no value has so many,

@@ -277,7 +277,7 @@ def _answer(value: Any) -> Any:
 def _chat(value: Any, role: Role, *, is_any: bool = False) -> Chat | None:
     """The chat in a value, its messages without the wrappings of OpenInference.
 
-    Where ``is_any``, a value that is none is what is said.
+    With ``is_any``, a value that is no chat is the text of a message.
     """
     if (chat := chat_in(value, role)) is None and is_any and value is not None:
         chat = chat_in([{"role": role, "content": orjson.dumps(value).decode()}], role)

@@ -1,7 +1,7 @@
 """Sessions of Claude Code: its own files, with those of sub-agents, and its ``stream-json``.
 
-The lines of a session are a tree, of which the path to its last line is the trajectory. A message
-of the API is several lines, and results of parallel calls stand beside the path.
+The lines of a session are a tree; the path to its last line is the trajectory. A message of the
+API is several lines, and results of parallel calls are outside the path.
 """
 
 from __future__ import annotations
