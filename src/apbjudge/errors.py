@@ -138,7 +138,7 @@ class TransportError(JudgeError):
     Args:
         message: What happened.
         retry_after_s: Seconds the endpoint asked us to wait, if it said so.
-        answered: Whether the endpoint answered that it failed; if not (no answer, or one that can't
+        answered: True if the endpoint answered that it failed; if not (no answer, or one that can't
             be used), it may have charged for the call.
     """
 

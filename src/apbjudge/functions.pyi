@@ -1187,7 +1187,7 @@ def convert(
         at: For ``cases``: which steps of the agent are predictions.
         accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
             where it is made into ``cases`` or ``answers``.
-        overwrite: Whether a file that is there is replaced.
+        overwrite: True if a file that is there is replaced.
 
     Raises:
         InputError: If a file is unusable, no trajectory of the log can be read, or too much stays

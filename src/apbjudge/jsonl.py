@@ -103,7 +103,7 @@ def read_lines(
     Args:
         path: The file; a UTF-8 byte order mark and CRLF line ends are accepted.
         digest: Updated with every byte read, when given.
-        any_format: Whether a file that is evidently no JSONL is read line by line all the same.
+        any_format: True if a file that is evidently no JSONL is read line by line all the same.
         span: The lines that are read; None for all.
 
     Raises:

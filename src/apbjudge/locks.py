@@ -36,7 +36,7 @@ class Claiming:
 
     Attributes:
         by: ``lock`` of the operating system, or ``file``.
-        take_over: Whether a claim by a file is taken over from a holder on another machine too.
+        take_over: True if a claim by a file is taken over from a holder on another machine too.
         now: Seconds since the epoch.
         sleep: Waits so many seconds.
     """
@@ -148,7 +148,7 @@ class ClaimFile:
         path: The file; it goes when the claim ends.
         of: What is claimed, for messages.
         busy: The message when another process holds it.
-        claiming: Whether and when a claim is taken over.
+        claiming: The rule by which a claim is taken over.
 
     Raises:
         InputError: If the file can't be written.

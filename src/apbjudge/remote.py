@@ -38,7 +38,7 @@ def address_in(value: object, *, is_path: bool = True) -> str:
 
     Args:
         value: The text, perhaps with ``NAME=`` before it, or the path, which has one slash less.
-        is_path: Whether it is a path for sure; others may be links, as a licence is.
+        is_path: True if it is a path for sure; others may be links, as a licence is.
     """
     match = _ADDRESS.fullmatch(str(value)) if isinstance(value, str | Path) else None
     if match is None or os.path.lexists(str(value)) or (not is_path and match[2].lower() in _WEB):

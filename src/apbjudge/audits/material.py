@@ -50,7 +50,7 @@ class Known:
 
     Attributes:
         baseline: Their origin in words, such as ``human labels``.
-        are_labels: Whether people gave them; only then a prediction can be taken as correct.
+        are_labels: True if people gave them; only then a prediction can be taken as correct.
         problems: Lines of the file that could not be used.
     """
 

@@ -43,7 +43,7 @@ class Measure:
         estimate: The value with its interval.
         side: On which side of the limit a sound judge is; ``within``: no further from 0.
         limit: The limit of a sound judge, in the unit of the value.
-        outcome: Whether the judge keeps to the limit, as far as the interval tells.
+        outcome: The judge's result against the limit, as far as the interval tells.
         needed: Clusters (cases) that would have been needed at this value; None where the outcome
             is clear, or where over ``MOST_NEEDED`` would be.
         detectable: How far beyond the limit a true value must lie to be failed with a chance of
@@ -156,7 +156,7 @@ class Probe:
         name: Machine name, such as ``faults``.
         title: Its title.
         question: The question that it answers.
-        outcome: Whether the judge passes, as far as it can be told.
+        outcome: The judge's result, as far as it can be told.
         because: The reason of the outcome, in a clause.
         measures: The values that decide.
         figures: Values that are shown and decide nothing.
@@ -205,7 +205,7 @@ def measured(
         limit: The limit.
         parts: The contribution of each case.
         unit: Its form.
-        clears_only: Whether it can clear a judge but not convict it.
+        clears_only: True if it can clear a judge but not convict it.
     """
     outcome = _outcome(estimate, side, limit)
     detectable = None

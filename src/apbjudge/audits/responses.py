@@ -39,12 +39,12 @@ class Response:
         category: Its own category, 1 to 5 (tool-broken), None elsewhere.
         enforced: The verdict after what code proves was enforced, as ``grade`` reports it; None
             where nothing is enforced (unscored, no evidence, the embedded judge).
-        is_proven: Whether code proved a fault.
-        is_informed: Whether the judge was shown what code proved.
-        is_inconsistent: Whether the judge's own reply contradicted itself to the end.
-        is_overridden: Whether the rule for contradictory replies changed its verdict.
+        is_proven: True if code proved a fault.
+        is_informed: True if the judge was shown what code proved.
+        is_inconsistent: True if the judge's own reply contradicted itself to the end.
+        is_overridden: True if the rule for contradictory replies changed its verdict.
         turn: Position in the audit's schedule, from 0; None where the order is not known.
-        is_reused: Whether its reply came from the reply cache, asked for at another time.
+        is_reused: True if its reply came from the reply cache, asked for at another time.
         reason: Why there is no verdict; empty where there is one.
         tokens: Tokens sent and received.
         groups: Fields of the case by which results are broken down.
@@ -89,7 +89,7 @@ def response_of(
         variant: The variant that was judged.
         run: Under which settings.
         judgement: The judgement.
-        evidence: Whether the judge was shown what code proves, and that was enforced.
+        evidence: True if the judge was shown what code proves, and that was enforced.
         turn: Position in the audit's schedule; None where the order is not known.
     """
     usage, n_tools = judgement.usage, variant.n_tools
@@ -205,7 +205,7 @@ class AuditResponses:
 
         Args:
             stem: ``again`` or ``warm``.
-            with_main: Whether the main run's response is one of them.
+            with_main: True if the main run's response is one of them.
         """
         runs = self.runs_of(stem)
         selected = [MAIN, *runs] if with_main else runs

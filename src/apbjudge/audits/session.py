@@ -378,7 +378,7 @@ def merge_audits(
     Args:
         parts: Folders of audits of parts of the cases.
         out: Folder for the whole.
-        partial: Whether parts may be missing.
+        partial: True if parts may be missing.
         claim: As for ``shards_merge``.
 
     Returns:

@@ -73,7 +73,7 @@ class VerdictChange:
         protocol: Its protocol.
         before: The first run's judgement.
         after: The second's.
-        human: Whether humans found it correct; None without label.
+        human: True if humans found it correct; None without label.
         kind: What changed most, one of ``KINDS``.
     """
 
@@ -195,7 +195,7 @@ def change_of(
         protocol: Its protocol.
         before: The first run's judgement.
         after: The second's.
-        human: Whether humans found it correct.
+        human: True if humans found it correct.
     """
     kind = _kind(before, after)
     if kind is None:

@@ -261,10 +261,10 @@ class _File:
             several: Columns of judges or raters.
             scale: The scale that was stated.
             problems: Gets a line for each row that can't be read.
-            pairwise: Whether rows are preferences.
+            pairwise: True if rows are preferences.
             of_labels: Columns of labels that were stated; None for judgements.
             roles: Roles of the judgements, which labels share; None for judgements.
-            is_of_tool: Whether the judgements are of metrics, with verdicts or scores: labels need
+            is_of_tool: True if the judgements are of metrics, with verdicts or scores: labels need
                 one of both.
         """
         columns, all_rows = read_rows(path)

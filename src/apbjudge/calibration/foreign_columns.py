@@ -39,7 +39,7 @@ class Finder:
         columns: Its columns.
         rows: Its rows with their number.
         stated: Column and its option by role, where the user names it.
-        is_of_judge: Whether the file is of judgements.
+        is_of_judge: True if the file is of judgements.
     """
 
     path: Path

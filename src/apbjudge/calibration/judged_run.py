@@ -38,7 +38,7 @@ class Foreign:
     Attributes:
         reading: The role of each column that was read.
         scale: The scale of its scores or classes; yes/no for verdicts alone.
-        has_verdict: Whether rows have verdicts, yes or no.
+        has_verdict: True if rows have verdicts, yes or no.
         reversed: Shape (n,), of preferences: 1 where the second answer was shown first, 0 where
             the first was, -1 where that is not known.
     """

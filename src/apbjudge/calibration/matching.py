@@ -57,7 +57,7 @@ def load_labels(
         adjudicator: Rater whose word is final.
         problems: Gets a line for each unusable row, which is left out.
         more: Further files, read as if they followed in the first one.
-        include_unsure: Whether labels that their raters are unsure of count like any other.
+        include_unsure: True if labels that their raters are unsure of count like any other.
         codes: The error codes that there are.
         columns: Columns with other names than ours, such as ``item=ticket``, see ``LABEL_ROLES``.
 
@@ -222,8 +222,8 @@ def pair_rows(
     Args:
         tables: Both runs.
         rows: Candidate rows of each.
-        by_model: Whether a pair has to be of one tested model.
-        by_protocol: Whether a pair has to be of one protocol.
+        by_model: True if a pair has to be of one tested model.
+        by_protocol: True if a pair has to be of one protocol.
 
     Returns:
         Shape (n,) each: rows of the pairs, in the order of the first run. A row that is not the

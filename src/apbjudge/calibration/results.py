@@ -347,7 +347,7 @@ class Comparison(Shown):
         Args:
             margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
             at: What has to be within the margin.
-            allow_unfinished: Whether a run that is not finished fails no gate of its own.
+            allow_unfinished: True if a run that is not finished fails no gate of its own.
 
         Raises:
             OptionError: If it is not stated which direction of a metric is better.

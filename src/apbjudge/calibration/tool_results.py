@@ -63,7 +63,7 @@ class _Form:
         lists: Places of the records in a file that is one object.
         name: Fields that name a metric of a list; empty where metrics are columns.
         verdict: Field with the verdict of a metric of a list.
-        is_unit: Whether scores are from 0 to 1.
+        is_unit: True if scores are from 0 to 1.
     """
 
     title: str
@@ -281,7 +281,7 @@ def _by_metric(entries: Sequence[_Entry], *, complete: bool) -> dict[str, list[t
 
     Args:
         entries: The records.
-        complete: Whether each record has all metrics, so that one that it lacks is unscored too.
+        complete: True if each record has all metrics, so that one that it lacks is unscored too.
     """
     metrics: dict[str, list[tuple[int, Row]]] = {name: [] for *_, of in entries for name in of}
     judged = {(str(item), model) for _, item, model, scores in entries if scores}

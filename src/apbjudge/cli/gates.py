@@ -115,7 +115,7 @@ def finish(
         gates: The outcomes; empty where there are no gates.
         files: Where to write.
         summary: What the gates are about, for the Markdown file.
-        prints: Whether standard output may have the table.
+        prints: True if standard output may have the table.
         unscored: Rows without a verdict; errors in JUnit if ``code`` is not 0.
 
     Returns:

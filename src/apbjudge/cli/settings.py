@@ -34,7 +34,7 @@ class Settings:
     Args:
         fields: The command's settings.
         command: Its name, after that of its group; a file's table of that name is its own.
-        asks_judge: Whether a file's table ``[judge]`` is read.
+        asks_judge: True if a file's table ``[judge]`` is read.
 
     Attributes:
         values: The values by field name.

@@ -55,10 +55,10 @@ class _Score:
         span_id: Likewise; empty where it is the trace that is judged, or the span is not known.
         value: The number, 1 or 0 for true and false; None for a category, or without a verdict.
         label: ``pass``, ``fail``, ``present``, ``absent``, a category; empty without.
-        is_truth: Whether it is true or false.
+        is_truth: True if it is true or false.
         explanation: Reasoning of the judge, or why there is no verdict; only of ``is_correct``.
         failure: Reason why there is no verdict; empty where there is one.
-        is_by_rule: Whether no model judged.
+        is_by_rule: True if no model judged.
         about: The judgement that it is of.
     """
 
@@ -88,7 +88,7 @@ class _Target:
         body: The request of some scores. Gets the settings and the time of the run too.
         authorised: The headers of a key.
         span_path: Path for scores of spans, where it is another.
-        needs_value: Whether it has no place for a judgement without a verdict.
+        needs_value: True if it has no place for a judgement without a verdict.
     """
 
     title: str

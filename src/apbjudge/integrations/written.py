@@ -97,7 +97,7 @@ class _Answered(_Recorded):
         case_id: The case.
         tested_model: The tested model.
         model_response: Its raw reply; one with native tool calls as a chat message in JSON.
-        is_readable: Whether a plan or steps can be read in the reply.
+        is_readable: True if a plan or steps can be read in the reply.
         finish_reason: Why the endpoint ended the reply, such as ``stop`` or ``length``.
         refusal: The refusal that the endpoint stated apart from the reply; null without.
         served_model: The model by the endpoint's own name.
@@ -138,7 +138,7 @@ class Round(TypedDict):
 
     Attributes:
         critique: The review.
-        endorses: Whether the review keeps the draft.
+        endorses: True if the review keeps the draft.
         critique_finish_reason: Why the endpoint ended the review.
         critic_served_model: The reviewer by the endpoint's own name.
         model_response: The answer after it; null where the draft was kept.
@@ -164,12 +164,12 @@ class Refined(_Answered):
         mode: Who reviewed: ``self`` or ``critic``, or what took the place of a review.
         guide: What the review went by; null for modes without.
         draft_sha256: SHA-256 of the draft's text.
-        is_unchanged: Whether the plan or steps are those of the draft.
+        is_unchanged: True if the plan or steps are those of the draft.
         critique: The last review; empty without.
         critic_model: The reviewer; null without one.
         rounds: Every review, and the answer after it.
         review_prompt_set: The prompts of reviews.
-        is_oracle: Whether the review saw the reference.
+        is_oracle: True if the review saw the reference.
     """
 
     method: str
@@ -191,7 +191,7 @@ class PlayedCall(TypedDict):
         name: The tool.
         arguments: Its arguments; null where they can't be read.
         content: What it returned.
-        is_error: Whether that is an error.
+        is_error: True if that is an error.
     """
 
     name: str
@@ -211,7 +211,7 @@ class PlayedStep(_Recorded):
         result: ``same_state`` as the reference leads to, ``other_state``, ``error`` of a call,
             ``no_reference`` to compare with, or ``not_executable`` by code.
         detail: The first error, or why nothing was carried out; empty otherwise.
-        reference_changes: Whether the reference changes the state; null where that is not known.
+        reference_changes: True if the reference changes the state; null where that is not known.
         calls: The calls, in order.
         latency_s: Null, as no model is asked.
     """
@@ -250,10 +250,10 @@ class Branched(_Recorded):
         tested_model: The tested model.
         case_id: The case.
         trial: From 0.
-        first_success: Whether the first pass is right by the reference.
-        success: Whether the result is.
+        first_success: True if the first pass is right by the reference.
+        success: True if the result is.
         branches: Runs after the first.
-        accepted: Whether the verifier accepted the last run; null where none was asked.
+        accepted: True if the verifier accepted the last run; null where none was asked.
         correction: What a right result does otherwise than a wrong first pass; null otherwise.
         memory: With ``--memory``: what is measured inside and outside of it.
         votes: Of ``self-consistency-plan``: runs that agree with the result.
@@ -468,7 +468,7 @@ class ReproducedPart(TypedDict):
     Attributes:
         place: Such as ``Table 1``.
         title: Its title.
-        state: Whether it was made, or why not.
+        state: ``made``, or the reason why not.
         detail: The data that it needs, the command, or why nothing makes it.
         command: The command that makes it, where ``reproduce`` does not.
         note: A remark on the published figures.

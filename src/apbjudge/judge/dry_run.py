@@ -54,7 +54,7 @@ class Rates(Record):
         reply_tokens: Tokens of a reply.
         latency_s: Seconds of a call, None when no run has measured it.
         context_tokens: The longest prompt, or prompt with reply; None when not known.
-        is_total: Whether the reply has to fit into the context too.
+        is_total: True if the reply has to fit into the context too.
         measured: Which of the first three come from earlier runs.
     """
 
@@ -83,7 +83,7 @@ class Forecast(Record):
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
             allows; repeats of calls that fail come on top.
         cost_usd: Price of the tokens, as if no prefix cache helped; None when prices are not known.
-        batched: Whether the calls go through the provider's batch interface, at its prices.
+        batched: True if the calls go through the provider's batch interface, at its prices.
         seconds: How long it takes, None when not known; only what ``rpm`` and ``tpm`` demand
             when no latency is known.
         longest_prompt_tokens: The longest prompt of a row that is not finished.
@@ -171,8 +171,8 @@ def forecast_runs(
 
     Args:
         runs: The runs.
-        is_input: Whether the rows are those of the files that the runs' folders must be of.
-        batched: Whether the calls go through the provider's batch interface.
+        is_input: True if the rows are those of the files that the runs' folders must be of.
+        batched: True if the calls go through the provider's batch interface.
     """
     spec, cache = runs[0].spec, runs[0].resources.cache
     # refuses others before any work
@@ -196,7 +196,7 @@ def forecast_of(
         spec: The model.
         count: Fields of ``Forecast``, ``characters`` of all prompts and of the ``longest``.
         cache: Folder where earlier runs left what they measured; None without.
-        batched: Whether the calls go through the provider's batch interface.
+        batched: True if the calls go through the provider's batch interface.
         **more: Further fields of the forecast.
     """
     more |= {name: n for name, n in count.items() if name in Forecast.model_fields}

@@ -43,7 +43,7 @@ class FunctionJudge(Judge):
         name: Its name in the results.
         version: Part of the fingerprint. The text of the function is another part where Python
             has it, but not what the function calls: raise the version when that changes.
-        evidence: Whether proven findings are enforced.
+        evidence: True if proven findings are enforced.
     """
 
     function: JudgeFunction

@@ -79,7 +79,7 @@ class JudgeOutcome:
 
     Attributes:
         overrides: What the written rule changed.
-        inconsistent: Whether the judge contradicted itself to the end.
+        inconsistent: True if the judge contradicted itself to the end.
         reply_fields: The rubric's own fields.
         tokens: Probabilities of the reply's tokens, empty when not asked for.
     """
@@ -215,7 +215,7 @@ class LLMJudge(Judge):
         spec: Model and settings.
         client: What answers requests.
         roots: Folders that pictures may lie in.
-        sees: Whether the model can be sent pictures.
+        sees: True if the model can be sent pictures.
 
     Attributes:
         option: By which the user named the model.

@@ -30,7 +30,7 @@ class Project(Shown):
 
     Attributes:
         rows: What its settings grade.
-        files: Whether each file was written; one that was there is left as it is.
+        files: By file, true if it was written; an existing one is left as it is.
         reading: How rows of the user's own are read; empty for example rows and logs.
         settings: The lines that ``[grade]`` of the project file needs for them.
         next: The command for a shell that grades the rows.

@@ -22,7 +22,7 @@ class SentPrompt(Shown):
         name: The item, and for a judge the tested model.
         system: The system message.
         parts: The user's message: texts, and pictures where they stand.
-        is_inline: Whether pictures stand within lines, as tested models get them.
+        is_inline: True if pictures stand within lines, as tested models get them.
     """
 
     name: str

@@ -196,11 +196,11 @@ class ItemSource(JudgedSource):
 
     Attributes:
         own_protocol: The protocol of that name where the user gave the object itself.
-        finds: Whether code looks for findings, which takes most of the time of reading; without,
+        finds: True if code looks for findings, which takes most of the time of reading; without,
             tasks have none.
-        counts_missing: Whether a case is a task for every tested model that has no prediction
+        counts_missing: True if a case is a task for every tested model that has no prediction
             of it.
-        asks: Whether models are asked about the rows; None for rows that were judged before, of
+        asks: True if models are asked about the rows; None for rows that were judged before, of
             which nothing is refused.
         log_account: Entries of the manifest about the log that the rows were made of.
     """

@@ -91,7 +91,7 @@ class TrajectorySource(JudgedSource):
         texts: The answers so far.
         tested_model: Name of the tested model of trajectories whose log names none.
         accept_loss: Share of the log's content that may stay unread; None for the usual.
-        asks: Whether a model is asked about trajectories: then less may stay unread, and the whole
+        asks: True if a model is asked about trajectories: then less may stay unread, and the whole
             log is read before.
         conservation: What of the log was not carried over, as far as it was read.
         remarks: How often something occurred in the trajectories read so far that a reader has to

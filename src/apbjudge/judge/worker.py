@@ -47,7 +47,7 @@ class NamedJudge:
         name: In the summary.
         identity: Its part of the run's identity.
         settings: As the manifest shows them.
-        is_derived: Whether its judgements are made of those of other judges.
+        is_derived: True if its judgements are made of those of other judges.
     """
 
     name: str

@@ -46,8 +46,8 @@ class LabelHistory:
         base: The label that undo ends at.
         steps: The labels since then, oldest first.
         revision: Grows with every change in this session.
-        saw_judge: Whether the rater has been shown the judge's verdict.
-        skipped: Whether the rater has put the item off; never with a label.
+        saw_judge: True if the rater has been shown the judge's verdict.
+        skipped: True if the rater has put the item off; never with a label.
         shown_at: When the rater first saw the item; None where unknown.
         seconds: Time that the rater has had the item open.
     """

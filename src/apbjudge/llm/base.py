@@ -42,7 +42,7 @@ class Request:
         api_base: Address of the endpoint, or None for the provider's own.
         timeout_s: Seconds until the call counts as hung.
         settings: Sampling settings and other parameters, passed on as they are.
-        logprobs: Whether the probabilities of the reply's tokens are requested.
+        logprobs: True if the probabilities of the reply's tokens are requested.
         sample: Number of this reply among several to the same messages.
         prefix: What the request shares with others, such as a hash of the case; requests of one
             prefix go to the same replica.

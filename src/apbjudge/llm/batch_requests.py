@@ -65,7 +65,7 @@ class Answer:
         completion: The completion; its price is not known yet.
         error: The failure; exactly one of the two is set.
         offset: Where its line starts in its file.
-        is_plain: Whether plain text was asked for, of a tested model: also an empty reply, one cut
+        is_plain: True if plain text was asked for, of a tested model: also an empty reply, one cut
             off and a refusal are its answer.
     """
 
@@ -234,7 +234,7 @@ class _AnswerResult:
     Attributes:
         failed: Round and error of each failure, oldest first.
         at: File and offset of the line with the completion.
-        is_final: Whether asking again would change nothing.
+        is_final: True if asking again would change nothing.
     """
 
     failed: tuple[tuple[int, JudgeError], ...] = ()
@@ -250,7 +250,7 @@ class BatchResults:
         price: Price of a reply, None where not known.
         retries: How often a request that failed in a way that may pass is written again.
         since: The first round whose failures count against ``retries``.
-        is_last: Whether requests that failed for good are given up; before the last pass they are
+        is_last: True if requests that failed for good are given up; before the last pass they are
             left pending.
     """
 

@@ -69,7 +69,7 @@ class BatchTerms:
             in lower case may be one of the model's ``params`` instead.
         litellm: The first version of litellm that creates batches there.
         package: A package that has to be there too.
-        lists: Whether batches can be listed, so that one whose creation was not answered can be
+        lists: True if batches can be listed, so that one whose creation was not answered can be
             looked for.
         models: A part of the names of the models that it is known for, "" for all.
     """

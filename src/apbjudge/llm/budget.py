@@ -236,7 +236,7 @@ class Budget:
         Args:
             call: As ``admit`` returned it.
             completion: The response, None when the call failed.
-            lost: Whether it failed without an answer; it then counts as what it may have taken.
+            lost: True if it failed without an answer; it then counts as what it may have taken.
         """
         model, spent = call.model, self.spent
         self._in_flight.remove(call)

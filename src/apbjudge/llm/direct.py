@@ -40,7 +40,7 @@ def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> 
 
     Args:
         model: litellm model name.
-        api_base: Whether an address is given.
+        api_base: True if an address is given.
         params: The parameters that will be sent.
     """
     provider, _, name = model.partition("/")

@@ -57,7 +57,7 @@ class EndpointReport(Record):
             a model that was seen to think.
         format: The strictest reply format that is enforced, else text; None when that is not clear.
         context_tokens: The longest prompt, None when not known.
-        is_total: Whether the reply has to fit into ``context_tokens`` too.
+        is_total: True if the reply has to fit into ``context_tokens`` too.
     """
 
     address: str | None
@@ -84,7 +84,7 @@ class Target:
         client: The transport, without retries.
         spec: The model; its sampling settings are sent, as they may be what is refused.
         address: Address of the endpoint, or None for the provider's own.
-        network: Whether there is one besides the client, for lists of models.
+        network: True if there is one besides the client, for lists of models.
         clock: Measures time.
     """
 
@@ -164,7 +164,7 @@ def context_check(tokens: int | None, longest: str = "", *, fits: bool | None = 
     Args:
         tokens: Its length, None when not known.
         longest: The longest prompt, in words; empty without rows.
-        fits: Whether that fits; None when not known.
+        fits: True if that fits; None when not known.
     """
     text = "not known" if tokens is None else f"{tokens:,} tokens"
     outcome: CheckOutcome = "unclear" if tokens is None else "passed"

@@ -59,7 +59,7 @@ class Engine:
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
         endpoint_at: Makes an endpoint of an address that comes; None where none does.
-        lists_models: Whether endpoints are asked what they serve, once, before the first request.
+        lists_models: True if endpoints are asked what they serve, once, before the first request.
         budget: Limits and what is spent so far; engines may share one.
         warn: Called at the end with how many answers stated no usage, if any.
     """

@@ -60,7 +60,7 @@ def model_prices(model: str, *, batched: bool = False) -> Prices:
 
     Args:
         model: litellm model name.
-        batched: Whether calls go through the provider's batch interface.
+        batched: True if calls go through the provider's batch interface.
     """
     names = ["input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"]
     if batched:

@@ -29,7 +29,7 @@ class ReplicaWatch:
         router: Chooses among the endpoints.
         endpoint_at: Makes an endpoint of an address.
         endpoint_cache: Properties of endpoints from earlier runs.
-        lists_models: Whether a new replica is asked what it serves.
+        lists_models: True if a new replica is asked what it serves.
         clock: Waits.
         warn: Called with what has changed, and with what can't be used.
     """

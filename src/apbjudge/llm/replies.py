@@ -35,7 +35,7 @@ class ReplyReading(Generic[T]):
 
     Attributes:
         reply: What it says.
-        is_lenient: Whether its syntax, a type or a wrapping is not what was asked for, or it stands
+        is_lenient: True if its syntax, a type or a wrapping is not what was asked for, or it stands
             in the model's thinking. Prose and fences around JSON are not counted.
     """
 

@@ -43,7 +43,7 @@ class Resources:
         cache: Folder of the caches, or None for none.
         cache_kind: How replies are stored in it.
         claiming: How folders of runs are claimed.
-        is_durable: Whether each reply is on disk before it is used, so that a kill loses none;
+        is_durable: True if each reply is on disk before it is used, so that a kill loses none;
             else some are written at once.
         clock: Measures time and waits.
         rng: Source of jitter.
@@ -225,7 +225,7 @@ def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
 
     Args:
         spec: The model.
-        batched: Whether calls go through the provider's batch interface.
+        batched: True if calls go through the provider's batch interface.
 
     Raises:
         OptionError: If one of the two prices is missing.
@@ -293,7 +293,7 @@ def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
 
     Args:
         spec: The model.
-        known: Whether litellm's table can be trusted to know the model.
+        known: True if litellm's table can be trusted to know the model.
     """
     auto = spec.vision == "auto" and known
     return spec.vision == "yes" or (

@@ -135,7 +135,7 @@ class Protocol:
         Args:
             item: The item.
             rubric: What it is graded by.
-            spares_reference: Whether what the reference does too is suspected at most.
+            spares_reference: True if what the reference does too is suspected at most.
         """
         seen = Counter[tuple[str, str]]()
         findings: list[Finding] = []

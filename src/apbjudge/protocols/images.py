@@ -137,7 +137,7 @@ def show_files(
         max_image_bytes: Largest size of one picture on disk.
         max_text_bytes: Largest size of one text file; a larger one is not shown.
         frames: Frames that a video is cut into, which are pictures of the case then; 0 for none.
-        requires_all: Whether a row with a file that is not shown is unusable.
+        requires_all: True if a row with a file that is not shown is unusable.
 
     Raises:
         RowError: If a picture to be shown is missing, outside the folders or too large.

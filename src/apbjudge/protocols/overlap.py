@@ -55,7 +55,7 @@ def prose_of_reference(item: Item, *, arguments: bool = True) -> list[str]:
 
     Args:
         item: The item.
-        arguments: Whether descriptions of parameters count, which may be in the query's words.
+        arguments: True if descriptions of parameters count, which may be in the query's words.
     """
     reference = item.reference
     if reference is None:

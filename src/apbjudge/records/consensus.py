@@ -29,13 +29,13 @@ class Consensus:
     Attributes:
         item_id: The item.
         tested_model: Whose response it was; None where the labels don't say.
-        is_correct: Whether the prediction passes; None where nobody answered or they are split.
+        is_correct: True if the prediction passes; None where nobody answered or they are split.
         grade: Median, 0 to 1; between two levels where the middle two of an even number differ.
         errors: The codes that were decided; None where none was.
         category: 1 to 5; None where nobody answered or they are split.
         raters: Those with a label of the item, sorted, without the adjudicator.
         ties: Fields on which no value has more than half: ``is_correct``, ``E1`` … ``category``.
-        adjudicated: Whether the adjudicator decided any field.
+        adjudicated: True if the adjudicator decided any field.
     """
 
     item_id: str
@@ -57,7 +57,7 @@ class ConsensusTable(Scores):
         labels: The labels.
         first: Row of the first label of each.
         ties: uint32, bit i set where raters are split on ``fields[i]``; nothing is decided there.
-        adjudicated: Whether the adjudicator decided anything.
+        adjudicated: True if the adjudicator decided anything.
         by_rater: Rows of each rater's own labels, in the order of the entries; raters sorted, the
             adjudicator not among them.
         entry: Shape (labels,): entry of each label that counts, -1 for others.
@@ -210,7 +210,7 @@ def resolve(
         labels: In any order, but of a rater's labels on one item the last one counts. Lines that
             name no rater are all by one and the same.
         adjudicator: Rater whose word is final, and who has no vote among the others.
-        include_unsure: Whether labels that their raters are unsure of count like any other.
+        include_unsure: True if labels that their raters are unsure of count like any other.
     """
     table = labels if isinstance(labels, LabelTable) else label_table(labels)
     stated = np.flatnonzero(~table.is_silent)

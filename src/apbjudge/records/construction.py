@@ -57,7 +57,7 @@ class Construction(Record):
         contradiction_kind: The kind of contradictory constraints; None for other cases.
         requirement: The sentences of the query that demand the result of a tool.
         offline_tool: The tool that these sentences demand and declare out of service.
-        compliance: Whether the query of a case without its tools demands the result of one; None
+        compliance: True if the query of a case without its tools demands the result of one; None
             for other cases.
         parameter_map: Parameter of the broken tool to that of its replacement.
         composites: Tools that replace several calls of the reference.

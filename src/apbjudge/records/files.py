@@ -85,7 +85,7 @@ def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
 
     Args:
         path: A file, a folder, ``-``, or a pattern of ``*``, ``?``, ``[]``, ``**`` and ``{a,b}``.
-        is_log: Whether a folder is a log by itself.
+        is_log: True if a folder is a log by itself.
 
     Raises:
         InputError: If there is none.

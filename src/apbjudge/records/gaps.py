@@ -67,7 +67,7 @@ class Gaps:
         unread: Rows by the field that nobody reads; those of our own predictions are not counted.
         n_unasked: Rows in which nothing was asked; see ``Item.is_asked``, and for rows that have
             no reply ``Item.has_task``.
-        names_unread: Whether lines name what nobody reads, which they need not where a line
+        names_unread: True if lines name what nobody reads, which they need not where a line
             before states how columns are read.
     """
 

@@ -35,7 +35,7 @@ class Reference(Record):
     """The expert's solution: one valid way, never the only one. Read when first looked at.
 
     Attributes:
-        form: Whether ``value`` is a chain of calls or a list of steps.
+        form: The form of ``value``: a chain of calls or a list of steps.
         value: The chain or the steps as the row has them.
     """
 
@@ -97,14 +97,14 @@ class Item(Record):
         item_id: Id of the row; unique together with ``tested_model``.
         case_id: Cluster of rows that share a case; equals ``item_id`` unless given.
         split: The published split, or None.
-        form: Whether a whole plan or the next steps were asked for.
+        form: The requested form: a whole plan or the next steps.
         tools: None when the row says nothing of tools: then no name can be proven wrong.
         ends: Names of the tools whose call ends the task or hands it to a person, as the case
             states them; None where it does not. ``endings`` has what is known without it.
         trajectory: Earlier messages, as given (step-wise).
         reference: None when the case has no expert solution.
         response: The raw reply.
-        format_demanded: Whether the tested model's prompt is known to have demanded the benchmark's
+        format_demanded: True if the tested model's prompt is known to have demanded the benchmark's
             output format.
         prediction: The reply, read.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type;

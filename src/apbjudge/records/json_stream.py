@@ -182,7 +182,7 @@ def parsed(text: bytes, field: str, *, has_nan: bool = False) -> Any:
     Args:
         text: The text.
         field: Name of it, for the error.
-        has_nan: Whether numbers that JSON has not, NaN and the infinities, are null.
+        has_nan: True if numbers that JSON has not, NaN and the infinities, are null.
     """
     try:
         return orjson.loads(text)

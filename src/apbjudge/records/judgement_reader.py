@@ -72,7 +72,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> Ju
 
     Args:
         rows: The rows.
-        has_names: Whether ids of items and cases stay readable; else each is an empty text, and
+        has_names: True if ids of items and cases stay readable; else each is an empty text, and
             rows of one are known by its key alone.
 
     Raises:

@@ -109,12 +109,12 @@ class JudgementTable(Scores):
             the same unless a row names no case but itself.
         content: uint64, key of what the tested model was asked; 0 where that is not known.
         response: uint64, key of what it replied, or of its whole trajectory; likewise.
-        scored: Whether there is a verdict.
+        scored: True if there is a verdict.
         facts: The facts of ``COLUMNS`` by name: an amount, NaN where it is not known; a count; true
             or false; or 1 true, 0 false, -1 not known.
         unseen: What of a case's files the judge was not shown: a bit for each of ``UNSEEN``.
-        overridden: Whether a rule changed the verdict.
-        off_form: Whether code found something against the form of the reply.
+        overridden: True if a rule changed the verdict.
+        off_form: True if code found something against the form of the reply.
         entropy: Bits of ``is_correct``, NaN where not measured.
         p_correct: Share of the judge's replies that said correct, NaN where not measured.
         reason: Index into ``reasons``: why there is no verdict.
@@ -326,7 +326,7 @@ class JudgementTable(Scores):
 
         Args:
             problems: Gets a line when there are more.
-            by_protocol: Whether an item under another protocol is another one. Then rows that
+            by_protocol: True if an item under another protocol is another one. Then rows that
                 never became items are all left in.
         """
         keys = self.keys(by_model=True, by_protocol=by_protocol)

@@ -153,10 +153,10 @@ class Column:
     Attributes:
         name: Name of the field.
         type: What a row may have in it; JSON null is missing.
-        is_required: Whether a row without it is no judgement. Rows of another program may lack the
+        is_required: True if a row without it is no judgement. Rows of another program may lack the
             others, which are missing then.
-        is_new: Whether files of a release before lack it, so that a run may continue without.
-        is_fact: Whether it is a number or a truth value of its own, which the table of judgements,
+        is_new: True if files of a release before lack it, so that a run may continue without.
+        is_fact: True if it is a number or a truth value of its own, which the table of judgements,
             the frame and the page show under its name.
         label: Words on the page for a fact of the prediction, which is the same whoever judges it;
             empty for a fact of the judging, for which the page has a place of its own.
@@ -239,17 +239,17 @@ class Verdict(_Judgement):
         judge: The judge.
         decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
         kind: ``verdict`` or ``unscored``.
-        is_correct: Whether the prediction passes.
+        is_correct: True if the prediction passes.
         grade: One of the rubric's six levels, or None where the protocol has none.
         errors: Flag per code, or None where the protocol has none.
         category: 1–5 for tool-broken (None: not decided by rule), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
         excess_cost: ``plan_cost`` less the cost of the cheapest way of the reference; below 0 where
             the plan found a cheaper one or leaves something out. None where either is not known.
-        uses_distractor: Whether a listed distractor is called; None without distractors.
-        matches_reference: Whether the reference's tools are called in its order; None where that is
+        uses_distractor: True if a listed distractor is called; None without distractors.
+        matches_reference: True if the reference's tools are called in its order; None where that is
             unknown.
-        over_refusal: Whether a plan of a solvable case is the reject form; None for other cases and
+        over_refusal: True if a plan of a solvable case is the reject form; None for other cases and
             without a prediction.
         images_shown: Pictures of the case that the judge was shown; None where no model was asked.
         images_of: Pictures of the case; likewise.
@@ -258,7 +258,7 @@ class Verdict(_Judgement):
             none was cut.
         findings: Facts by rule, proven or suspected.
         overrides: What a proven finding or the consistency rule changed.
-        inconsistent: Whether the judge's last reply contradicted itself.
+        inconsistent: True if the judge's last reply contradicted itself.
         uncertainty: How sure the judge was; None when it was asked once and for no probabilities.
         reasoning: The judge's reasons.
         reply_fields: What the judge said in fields that the rubric adds; None without.

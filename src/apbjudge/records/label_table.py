@@ -43,7 +43,7 @@ class LabelTable(Scores):
         rater: Index into ``raters``.
         raters: The different raters, in the order in which they first come.
         note: What raters remarked.
-        unsure: Whether the rater is unsure of the label.
+        unsure: True if the rater is unsure of the label.
         faulty_steps: Numbers of the steps that were marked, joined by commas; None for none.
     """
 

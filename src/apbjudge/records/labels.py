@@ -31,13 +31,13 @@ class HumanLabel(Record):
         item_id: The item.
         tested_model: Whose response it was; None where item ids are already unique.
         rater: Who said so; lines that name nobody are all by ``human``.
-        is_correct: Whether the prediction passes.
+        is_correct: True if the prediction passes.
         grade: 0 to 1, meant to be one of the rubric's levels.
         errors: Flag per code; a code that is missing was not said.
         category: 1 to 5 for tool-broken.
         note: What the rater remarked; empty where nothing, and in labels from tables, which may
             have several columns of that name.
-        unsure: Whether the rater is unsure of the label; it is a label all the same.
+        unsure: True if the rater is unsure of the label; it is a label all the same.
         faulty_steps: Numbers of the steps that are wrong, from 1, sorted; empty where nobody
             marked any, which does not say that there is none.
         shown_at: When the rater first saw the item, ISO 8601 in UTC; None where unknown.
@@ -143,7 +143,7 @@ def label_rows(
     Args:
         path: The file.
         codes: The error codes that there are.
-        any_column: Whether all columns of a table are read, not just those named like our fields.
+        any_column: True if all columns of a table are read, not just those named like our fields.
 
     Raises:
         InputError: If the file can't be read, or holds a judge's judgements: they would pass for a

@@ -60,7 +60,7 @@ class Block:
         end: Where it ends.
         fault: Why it can't be relied on: a number that is none, or a key that stands twice with
             different values. Empty otherwise.
-        is_mended: Whether it was JSON only once its syntax was mended.
+        is_mended: True if it was JSON only once its syntax was mended.
     """
 
     value: object
@@ -110,7 +110,7 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 
     Args:
         body: The text, without lone surrogates.
-        mends: Whether what is no JSON is read as what it can only mean: single quotes, a comma at
+        mends: True if what is no JSON is read as what it can only mean: single quotes, a comma at
             the end, raw line breaks, backslashes that escape nothing, comments, ``True``,
             ``False`` and ``None``. Keys that stand twice with different values are then a fault.
     """

@@ -53,7 +53,7 @@ class ColumnMatch:
         unread: The columns that nobody reads, in their order.
         complaint: Why the rows can't be read so, in words for the user; empty where they can.
         missing: Of ``id`` and ``tested_model``, those that no column holds and rows have to have.
-        is_own: Whether the rows are in our own format, so that nothing is renamed or filled in.
+        is_own: True if the rows are in our own format, so that nothing is renamed or filled in.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict[str, str])

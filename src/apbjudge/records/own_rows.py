@@ -121,7 +121,7 @@ def own_rows(
         wanted: The fields that are looked for.
         split: That of the data set.
         tested_model: That of rows which name none, in place of the file's name.
-        is_own: Whether a file is known to be JSON lines with our own names, so that it is not
+        is_own: True if a file is known to be JSON lines with our own names, so that it is not
             looked at.
 
     Raises:

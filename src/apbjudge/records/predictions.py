@@ -24,7 +24,7 @@ class Call:
             None when the reply gives none or gives something that is no object.
         where: Place in the prediction, such as ``tool_chain[2]``.
         reason: Why the tested model makes the call, where it says so.
-        is_unread: Whether arguments are given that could not be read (prose, tags, a list, an
+        is_unread: True if arguments are given that could not be read (prose, tags, a list, an
             object nested too deeply): nothing is known of them.
     """
 
@@ -50,7 +50,7 @@ class FormProblem:
     Attributes:
         where: Place in the prediction.
         message: What is off.
-        is_readable: Whether steps and calls are known all the same: then it is a fault only if the
+        is_readable: True if steps and calls are known all the same: then it is a fault only if the
             tested model's prompt demanded the form.
     """
 

@@ -225,7 +225,7 @@ def read_steps(
 
     Args:
         entries: Chat messages or ``predicted_steps`` entries.
-        strict: Whether missing fields are problems (predictions) or not (references).
+        strict: True if missing fields are problems (predictions) or not (references).
     """
     steps: list[Step] = []
     problems: list[FormProblem] = []

@@ -67,7 +67,7 @@ class MissingPredictions(Record):
 
     Attributes:
         cases: Cases there are, in this part of them where the run is of a part.
-        counted: Whether missing ones count as not correct; else they are in no figure.
+        counted: True if missing ones count as not correct; else they are in no figure.
         by_model: Of each tested model that lacks predictions, by name.
     """
 

@@ -50,8 +50,8 @@ class Retrieval:
     """The environment's record of a search for tools (PlanBench-XL, arXiv:2606.22388).
 
     Attributes:
-        by_inputs: Whether the request names inputs.
-        by_output: Whether it names an output.
+        by_inputs: True if the request names inputs.
+        by_output: True if it names an output.
         inputs: Datatypes that the request's inputs were matched with.
         outputs: Likewise its output.
         tools: What was returned, also where that is nothing; None where the request failed.
@@ -69,7 +69,7 @@ class Execution:
     """The environment's record of a tool call (PlanBench-XL).
 
     Attributes:
-        was_executed: Whether the call passed all checks.
+        was_executed: True if the call passed all checks.
         rejection: Why it did not: ``untrusted_input_rejected``, ``missing_required_input``, or
             another code of the environment; empty where it was executed or not even read.
         success: What the tool itself reports; None where it was not executed.

@@ -65,7 +65,7 @@ class Row:
     Args:
         values: The line's JSON object.
         line: 1-based line number.
-        parsed: Whether the values were read from JSON, so that nothing else can be among them.
+        parsed: True if the values were read from JSON, so that nothing else can be among them.
     """
 
     def __init__(self, values: Mapping[str, Any], line: int, *, parsed: bool = False) -> None:

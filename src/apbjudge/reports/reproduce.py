@@ -62,7 +62,7 @@ class ComparedFigure:
         column: Section and metric.
         ours: In the unit of the metric; rates are from 0 to 1.
         printed: As the paper prints it; a rate is in percent.
-        is_inside: Whether the published figure lies in our interval, as far as its last digit
+        is_inside: True if the published figure lies in our interval, as far as its last digit
             tells; None without an interval, or where ours is a bound.
     """
 
@@ -85,7 +85,7 @@ class ReproducedPart:
     """One table or figure of a paper.
 
     Attributes:
-        state: Whether it is made; else whether data is missing, another command makes it, or
+        state: ``made``; else: data is missing, another command makes it, or
             nothing does.
         detail: The data that it needs, the command, or why nothing makes it.
         table: Our table, where it is made.

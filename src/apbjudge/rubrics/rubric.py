@@ -121,7 +121,7 @@ class Rubric(Shown, Record):
         reference_principles: What more is said of judges that may see a reference; ``blind`` leaves
             it out.
         reasoning: What the judge is told about the first field of its reply.
-        codes_only: Whether the judge is asked for reasons and codes alone (shape ``flags``); then
+        codes_only: True if the judge is asked for reasons and codes alone (shape ``flags``); then
             correctness and grade follow from the codes, and the bands must leave no choice.
         call_due: When a step without any call is provably at fault: never, when the reference calls
             a tool, or always.

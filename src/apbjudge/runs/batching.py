@@ -564,7 +564,7 @@ def write_requests(
         session: The session; its folder and whether it is in memory do not count.
         spec: The only model that it asks.
         cache: Folder of the caches, or None for the default one.
-        overwrite: Whether any file may be replaced.
+        overwrite: True if any file may be replaced.
 
     Raises:
         OptionError: If the cache is off, or ``out`` is another file.

@@ -22,8 +22,8 @@ class Stop:
     """A request to stop what event loops do, made by a signal handler or from another thread.
 
     Attributes:
-        is_cancelled: Whether everything is cancelled at once.
-        is_paused: Whether nothing new begins, and what is in flight has some time to finish.
+        is_cancelled: True if everything is cancelled at once.
+        is_paused: True if nothing new begins, and what is in flight has some time to finish.
         ends_at: When that time is over, by ``time.monotonic``.
         watchers: The loops that take note of a request, each with what it calls.
     """
@@ -183,7 +183,7 @@ def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
 
     Args:
         work: What is waited for.
-        is_idle: Whether nothing is lost when it is cut off, so that a pause does so at once.
+        is_idle: True if nothing is lost when it is cut off, so that a pause does so at once.
 
     Raises:
         PausedError: If a pause cut it off.

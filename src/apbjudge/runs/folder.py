@@ -45,12 +45,12 @@ class RecordLog(Generic[T]):
         kind: The records.
         identity: Settings that must be the same for records to be in one file.
         flush_every: Rows per write: 1 where a row was paid for.
-        is_partial: Whether a session asks for some of the rows only; what others asked for stays.
-        is_derived: Whether the records are computed from those of other runs, for nothing.
+        is_partial: True if a session asks for some of the rows only; what others asked for stays.
+        is_derived: True if the records are computed from those of other runs, for nothing.
         source: The input, to refuse a folder that holds a run of another one; None compares none.
         settings: Digest of all that a record depends on besides its row, for the ledger; empty
             where it depends on more, and no ledger is written.
-        overwrite: Whether another run in the folder is deleted instead of refused.
+        overwrite: True if another run in the folder is deleted instead of refused.
         claiming: How the folder is claimed; None for a lock of the operating system.
         note: Receives what the user should know of earlier records.
 

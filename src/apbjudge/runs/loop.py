@@ -174,7 +174,7 @@ class Worker(Protocol[R_contra, T]):
     """Makes a record of a row.
 
     Attributes:
-        waits: Whether jobs wait for something, so that several are worked on at once.
+        waits: True if jobs wait for something, so that several are worked on at once.
     """
 
     waits: bool

@@ -85,7 +85,7 @@ def read_parts(
         folders: One for each part or rubric, or of some parts that were merged.
         kind: The records.
         by: The setting in which they differ.
-        partial: Whether parts may be missing.
+        partial: True if parts may be missing.
 
     Raises:
         OptionError: If a folder holds no finished run, or none of a shard, the runs are of
@@ -186,7 +186,7 @@ def check_free(out: Path, kind: RecordKind[Any], *, again: bool = False) -> None
     Args:
         out: The folder.
         kind: The records.
-        again: Whether a merge that was finished is no reason: it is one of several.
+        again: True if a merge that was finished is no reason: it is one of several.
 
     Raises:
         OptionError: If it holds one, or files that are no run's.

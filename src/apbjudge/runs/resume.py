@@ -238,7 +238,7 @@ class Earlier:
         attempts: The ledger; None where none is written.
         n_by_kind: Lines of the file by kind.
         first_damage: Place of the first damaged line and what is wrong with it; empty without.
-        is_ended: Whether the last line of the file has its end.
+        is_ended: True if the last line of the file has its end.
     """
 
     inputs: Inputs

@@ -48,8 +48,8 @@ class Session(ABC, Generic[T, Out]):
         source: The rows.
         resources: What answers, and what it may take.
         events: Called back while the session goes on.
-        in_memory: Whether the rows are returned, and the folder goes when the session is done.
-        overwrite: Whether another run in the folder is deleted instead of refused.
+        in_memory: True if the rows are returned, and the folder goes when the session is done.
+        overwrite: True if another run in the folder is deleted instead of refused.
         writer: Answers from what batches brought in place of the model, and writes down what they
             did not; None asks the model.
     """

@@ -47,7 +47,7 @@ class GateResult:
 
     Attributes:
         condition: Such as ``CR >= 0.8``.
-        at: Whether the value was checked, or the harder end of its interval.
+        at: The checked number: the value, or the harder end of its interval.
         group: What the estimate is of.
         estimate: The figure; None where the group has none of that name.
         outcome: ``missing`` where there was nothing to check: the gate is not passed.

@@ -54,7 +54,7 @@ class Difference:
         p_value: Two-sided, of no difference; None where there is no test.
         adjusted: The same with regard to there being several: by Holm in the primary family, by
             Benjamini and Hochberg in the exploratory one.
-        family: Whether the figure was named beforehand.
+        family: ``primary`` if the figure was named beforehand, else ``exploratory``.
         detectable: Smallest true difference that these items find with a power of 0.8.
     """
 

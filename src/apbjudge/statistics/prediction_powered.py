@@ -92,7 +92,7 @@ def rectify(
         sample: Clusters of all rows, strata or weights as the design needs them.
         level: Confidence level.
         bounds: Least and greatest possible value.
-        power_tuned: Whether the weight is tuned; else it is 1, as in PPI without tuning.
+        power_tuned: True if the weight is tuned; else it is 1, as in PPI without tuning.
 
     Returns:
         Raw, corrected and labels-only side by side. The corrected estimate has no value, and a
@@ -255,7 +255,7 @@ class JudgedRows:
         weights: Shape (n,): how many rows a labelled one stands for, n in all; 0 elsewhere.
         strata: Shape (n,), from 0 without gaps; labels were sampled with known numbers in each.
         unit: Shape (n,), from 0: what is independent.
-        unequal: Whether labels were sampled with unequal chances instead, and ``strata`` is one.
+        unequal: True if labels were sampled with unequal chances instead, and ``strata`` is one.
         width: Distance of the greatest possible value from the least.
     """
 

@@ -208,7 +208,7 @@ class Annotator:
         rho_judge: Share of them where the judge is at least as close to the other humans.
         rho_human: Share where this human is. Ties count for both.
         p_value: One-sided, uncorrected, of the human ahead by ``epsilon``; None without items.
-        rejected: Whether it is rejected after the correction: the judge wins.
+        rejected: True if it is rejected after the correction: the judge wins.
         test: How the p-value was computed.
     """
 
@@ -229,7 +229,7 @@ class AltTest:
         winning_rate: Share of the humans with items against whom the judge wins; None without.
         advantage_probability: Mean of ``rho_judge`` over these humans. The interval is about
             other items for the same humans.
-        passes: Whether the winning rate reaches one half; None when nothing could be tested.
+        passes: True if the winning rate reaches one half; None when nothing could be tested.
         reason: Why there is no answer, or what weakens it; empty otherwise.
         epsilon: Allowance that was used.
         q: Bound on the false discovery rate that was used.

@@ -354,7 +354,7 @@ class Moments(Spread):
         value: Sum of numerators over sum of denominators.
         n_items: Rows whose denominator is above 0.
         n_effective: Units; with unequal weights, as many of the heaviest as would be worth as much.
-        is_flat: Whether every row's own ratio is the value.
+        is_flat: True if every row's own ratio is the value.
     """
 
     value: float

@@ -76,7 +76,7 @@ def select(
         strata: Shape (N,), any ids; known before labelling (``uncertainty_strata``).
         already: Shape (N,), bool: items that have a label.
         n: Items to be labelled now, at least 1.
-        already_random: Whether those were sampled at random within these strata; if not, they are a
+        already_random: True if those were sampled at random within these strata; if not, they are a
             stratum of their own and stand for no item but themselves.
         seed: The same seed gives the same draw.
 

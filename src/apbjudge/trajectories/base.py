@@ -63,7 +63,7 @@ class Evaluation:
     """Result of the evaluation of one trajectory by rule.
 
     Attributes:
-        is_correct: Whether the trajectory succeeded; None where nothing says so: then what is
+        is_correct: True if the trajectory succeeded; None where nothing says so: then what is
             measured stands without a verdict.
         measures: Numbers by name, such as ``turns``; a missing name is "not applicable".
         classes: One of a few values by name, such as ``failure``: ``Stalled``.
@@ -104,7 +104,7 @@ class TrajectoryMetric:
         better: Which direction is better; None where neither is.
         meaning: What it is, in a few words.
         title: Heading of its column; empty for its name.
-        needs_model: Whether only a judge that is a model can state it: it is left out where code
+        needs_model: True if only a judge that is a model can state it: it is left out where code
             alone judged.
     """
 
@@ -226,7 +226,7 @@ class TrajectoryProtocol:
         needs_cases: What ``--cases`` must be; empty where it needs none.
         tables: The tables of a report.
         paper: What defines it, by its arXiv id; empty without.
-        compares_texts: Whether its evaluator asks whether free texts mean the same.
+        compares_texts: True if its evaluator asks whether free texts mean the same.
         rubric: Rubric by which a judge answers the questions of evaluations, shipped or a TOML
             file; empty where none is asked.
     """

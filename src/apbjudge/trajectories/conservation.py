@@ -69,7 +69,7 @@ def balance_of(raw: Any, trajectory: Trajectory, *, with_leaves: bool = True) ->
     Args:
         raw: The record as it came, as a JSON value.
         trajectory: The trajectory.
-        with_leaves: Whether texts are compared, or calls and results only.
+        with_leaves: True if texts are compared, or calls and results only.
     """
     of = rules_for(trajectory.place.format)
     parts = list(_parts(trajectory, with_extra=_is_ours(raw)))

@@ -38,7 +38,7 @@ class Conversion(Shown):
         format: Format of the log, as after ``--from``.
         to: What it was converted to.
         out: What was written.
-        is_folder: Whether that is a folder with a file for each trajectory.
+        is_folder: True if that is a folder with a file for each trajectory.
         trajectories: Trajectories that were read.
         rows: Rows or files that were written.
         remarks: How often something occurred in the log, by its name in ``REMARKS``.
@@ -100,7 +100,7 @@ def convert(
         at: For ``cases``: which steps of the agent are predictions.
         accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
             where it is made into ``cases`` or ``answers``.
-        overwrite: Whether a file that is there is replaced.
+        overwrite: True if a file that is there is replaced.
 
     Raises:
         InputError: If a file is unusable, no trajectory of the log can be read, or too much stays

@@ -47,7 +47,7 @@ def step_rows(
             quarters of them are done.
         tools: Definitions of the tools, for a trajectory whose log has none; without either the row
             claims none.
-        with_prefix: Whether rows hold what came before, which in a long trajectory is most of it.
+        with_prefix: True if rows hold what came before, which in a long trajectory is most of it.
 
     Raises:
         OptionError: If k is out of range.

@@ -41,7 +41,7 @@ class Kind(Record):
         code: The code of a fault; None where the protocol has no codes, and of harmless kinds.
         also: Codes that may hold too, as consequences of the fault.
         severity: How much a fault spoils.
-        is_proven: Whether code proves the fault in every variant that is made.
+        is_proven: True if code proves the fault in every variant that is made.
         category: Behaviour after a broken tool that a fault makes, None elsewhere.
     """
 

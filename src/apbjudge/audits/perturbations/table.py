@@ -25,8 +25,8 @@ class Perturbation(NamedTuple):
 
     Attributes:
         makers: By the name of a kind, what it does.
-        holds: Whether a variant is what it should be; others are left out.
-        is_other_plan: Whether the reply has to be read as it was meant, and differ from the base.
+        holds: True if a variant is what it should be; others are left out.
+        is_other_plan: True if the reply has to be read as it was meant, and differ from the base.
     """
 
     makers: Makers

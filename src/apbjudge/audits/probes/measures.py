@@ -56,7 +56,7 @@ def value_of(
         limit: The limit.
         parts: What each case adds to it.
         unit: Its form.
-        clears_only: Whether it can clear a judge but not convict it.
+        clears_only: True if it can clear a judge but not convict it.
     """
     if side is None:
         return ProbeMetric(name=name, estimate=take(0.95), unit=unit)
@@ -215,7 +215,7 @@ class Flips:
 
     Attributes:
         rows: Each variant with its parent and the parent's repeats.
-        is_asked_again: Whether flips can be told from those that come about by themselves.
+        is_asked_again: True if flips can be told from those that come about by themselves.
     """
 
     rows: Sequence[Sequence[Response]]

@@ -97,7 +97,7 @@ def violations(
     Args:
         schema: The tool's parameters.
         arguments: The arguments, as JSON values.
-        placeholders: Whether a value may stand for a result still to come, and then fits
+        placeholders: True if a value may stand for a result still to come, and then fits
             everything; what stands around it is held against the schema all the same.
         steps: Steps left to several calls together; those taken here are counted there.
 

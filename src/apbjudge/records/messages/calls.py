@@ -25,7 +25,7 @@ def call_of(
         name: Of the tool.
         arguments: As they came: a JSON text, or what one holds.
         call_id: Its id; empty without.
-        is_free_text: Whether the tool takes a text, not an object.
+        is_free_text: True if the tool takes a text, not an object.
         problem: What the log says is wrong with the arguments, where that is a text.
     """
     error = problem if isinstance(problem, str) else ""

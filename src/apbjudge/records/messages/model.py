@@ -36,7 +36,7 @@ class ToolResult:
         call_id: Id of the call that it answers, also where only its place says which; empty where
             that call has none, or where it answers no call.
         name: Tool that answers, where the log says so; of a call without an id always.
-        is_error: Whether the log marks it as an error; None where it says nothing.
+        is_error: True if the log marks it as an error; None where it says nothing.
         error: Words of the error that the log has apart from the content; empty without.
     """
 

@@ -43,7 +43,7 @@ def read_messages(
     Args:
         messages: Chat messages or items, as JSON values.
         where: Name of the list, for errors.
-        is_lenient: Whether what can't be read is left out, as of a reply that a model wrote.
+        is_lenient: True if what can't be read is left out, as of a reply that a model wrote.
 
     Raises:
         RowError: If a message, a part or a call is not even an object, or a text no text, or what

@@ -21,7 +21,7 @@ def openai_messages(
     Args:
         message: The message.
         field: Name of the field that an error names.
-        is_extended: Whether arguments stay values, reasoning stands in ``thought`` and failed
+        is_extended: True if arguments stay values, reasoning stands in ``thought`` and failed
             results have ``is_error``, as our own rows have them.
 
     Raises:

@@ -29,7 +29,7 @@ class AlignedRow(NamedTuple):
         theirs: Index in the second chain; None where only the first has a call.
         kind: ``same`` tool and arguments, same tool with other ``arguments``, a ``different``
             tool in the same place, ``extra`` (only ours) or ``missing`` (only theirs).
-        moved: Whether a pair of one tool is out of the order that the other pairs share.
+        moved: True if a pair of one tool is out of the order that the other pairs share.
     """
 
     ours: int | None

@@ -70,7 +70,7 @@ class JudgeFacts:
         source: File or folder of its judgements.
         agreement: Share of labelled items with the humans' verdict; None without labels.
         corrected: The rate of correct plans, corrected with labels; None without a design.
-        by_rule: Whether code alone judged: then correct says that no fault could be proven.
+        by_rule: True if code alone judged: then correct says that no fault could be proven.
     """
 
     name: str

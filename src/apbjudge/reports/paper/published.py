@@ -32,7 +32,7 @@ class PublishedPart:
         file: File in a folder that this command reads.
         lacks: Why nothing makes it.
         note: What to know when figures are compared.
-        half_width: Whether its figures are half the width of our intervals.
+        half_width: True if its figures are half the width of our intervals.
         columns: Section and metric of our column, for each figure of a row.
         rows: By the first heads of our row, the figures as printed: rates in percent.
     """

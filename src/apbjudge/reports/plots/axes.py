@@ -157,7 +157,7 @@ def value_axis(
         ends: Lowest and highest value of the axis.
         label: Label of the axis.
         most: Spaces between ticks at most.
-        grid: Whether thin lines help to read values.
+        grid: True if thin lines help to read values.
     """
     from matplotlib.ticker import MaxNLocator
 

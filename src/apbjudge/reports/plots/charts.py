@@ -67,7 +67,7 @@ def dot_chart(
         series: Field of a mark that is its series.
         titles: Titles of the series, in their order; None for the series' own names.
         axis: Label of the axis of values.
-        full_range: Whether the axis of rates goes from 0 to 100 % whatever they are.
+        full_range: True if the axis of rates goes from 0 to 100 % whatever they are.
     """
     series_of = attrgetter(series)
     own = distinct(map(series_of, marks))
@@ -232,7 +232,7 @@ def curve_chart(
         names: The tested models, in order.
         across: Label of the horizontal axis.
         up: Label of the axis of values.
-        from_zero: Whether the axis of values starts at 0.
+        from_zero: True if the axis of values starts at 0.
     """
     sections = distinct(mark.section for mark in marks)
     places = natural(mark.at for mark in marks)

@@ -58,7 +58,7 @@ class _Spec:
         select: Takes the values to draw from those of the columns.
         names: The order of tested models or judges; None for that of their correctness in the
             table of all cases.
-        intervals: Whether the chart draws intervals.
+        intervals: True if the chart draws intervals.
     """
 
     key: str

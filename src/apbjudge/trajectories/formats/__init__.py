@@ -35,12 +35,12 @@ class LogFormat:
             trajectory. A part with an empty name goes with the part before it in its file, those at
             its beginning with the first that has a name; where none has, the file is a trajectory.
             None where a record is a trajectory. It may be asked twice.
-        claims: Whether a path is a log of this format by itself, such as a folder with a structure
+        claims: True if a path is a log of this format by itself, such as a folder with a structure
             of its own; None where none is.
         read_path: Yields the trajectories of such a log; raises InputError.
-        has_nan: Whether its records and the members of the file around them may have NaN where a
+        has_nan: True if its records and the members of the file around them may have NaN where a
             number is missing, which JSON has not; it is read as null.
-        newest: Whether of a task's trajectories of the same trial in several files only that of the
+        newest: True if of a task's trajectories of the same trial in several files only that of the
             last file counts, by the files' names.
     """
 

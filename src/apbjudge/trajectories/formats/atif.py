@@ -53,7 +53,7 @@ def stated_trajectory(entry: Mapping[str, Any], place: LogPlace, *, is_ours: boo
     Args:
         entry: The trajectory.
         place: Where it was read.
-        is_ours: Whether we wrote it: then its steps and metrics are not kept as a log's.
+        is_ours: True if we wrote it: then its steps and metrics are not kept as a log's.
 
     Raises:
         RowError: If a field is of another kind.

@@ -138,7 +138,7 @@ def number_of(score: object, *, letters: bool = False) -> float | None:
 
     Args:
         score: A number, truth value or word.
-        letters: Whether Inspect wrote it: elsewhere a C may be a mark.
+        letters: True if Inspect wrote it: elsewhere a C may be a mark.
     """
     if (truth := truth_of(score)) is not None:
         return float(truth)

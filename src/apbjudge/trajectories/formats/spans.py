@@ -30,16 +30,16 @@ class Span:
         input: Raw messages that a model is sent, in any dialect; None where not captured. Of
             another span, what the agent is asked.
         output: Raw messages that it answers; None where not captured.
-        is_whole: Whether both are all messages of an agent's trajectory, which is better than those
+        is_whole: True if both are all messages of an agent's trajectory, which is better than those
             of the model spans in it.
-        is_cut: Whether the log cut the input off, so that it may lack its last messages.
+        is_cut: True if the log cut the input off, so that it may lack its last messages.
         system: Instructions besides the messages; empty without.
         tools: Definitions of the tools offered; None where nothing is said of them.
         model: As stated, the answering one before the one asked for; empty without.
         call_id: Of a tool's span: id of the call; empty without.
         arguments: Likewise: an object where it could be read; else what came; None without.
         result: Likewise: what the tool returned; None without.
-        is_error: Whether the span is marked as failed; None where it says nothing.
+        is_error: True if the span is marked as failed; None where it says nothing.
         error: The words of its error; empty without.
         usage: Counts of tokens and costs.
         scores: Scores that stand on it, by name.

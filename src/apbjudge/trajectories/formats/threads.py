@@ -49,7 +49,7 @@ class Thread:
 
     Attributes:
         n_asked: Lines that it began with, before anything was answered.
-        is_fork: Whether it began as another one does.
+        is_fork: True if it began as another one does.
     """
 
     agents: set[str]

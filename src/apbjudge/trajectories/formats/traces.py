@@ -51,7 +51,7 @@ def span_in(
         model: Name of the model; what is no text is passed over.
         tools: Definitions or names of the tools; what is no list is passed over.
         error: Words of its error.
-        is_error: Whether it failed; where nothing is said but an error is there, it did.
+        is_error: True if it failed; where nothing is said but an error is there, it did.
         usage: Counts of tokens, in an object.
         scores: Scores by name; what is no number, truth value or word is passed over.
         attributes: Attributes of OpenTelemetry that it has besides.

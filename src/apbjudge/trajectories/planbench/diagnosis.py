@@ -50,7 +50,7 @@ class ExecutedCall:
 
     Attributes:
         step: Index of its step.
-        is_progress: Whether it obtained a new datatype that lies on an open path.
+        is_progress: True if it obtained a new datatype that lies on an open path.
         useful: For each tool that would have been progress, how many searches ago it was last
             returned; 1 is the latest search.
         age: Likewise of the tool called.

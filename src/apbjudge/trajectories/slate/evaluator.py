@@ -44,7 +44,7 @@ class SlateAction(NamedTuple):
         place: Position of the step in the trajectory.
         substep: The substep that it is for.
         call: The call; None for none.
-        is_readable: Whether it says what the agent wants: a call, or to do without.
+        is_readable: True if it says what the agent wants: a call, or to do without.
         output: What the call returned, which may be None; empty where it returned nothing.
         tag: Where the output comes from; empty where the log says nothing.
     """
