@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..audits.session import is_audit, merge_audits
+from ..audits import merging as of_judges
 from ..errors import OptionError, visible
 from ..jsonl import object_of, read_lines, write_atomically
-from ..judge import merge as judged
 from ..judge.session import Run
 from ..llm.limits import Claim
 from ..locks import Claiming
@@ -67,7 +66,7 @@ def _take_steps(log: RecordLog[Row], identity: Mapping[str, Any]) -> None:
     write_labels(log, identity["benchmark"][0])
 
 
-_AUDIT, _STEPS = "audit", "execute --mode steps"
+_STEPS = "execute --mode steps"
 _COMMANDS = {
     "predict": _Command(PredictionRun, PREDICTION_RECORDS),
     "refine": _Command(PredictionRun, PREDICTION_RECORDS),
@@ -113,12 +112,12 @@ def shards_merge(
     """
     parts, claiming = [here(part) for part in parts], Claiming(by=claim)
     name = "" if rubric or not parts else _name_of(parts[0])
-    if name not in (_AUDIT, *_COMMANDS):
-        return judged.shards_merge(parts, out, rubric=rubric, partial=partial, as_=as_, claim=claim)
+    if name not in _COMMANDS:
+        return of_judges.shards_merge(
+            parts, out, rubric=rubric, partial=partial, as_=as_, claim=claim
+        )
     if as_ == "parquet":
         raise OptionError(f"--as: expected jsonl for a run of {name}, got parquet")
-    if name == _AUDIT:
-        return merge_audits(parts, Path(out), partial=partial, claim=claim)
     if below := _runs_below(parts[0]):
         return _merged_execution(parts, below, Path(out), claiming, partial=partial)
     return _merged(name, parts, Path(out), claiming, partial=partial)
@@ -189,9 +188,9 @@ def _runs_below(folder: Path) -> list[str]:
 
 
 def _name_of(folder: Path) -> str:
-    """The command that filled a folder, with one run or several; empty of a judge's run."""
+    """The command that filled a folder, with one run or several; empty for those of judges."""
     below = _runs_below(folder)
-    return _AUDIT if is_audit(folder) else _command_of(folder / below[0] if below else folder)
+    return _command_of(folder / below[0] if below else folder)
 
 
 def _command_of(folder: Path) -> str:

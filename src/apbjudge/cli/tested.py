@@ -54,7 +54,7 @@ _TABLE: Mapping[str, _Names] = {
         "agents.prediction.prompt.prompt",
         "judge.prompt.prompt",
     ),
-    "shards merge": _Names("", "agents.merging.shards_merge", "judge.merge.shards_merge"),
+    "shards merge": _Names("", "agents.merging.shards_merge", "audits.merging.shards_merge"),
 }
 
 

@@ -1,0 +1,53 @@
+"""Merges the runs of all parts of one input, of a judge or of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from ..errors import OptionError
+from ..judge import merge as judged
+from ..judge.session import Run
+from ..llm.limits import Claim
+from ..remote import here
+from .session import is_audit, merge_audits
+
+
+def shards_merge(
+    parts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    rubric: str | None = None,
+    partial: bool = False,
+    as_: Literal["jsonl", "parquet"] = "jsonl",
+    claim: Claim = "lock",
+) -> Run:
+    """Merges runs of parts; the result is the run that all rows in one would have made.
+
+    Args:
+        parts: One folder for each part, for some that were merged (``partial``), or for each
+            rubric, of grade or of audit, in any order; they stay as they are.
+        out: Folder for the whole, which must hold no run yet.
+        rubric: The rubric whose codes were judged apart; None for parts.
+        partial: Merges some of the parts into a run that is merged with the others later.
+        as_: ``parquet`` writes the judgements of grade as Parquet too.
+        claim: Way of keeping other processes out of ``out``, ``lock`` or ``file``.
+
+    Returns:
+        The run, of an audit its main one. The same command without ``--shard`` continues in the
+        folder of a whole one.
+
+    Raises:
+        OptionError: If a folder holds no finished run, the runs are of different settings or
+            inputs, parts or codes are missing or there twice, or ``out`` holds a run.
+        InputError: If a file can't be read or written.
+    """
+    folders = [here(part) for part in parts]
+    if rubric or not folders or not is_audit(folders[0]):
+        return judged.shards_merge(
+            folders, out, rubric=rubric, partial=partial, as_=as_, claim=claim
+        )
+    if as_ == "parquet":
+        raise OptionError("--as: expected jsonl for a run of audit, got parquet")
+    return merge_audits(folders, Path(out), partial=partial, claim=claim)
