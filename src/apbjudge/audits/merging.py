@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import orjson
+
 from ..errors import OptionError
 from ..judge import merge as judged
 from ..judge.session import Run
+from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm.limits import Claim
+from ..locks import Claiming
+from ..records.run_folder import MANIFEST
 from ..remote import here
-from .session import is_audit, merge_audits
+from ..runs.clearing import clear_run
+from ..runs.merging import check_free
+from .responses import MAIN
+from .session import RUNS, is_audit, write_json
 
 
 def shards_merge(
@@ -50,4 +58,21 @@ def shards_merge(
         )
     if as_ == "parquet":
         raise OptionError("--as: expected jsonl for a run of audit, got parquet")
-    return merge_audits(folders, Path(out), partial=partial, claim=claim)
+    return _merged_audits(folders, Path(out), claim, partial=partial)
+
+
+def _merged_audits(parts: Sequence[Path], out: Path, claim: Claim, *, partial: bool) -> Run:
+    """Merges the runs of parts of an audit; the audit in ``out`` then makes the card, offline."""
+    if (out / MANIFEST).exists():
+        raise OptionError(f"--out: {out} holds an audit or a run already; choose another folder")
+    merged: dict[str, Run] = {}
+    for name in sorted(path.parent.name for path in (parts[0] / RUNS).glob(f"*/{MANIFEST}")):
+        home = out / RUNS / name
+        if (home / MANIFEST).exists():  # of a merge that was killed
+            check_free(home, JUDGEMENT_RECORDS, again=True)
+            clear_run(home, JUDGEMENT_RECORDS, Claiming(by=claim))
+        runs = [part / RUNS / name for part in parts]
+        merged[name] = judged.shards_merge(runs, home, partial=partial, claim=claim)
+    manifest = orjson.loads((parts[0] / MANIFEST).read_bytes())
+    write_json(out / MANIFEST, manifest | {"parts": [str(part) for part in parts]})
+    return merged[MAIN]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,12 @@ from ..errors import InputError, OptionError, OtherRunError, visible
 from ..jsonl import write_atomically, write_rows
 from ..judge import ItemSource, JudgeSpec
 from ..judge.dry_run import Forecast, forecast_runs
-from ..judge.merge import shards_merge
 from ..judge.session import Run, RunConfig, judges_of, run_judges
 from ..judge.source import own_rubric, source_of
 from ..judge.summary import unseen_lines
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm import Client
-from ..llm.limits import Claim, RunsConfig
+from ..llm.limits import RunsConfig
 from ..llm.resources import Resources, cache_folder, check_access, shared_resources
 from ..locks import Claiming
 from ..options import takes
@@ -31,7 +30,6 @@ from ..records.run_folder import MANIFEST, predictions_of
 from ..rubrics import Rubric
 from ..runs.clearing import clear_run
 from ..runs.loop import QUIET, Events
-from ..runs.merging import check_free
 from ..runs.session import carry_out, folder_of
 from ..runs.shards import part_of
 from ..version import VERSION
@@ -41,7 +39,7 @@ from .design import FULL, QUICK, QUICK_CALLS, AuditDesign, Sizes, design_audit
 from .material import N_SHIPPED, SHIPPED, Known, Material, gather, known_of, shipped
 from .outcomes import Probe, cost_of
 from .probes import OF_RESPONSES, Leaks
-from .responses import AGAIN, BLIND, MAIN, WARM, AuditResponses, Response, response_of
+from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
@@ -370,39 +368,6 @@ def is_audit(folder: Path) -> bool:
     return bool(_fingerprint_and_parts(folder / MANIFEST)[0]) and (folder / RUNS).is_dir()
 
 
-def merge_audits(
-    parts: Sequence[Path], out: Path, *, partial: bool = False, claim: Claim = "lock"
-) -> Run:
-    """Merges the runs of parts of an audit; the audit in ``out`` makes their card without a call.
-
-    Args:
-        parts: Folders of audits of parts of the cases.
-        out: Folder for the whole.
-        partial: True if parts may be missing.
-        claim: As for ``shards_merge``.
-
-    Returns:
-        The main run.
-
-    Raises:
-        OptionError: If the runs don't belong together, or ``out`` holds an audit.
-        InputError: If a file can't be read or written.
-    """
-    if (out / MANIFEST).exists():
-        raise OptionError(f"--out: {out} holds an audit or a run already; choose another folder")
-    merged: dict[str, Run] = {}
-    for name in sorted(path.parent.name for path in (parts[0] / RUNS).glob(f"*/{MANIFEST}")):
-        home = out / RUNS / name
-        if (home / MANIFEST).exists():  # of a merge that was killed
-            check_free(home, JUDGEMENT_RECORDS, again=True)
-            clear_run(home, JUDGEMENT_RECORDS, Claiming(by=claim))
-        runs = [part / RUNS / name for part in parts]
-        merged[name] = shards_merge(runs, home, partial=partial, claim=claim)
-    manifest = orjson.loads((parts[0] / MANIFEST).read_bytes())
-    _write_json(out / MANIFEST, manifest | {"parts": [str(part) for part in parts]})
-    return merged[MAIN]
-
-
 _MERGED = "merged from parts, whose calls have no common order: nothing is known of drift"
 
 
@@ -431,7 +396,7 @@ def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: boo
         parts = None
     _make(folder / ROWS)
     manifest = {"apbjudge": VERSION, "identity": {"audit": fingerprint}}
-    _write_json(folder / MANIFEST, manifest | ({"parts": parts} if parts else {}))
+    write_json(folder / MANIFEST, manifest | ({"parts": parts} if parts else {}))
     return bool(parts)
 
 
@@ -468,7 +433,8 @@ def _clear(folder: Path, claiming: Claiming) -> None:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
 
 
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes a file of an audit."""
     write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
 
 
@@ -478,7 +444,7 @@ def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
         folder / "variants.jsonl",
         ({"run": run.name, **v.to_json()} for run in design.runs for v in run.variants),
     )
-    _write_json(folder / "card.json", card.to_json())
+    write_json(folder / "card.json", card.to_json())
 
 
 def card_of(
