@@ -42,6 +42,9 @@ import apbjudge
 CONCURRENCY, LATENCY_MS = 64, 60
 FLUSHED = 4
 """Rows that a process may have an answer of and no record yet."""
+UPLOAD_S, UPLOADING_S = 2, 0.5
+"""Seconds between uploads to an address, and those that one takes at most."""
+STORED = "store/run"
 APBJUDGE = [sys.executable, "-m", "apbjudge"]
 
 
@@ -150,6 +153,10 @@ class Bench:
     def whole(self, name: str) -> Path:
         """The folder of a merged run."""
         return self.folder / name / "whole"
+
+    def worked(self, work: str) -> Path:
+        """The folder below ``work`` of the run that is uploaded."""
+        return self.folder / work / "apbjudge-upload/local:" / STORED
 
     def n_recorded(self, name: str) -> int:
         """Rows of all parts that have a record."""
@@ -296,10 +303,54 @@ def measured(bench: Bench, only: list[str]) -> bool:
     for name, disturb in DISTURBED.items():
         if name in only:
             line(name, 8, disturb)
+    if "disk lost" in only:
+        extra, bound = lose_disk(bench)
+        is_equal = records(bench.worked("other")) == right
+        print(f"{'disk lost':<24}{1:>6}{bench.n + extra:>7}{extra:>7}{bound:>7}", end="")
+        print(f"{'-':>7}{'-':>7}{'-':>9}  {is_equal}", flush=True)
+        is_right = is_right and is_equal and 0 <= extra <= bound
     if "node lost" in only and bench.engine == "ray":
         with two_nodes() as disturb:
             line("node lost", 8, disturb)
     return is_right
+
+
+def lose_disk(bench: Bench) -> tuple[int, int]:
+    """A run to an address, killed at half, that continues without its folder and its reply cache.
+
+    Returns:
+        The extra calls; and their bound, the rows recorded since an upload may have begun for the
+        last time, those that the killed process had not recorded yet, and its calls in flight.
+    """
+    counts: list[tuple[float, int]] = []
+    with server(VERDICT, Load(bench.folder, bench.n, CONCURRENCY, LATENCY_MS)) as (url, end):
+        argv = [*APBJUDGE, "grade", str(bench.rows), "--judge", "hosted_vllm/echo"]
+        argv += ["--api-base", url, "--max-concurrency", str(CONCURRENCY)]
+        argv += ["--out", f"local://{STORED}", "--upload-every", str(UPLOAD_S)]
+        for work in ("lost", "other"):
+            with (bench.folder / f"{work}.log").open("wb") as log:
+                process = subprocess.Popen(
+                    [*argv, "--work", work],
+                    stdout=log,
+                    stderr=log,
+                    env=bench.env(work),
+                    cwd=bench.folder,
+                )
+                file = bench.worked(work) / "judgements.jsonl"
+                while process.poll() is None:
+                    n = file.read_bytes().count(b"\n") if file.exists() else 0
+                    counts.append((time.monotonic(), n))
+                    if work == "lost" and n >= bench.n / 2:
+                        process.kill()
+                    time.sleep(0.05)
+            if work == "lost":
+                killed_at, n_then = counts[-1]
+                since = killed_at - UPLOAD_S - UPLOADING_S
+                n_up = max((n for at, n in counts if at <= since), default=0)
+            elif process.returncode:
+                raise SystemExit(f"disk lost: exit code {process.returncode}")
+        calls = int(end()["requests"])
+    return calls - bench.n, n_then - n_up + CONCURRENCY + FLUSHED
 
 
 def bytes_read(bench: Bench, parts: int) -> int:
@@ -349,7 +400,7 @@ def million(bench: Bench) -> None:
 
 def main() -> None:
     """Reads the options and prints the table."""
-    kinds = ["parts", *DISTURBED, "node lost"]
+    kinds = ["parts", *DISTURBED, "disk lost", "node lost"]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
     parser.add_argument("--rows", type=int, default=3000)
