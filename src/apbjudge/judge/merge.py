@@ -133,7 +133,7 @@ def _index(
     return index, [apart] * bool(n_apart)
 
 
-def shards_merge(
+def merge_judgements(
     parts: Sequence[str | Path],
     out: str | Path,
     *,

@@ -72,6 +72,7 @@ class BatchTerms:
         lists: True if batches can be listed, so that one whose creation was not answered can be
             looked for.
         models: A part of the names of the models that it is known for, "" for all.
+        takes_openai: True if it takes files of requests in OpenAI's form as they are.
     """
 
     lines: int = MAX_LINES
@@ -83,11 +84,12 @@ class BatchTerms:
     package: str | None = None
     lists: bool = True
     models: str = ""
+    takes_openai: bool = True
 
 
 TERMS: Mapping[str, BatchTerms] = {
     **dict.fromkeys(("openai", "azure", "hosted_vllm", "litellm_proxy", "xai"), BatchTerms()),
-    "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),)),
+    "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),), takes_openai=False),
     "mistral": BatchTerms(lists=False),
     "gemini": BatchTerms(
         poll_s=60.0, needs=(("GOOGLE_API_KEY", "GEMINI_API_KEY"),), litellm=(1, 110)
@@ -102,10 +104,15 @@ TERMS: Mapping[str, BatchTerms] = {
         litellm=(1, 110),
         package="boto3",
         models="anthropic.",
+        takes_openai=False,
     ),
     # pages of the provider disagree on 10,000 and 100,000
     "anthropic": BatchTerms(
-        lines=10_000, bytes=240_000_000, poll_s=60.0, needs=(("ANTHROPIC_API_KEY",),)
+        lines=10_000,
+        bytes=240_000_000,
+        poll_s=60.0,
+        needs=(("ANTHROPIC_API_KEY",),),
+        takes_openai=False,
     ),
     "together_ai": BatchTerms(
         bytes=95_000_000,

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -112,7 +113,9 @@ class DirectClient:
         try:
             async with (
                 asyncio.timeout(request.timeout_s),
-                self._opened().post(url, data=body, headers=_headers(provider)) as answer,
+                self._opened().post(
+                    url, data=body, headers=_headers(provider), proxy=_proxy_of(url)
+                ) as answer,
             ):
                 data: bytes = await answer.content.read(MAX_ANSWER_BYTES)
                 while not answer.content.at_eof():
@@ -128,7 +131,7 @@ class DirectClient:
             import aiohttp
 
             timeout = aiohttp.ClientTimeout(total=None)
-            self._session = _session(timeout=timeout, trust_env=_is_proxied())
+            self._session = _session(timeout=timeout)
         return self._session
 
     async def close(self) -> None:
@@ -138,9 +141,19 @@ class DirectClient:
             self._session = None
 
 
-def _is_proxied() -> bool:
-    """True if a proxy may be set: looking for it at every call takes time, and a thread."""
-    return any(name.lower().endswith("_proxy") for name in os.environ)
+def _proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for an address; None without.
+
+    aiohttp, asked to look for it, reads passwords from ``.netrc`` too: it would send them to the
+    address, and refuse a call that has a key.
+    """
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None  # looking for it takes longer
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    is_direct = parts.hostname is None or proxy_bypass(parts.hostname)
+    return None if is_direct else getproxies().get(parts.scheme)
 
 
 def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:
@@ -171,8 +184,10 @@ async def answer_to(
     try:
         async with (
             asyncio.timeout(timeout_s),
-            aiohttp.ClientSession(trust_env=True) as session,
-            session.request(method, url, headers=headers, **content) as answer,
+            aiohttp.ClientSession() as session,
+            session.request(
+                method, url, headers=headers, proxy=_proxy_of(url), **content
+            ) as answer,
         ):
             if not 200 <= answer.status < 300:
                 raise failure_of(answer.status, await answer.text(), answer.headers)
@@ -220,8 +235,10 @@ async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] 
     try:
         async with (
             asyncio.timeout(timeout_s),
-            _session(trust_env=_is_proxied()) as session,
-            session.get(url, headers=headers, allow_redirects=False) as answer,
+            _session() as session,
+            session.get(
+                url, headers=headers, allow_redirects=False, proxy=_proxy_of(url)
+            ) as answer,
         ):
             if answer.status != 200:
                 return {} if answer.status == 404 else None

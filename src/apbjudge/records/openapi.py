@@ -16,6 +16,8 @@ _MOST_HOPS = 32
 """References in a row that lead to an object."""
 _MOST_NODES = 20_000
 """Values in the schemas of one operation, above which no model could be shown it."""
+_NOT_INPUTS = {(name, "header") for name in ("accept", "content-type", "authorization")}
+"""Headers that are no parameters, as OpenAPI states it."""
 _COMPONENTS = re.compile("#/(?:components/schemas/)?")
 
 
@@ -28,10 +30,11 @@ def tools_of(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[st
     """The operations of an API as definitions of tools, and a reason for each one left out.
 
     A tool has the operation's id as its name (without one, its method and path), its description
-    or summary, and as parameters those of path and query and the fields of a JSON or form body,
-    which are below ``body`` where they are not all named. Schemas that are referred to are
-    copied once to ``$defs``, so circular references work. Headers and cookies are left to the
-    program that makes the calls.
+    or summary, and as parameters those of path, query, headers and cookies and the fields of a
+    JSON or form body, which are below ``body`` where they are not all named. Schemas that are
+    referred to are copied once to ``$defs``, so circular references work. Credentials are left to
+    the program that makes the calls: the header ``Authorization``, and parameters that are the key
+    of a security scheme.
 
     Raises:
         RowError: If it is of another version, or has no operations.
@@ -79,14 +82,21 @@ class _Operation:
         required: list[str] = []
         stated = [p for of in (item, operation) for p in as_list(of.get("parameters")) or ()]
         by_place = {(p.get("name"), p.get("in")): p for p in map(self._resolved, stated)}
+        not_inputs = _NOT_INPUTS | self._credentials()
         for (name, where), parameter in by_place.items():
-            if where not in ("path", "query"):
+            if where not in ("path", "query", "header", "cookie"):
+                raise RowError("in", "path, query, header or cookie", where)
+            if _place(name, where) in not_inputs:
                 continue
+            if str(name) in properties:
+                raise RowError("parameters", "names that occur once", name)
             described = {"description": text} if (text := parameter.get("description")) else {}
             properties[str(name)] = self._schema({**parameter.get("schema", {}), **described})
             required += [str(name)] * (where == "path" or parameter.get("required") is True)
         if operation.get("requestBody") is not None:
             fields, needed = self._body(self._resolved(operation["requestBody"]), properties)
+            if fields.keys() & properties.keys():
+                raise RowError("parameters", "names other than that of the body", "body")
             properties |= fields
             required += needed
         parameters = {"type": "object", "properties": properties, "required": required}
@@ -117,6 +127,13 @@ class _Operation:
             return {"body": self._schema(schema)}, ("body",) * is_required
         needed = as_list(resolved.get("required")) or []
         return self._schema(own), needed if is_required else ()
+
+    def _credentials(self) -> set[tuple[str, str]]:
+        """Name and place of the key of each security scheme that has one."""
+        components = as_object(self._document.get("components")) or {}
+        schemes = (as_object(components.get("securitySchemes")) or {}).values()
+        each = (scheme for scheme in map(as_object, schemes) if scheme)
+        return {_place(of.get("name"), of.get("in")) for of in each if of.get("type") == "apiKey"}
 
     def _at(self, pointer: str) -> Any:
         value: Any = self._document
@@ -157,6 +174,11 @@ class _Operation:
             if isinstance(schema.get(name), bool) and schema.pop(name) and bound in schema:
                 schema[name] = schema.pop(bound)
         return schema
+
+
+def _place(name: object, where: object) -> tuple[str, str]:
+    """Name and place of a parameter; letter case does not count in the names of headers."""
+    return str(name).lower() if where == "header" else str(name), str(where)
 
 
 def _key(pointer: str) -> str:

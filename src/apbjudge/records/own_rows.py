@@ -338,6 +338,12 @@ def _row_of(element: Element) -> NumberedRow:
 
 def _member_of(path: Path) -> str:
     """The member that holds the rows, where the file is an object with such; empty without."""
+    return _member(path, _stamp(path))
+
+
+@lru_cache(maxsize=16)
+def _member(path: Path, _: tuple[Any, ...]) -> str:
+    """The same for a file with a stamp, once: an object without such is scanned to its end."""
     return next(array_members(path, _MEMBERS), "")
 
 

@@ -33,7 +33,7 @@ _CALL_TYPES = ("tool_use", "_call", "-call", "program", "command_execution", "fi
 _RESULT_TYPES = (
     *("tool_result", "tool-result", "call_output", "call_response", "-return", "program_output"),
 )
-_INNER = ("function", "custom", "tool_call")
+_INNER = ("tool_call", "function", "custom")
 _IDS = tuple("call_id tool_call_id toolCallId toolUseId tool_use_id source_call_id id".split())
 _NAMES = tuple("name toolName tool_name function_name function type".split())
 _ARGUMENTS = tuple("arguments args input action rawInput parameters code".split())

@@ -188,13 +188,15 @@ class SpanTree:
         for span in (of for of in self.spans if of.kind == "tool"):
             ups = [up for up in self.up[span.entry] if up.kind == "tool"]
             key = call_key(span.name, span.arguments)
-            if key in [call_key(up.name, up.arguments) for up in ups]:
+            if span.name == _MERGED or key in [call_key(up.name, up.arguments) for up in ups]:
                 remarks["duplicate carriers"] += 1
             else:
                 yield span
 
 
 _ACTORS = ("agent", "tool")
+_MERGED = "(merged tools)"
+"""The tool of a span in which Google's ADK repeats the results of parallel calls."""
 
 
 def _above(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
