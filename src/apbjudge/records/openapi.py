@@ -11,11 +11,11 @@ from .loose_json import as_list, as_object
 
 _METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
 _LONGEST_NAME = 64
-"""Characters that providers take in the name of a tool."""
+"""Limit of characters that providers accept in the name of a tool."""
 _MOST_HOPS = 32
-"""References in a row that lead to an object."""
+"""Limit of consecutive references that are followed to an object."""
 _MOST_NODES = 20_000
-"""Values in the schemas of one operation, above which no model could be shown it."""
+"""Limit of values in the schemas of one operation: no model could be shown more."""
 _COMPONENTS = re.compile("#/(?:components/schemas/)?")
 
 
@@ -27,14 +27,14 @@ def is_openapi(document: object) -> bool:
 def tools_of(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """The operations of an API as definitions of tools, and a reason for each one left out.
 
-    A tool has the operation's id as its name (without one, its method and path), its description
-    or summary, and as parameters those of path and query and the fields of a JSON or form body,
-    which are below ``body`` where they are not all named. Schemas that are referred to are
-    copied once to ``$defs``, so circular references work. Headers and cookies are left to the
-    program that makes the calls.
+    A tool has the operation's id as its name (without one, its method and path), its description or
+    summary, and as parameters those of path and query and the fields of a JSON or form body, which
+    are below ``body`` unless all of them are named. Referenced schemas are copied once to
+    ``$defs``, so circular references work. Headers and cookies are left to the program that makes
+    the calls.
 
     Raises:
-        RowError: If it is of another version, or has no operations.
+        RowError: If it has another version or no operations.
     """
     if not str(document.get("openapi", "")).startswith("3."):
         got = document.get("openapi") or document.get("swagger")
@@ -74,7 +74,7 @@ class _Operation:
     def tool(
         self, place: str, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The definition; raises RowError where the operation can't be one."""
+        """The definition; raises RowError if the operation can't be one."""
         properties: dict[str, Any] = {}
         required: list[str] = []
         stated = [p for of in (item, operation) for p in as_list(of.get("parameters")) or ()]
@@ -128,7 +128,7 @@ class _Operation:
         return value
 
     def _resolved(self, value: object) -> dict[str, Any]:
-        """The object itself, where a reference stands for it."""
+        """The object itself, or the one that a reference leads to."""
         for _ in range(_MOST_HOPS):
             known = as_object(value) or {}
             if not isinstance(pointer := known.get("$ref"), str):
@@ -160,5 +160,5 @@ class _Operation:
 
 
 def _key(pointer: str) -> str:
-    """The name in ``$defs`` of what a pointer leads to."""
+    """The name in ``$defs`` of a pointer's target."""
     return _COMPONENTS.sub("", pointer, count=1).replace("/", ".")
