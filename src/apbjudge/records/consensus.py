@@ -168,7 +168,7 @@ class ConsensusTable(Scores):
 
     @property
     def first_faulty_steps(self) -> tuple[int, int]:
-        """Pairs of labels of an item that both mark a step; those that agree on the first."""
+        """Counts of label pairs of an item that both mark a step, and that agree on the first."""
         firsts: dict[int, list[int]] = {}
         for rows in self.by_rater.values():
             for row in rows[self.labels.faulty_steps.ends[rows] >= 0].tolist():
