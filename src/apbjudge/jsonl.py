@@ -30,7 +30,7 @@ class Digest(Protocol):
     """A running hash."""
 
     def update(self, data: bytes, /) -> None:
-        """Takes in more bytes."""
+        """Adds bytes."""
         ...
 
 
@@ -194,7 +194,7 @@ def other_format(head: bytes) -> str:
     if first == b"[" or (first.startswith(b"[") and first.endswith(b",") and goes_on):
         return ARRAY
     if first.startswith(b"{") and first.endswith(_OPEN) and _MEMBER.match(b"".join(lines[1:2])):
-        return SPREAD  # an object of one of its lists may stand on a line of its own
+        return SPREAD  # an object in one of its lists may be a line by itself
     if any(line.startswith(b"{") and isinstance(parse_object(line), dict) for line in lines):
         return ""
     return _other_text(first, is_alone=len(lines) == 1)
@@ -220,7 +220,7 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
 
 
 def open_buffered(path: Path) -> io.BufferedReader:
-    """Opens a file whose beginning can be looked at with ``peek``, a megabyte or all of it."""
+    """Opens a file; ``peek`` gives its beginning, a megabyte or all of it."""
     return cast("io.BufferedReader", path.open("rb", buffering=1 << 20))
 
 

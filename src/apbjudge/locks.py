@@ -252,7 +252,7 @@ class ClaimFile:
 
 
 def _holder_in(path: Path) -> _Holder | None:
-    """The holder that a claim states; None where there is no claim."""
+    """The holder that a claim states; None without a claim."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
     except FileNotFoundError:

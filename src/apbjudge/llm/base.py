@@ -19,7 +19,7 @@ from .logprobs import TokenChoice
 Format = Literal["json_schema", "tool", "json_object", "text"]
 FORMATS: tuple[Format, ...] = ("json_schema", "tool", "json_object", "text")
 """Ways to ask for a reply's form, strictest first: an enforced JSON schema, a call of a tool whose
-parameters are the reply, any JSON object, or the words of the prompt alone."""
+parameters are the reply, any JSON object, or only the words of the prompt."""
 
 TOP_LOGPROBS = 20
 """Alternatives requested per token: the number that servers commonly allow."""

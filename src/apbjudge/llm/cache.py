@@ -44,7 +44,7 @@ _SETTINGS: dict[str, Any] = {
     "size_limit": 2**60,
     "disk_min_file_size": 2**60,  # no value has a file of its own
     "disk_pickle_protocol": 0,  # the default depends on the version of Python
-    "sqlite_mmap_size": 0,  # no slower, and a file cut short is no crash
+    "sqlite_mmap_size": 0,  # no slower, and a truncated file does not crash
     "sqlite_cell_size_check": 1,
     "sqlite_trusted_schema": 0,
 }

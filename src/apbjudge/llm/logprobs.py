@@ -122,7 +122,7 @@ def _normalized(shares: dict[float, float]) -> dict[float, float] | None:
 
 # Reading ------------------------------------------------------------------------------------------
 
-_RAW_BLANKS = str.maketrans("Ġ▁Ċĉ", "  \n\t")  # how vocabularies write blanks
+_RAW_BLANKS = str.maketrans("Ġ▁Ċĉ", "  \n\t")  # blanks as vocabularies write them
 
 
 def _choice(entry: object) -> TokenChoice | None:

@@ -1,4 +1,4 @@
-"""The settings of a model: who answers, where, how replies are sampled, and within which limits."""
+"""The settings of a model: its name and addresses, the sampling of replies, and limits."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class ColumnBuilder:
         self._columns: dict[str, Any] = {}
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Takes in the values of a row."""
+        """Adds the values of a row."""
         self.n_rows += 1
         self._chunk.append(row)
         if len(self._chunk) == CHUNK:
@@ -141,7 +141,7 @@ class _Column:
         self._array, self._n = np.empty((0, *like.shape[1:]), dtype=like.dtype), 0
 
     def add(self, part: Vector) -> None:
-        """Takes in more rows."""
+        """Appends rows."""
         start, self._n = self._n, self._n + len(part)
         if self._n > len(self._array):
             self._resize(self._n + self._n // 8)
@@ -164,7 +164,7 @@ class _TextColumn:
         self._lengths = _Column(np.empty(0, dtype=np.int32))
 
     def add(self, part: Texts) -> None:
-        """Takes in more texts, whose block holds them one after the other."""
+        """Appends texts, whose block holds them one after the other."""
         self._block += part.block
         self._lengths.add(np.where(part.ends < 0, -1, part.ends - part.starts).astype(np.int32))
 
@@ -370,7 +370,7 @@ _NOTHING: Mapping[str, float] = {
 
 
 def no_scores(n: int = 0) -> Scores:
-    """Scores of n items of which nothing is stated."""
+    """Scores of n items, none of them stated."""
     kinds = {"correct": "b", "grade": "d", "flags": "I", "known": "I", "category": "b"}
     columns = {name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds}
     return Scores(**columns, error_codes=ERROR_CODES)

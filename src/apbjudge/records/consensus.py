@@ -33,7 +33,7 @@ class Consensus:
             split.
         grade: Median, 0 to 1; between two levels if the middle two of an even number differ.
         errors: The decided codes; None without any.
-        category: 1 to 5; None likewise.
+        category: 1 to 5; None as for ``is_correct``.
         raters: Raters with a label of the item, sorted, without the adjudicator.
         ties: Fields in which no value has more than half of the votes: ``is_correct``, ``E1`` …
             ``category``.
@@ -92,9 +92,9 @@ class ConsensusTable(Scores):
         return self.labels.scores_at(at)
 
     def find(self, item: Vector, key: Vector, answers: Answers) -> Vector:
-        """The entry about each of some judged rows; -1 where there is none.
+        """The entry for each of some judged rows; -1 if there is none.
 
-        A label that names no tested model counts where one tested model alone answered the item.
+        A label that names no tested model counts if only one tested model answered the item.
 
         Args:
             item: Shape (n,), keys of the items.
@@ -113,7 +113,7 @@ class ConsensusTable(Scores):
         return int(self.find(item, key, answers)[0])
 
     def has_bare(self, item: Vector) -> Vector:
-        """True where an item has a label that names no tested model."""
+        """True for items with a label that names no tested model."""
         return self._at(item) >= 0
 
     def _at(self, keys: Vector) -> Vector:

@@ -275,7 +275,7 @@ def column_of(
         option: The option that names it, for messages.
 
     Returns:
-        The column; None where no name fits.
+        The column; None if no name fits.
 
     Raises:
         InputError: If the stated column is missing, or several names fit equally well.

@@ -78,11 +78,11 @@ class Gaps:
     names_unread: bool = True
 
     def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
-        """Takes a row in; ``has_response``: true if it should have a tested model's reply."""
+        """Adds a row; ``has_response``: true if it should have a tested model's reply."""
         self.count(RowGaps.of(row, item, has_response=has_response))
 
     def count(self, row: RowGaps) -> None:
-        """Takes the gaps of a row in."""
+        """Adds the gaps of a row."""
         self.n_rows += 1
         self.n_unasked += row.is_unasked
         for name in row.empty:

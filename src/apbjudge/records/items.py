@@ -108,9 +108,9 @@ class Item(Record):
             output format.
         prediction: The parsed reply.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type;
-            contradiction_kind, of cases that state it; finish_reason, where the row says why the
-            reply ended; span_id, where it says which span of a trace the step is; and stage_from,
-            ``prefix`` where the stage is not stated and follows from the earlier messages.
+            contradiction_kind, if the case states it; finish_reason, if the row states why the
+            reply ended; span_id, if it states the step's span in a trace; and stage_from,
+            ``prefix`` if the stage is not stated and follows from the earlier messages.
         construction: Construction of the case; None if the row does not state it.
         line: 1-based line of the predictions file.
     """

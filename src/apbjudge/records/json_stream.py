@@ -90,7 +90,7 @@ _OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
 
 
 class _JsonLine(NamedTuple):
-    """First and last byte of a line, and whether it is a JSON value."""
+    """First and last byte of a line, and true if it is a JSON value."""
 
     start: bytes
     end: bytes
@@ -281,7 +281,7 @@ def members_around(path: Path, key: str, *, has_nan: bool = False) -> dict[str, 
     """The other members of the file's object.
 
     Members after an array too long for a single run are left out if an object precedes it: logs
-    begin with what holds for all of their runs.
+    begin with facts of all their runs.
 
     Args:
         path: The file.

@@ -230,7 +230,7 @@ _LONG = [at for at, name in enumerate(COLUMNS) if name in {"reasoning", "raw"}]
 
 
 class _Reader:
-    """Takes in rows of judgements and checks them in chunks, a column at a time."""
+    """Reads rows of judgements and checks them in chunks, a column at a time."""
 
     def __init__(self, path: Path | None, *, has_names: bool = True) -> None:
         self.path = path
@@ -245,7 +245,7 @@ class _Reader:
         self._rows = ColumnBuilder(("position", "number", *COLUMNS), self._columns_of)
 
     def add(self, row: Mapping[str, Any] | RowError, number: int, offset: int) -> None:
-        """Takes in a line with its number and offset."""
+        """Adds a line with its number and offset."""
         if isinstance(row, RowError):
             self._faults.append((number, row))
         else:

@@ -98,12 +98,12 @@ class JudgementTable(Scores):
 
     Attributes:
         judge: Name of the judge.
-        path: File of the judgements; None where they were in memory.
+        path: File of the judgements; None if they were in memory.
         profiles: The distinct values of ``PROFILE``, as the rows have them.
         profile: Index of each row's profile.
         position: Byte offset of the row in the file.
         item_id: Item id; None for a row that never had one.
-        case_id: Case id; None where the row names none.
+        case_id: Case id; None if the row names none.
         item: uint64, key of the item id.
         case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
             the same unless a row names no case but itself.
@@ -115,13 +115,13 @@ class JudgementTable(Scores):
         unseen: Kinds of a case's files that the judge was not shown: a bit for each of ``UNSEEN``.
         overridden: True if a rule changed the verdict.
         off_form: True if a rule found a fault in the form of the reply.
-        entropy: Bits of ``is_correct``, NaN where not measured.
-        p_correct: Share of the judge's replies that said correct, NaN where not measured.
+        entropy: Bits of ``is_correct``, NaN if not measured.
+        p_correct: Share of the judge's replies that said correct, NaN if not measured.
         reason: Index into ``reasons``, for rows without a verdict.
         reasons: The distinct reasons.
         last_errors: Detail of the unscored row furthest down the input, by reason.
         weights: Weight of each code of the user's own rubric; empty if all are equal.
-        usage: Shape (n, 7): the counts of ``Usage``; -1 where a row states none.
+        usage: Shape (n, 7): the counts of ``Usage``; -1 if a row states none.
         measures: Shape (n, m): measures of whole trajectories by rule, NaN if not applicable. A
             class is one measure ``class=value`` for each value, 1 or 0.
         measure_names: The names of the m measures.
@@ -241,7 +241,7 @@ class JudgementTable(Scores):
         return replace(self, measures=measures, measure_names=tuple(names))
 
     def measure(self, name: str) -> Vector:
-        """Shape (n,): a measure by name, or ``is_correct``; NaN where a row has none.
+        """Shape (n,): a measure by name, or ``is_correct``; NaN for rows without it.
 
         A value of a class that no row has is 0 in rows that have another value of the class.
         """

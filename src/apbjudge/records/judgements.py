@@ -29,8 +29,8 @@ class Finding(Record):
     """A fact established by rule before any model is asked.
 
     Attributes:
-        code: Error code, or None where the protocol has no error codes (unsolvable,
-            tool-broken) and the fact bears on the verdict itself.
+        code: Error code, or None if the protocol has no error codes (unsolvable, tool-broken) and
+            the fact bears on the verdict itself.
         certainty: ``proven`` decides; ``suspected`` is shown and never decides.
         where: Place in the prediction, such as ``tool_chain[2].parameter_description.date``.
         message: One sentence.
@@ -141,7 +141,7 @@ def unseen_of(images_shown: object, images_of: object, not_shown: object) -> lis
 MISSING: UnscoredReason = "missing"
 """Reason if a case has no trajectory, or a tested model no prediction of it."""
 NO_OUTCOME: UnscoredReason = "no_outcome"
-"""Reason if a trajectory was measured, but nothing states whether it succeeded."""
+"""Reason if a trajectory was measured, but nothing states if it succeeded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class _Answer:
 
 
 class _LabelReader:
-    """Takes in labels of files."""
+    """Reads labels of files."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._codes = tuple(codes)
@@ -164,7 +164,7 @@ class _LabelReader:
         self.rows = ColumnBuilder(("item_id", "note", *_ANSWER), self._columns_of)
 
     def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
-        """Takes in the labels of a file."""
+        """Reads the labels of a file."""
         scales, answers = ScaleCheck(path), dict[str, _Answer]()
         rows = label_rows(path, self._codes, any_column=bool(columns))
         names = {column: name for name, column in columns.items()}
@@ -177,7 +177,7 @@ class _LabelReader:
             try:
                 if isinstance(row, RowError):
                     raise row
-                key = repr(tuple(map(row.get, fields)))  # tells True from 1 and from "1"
+                key = repr(tuple(map(row.get, fields)))  # distinguishes True, 1 and "1"
                 answer = answers.get(key)
                 if answer is None:
                     if len(answers) == _KNOWN_ANSWERS:

@@ -204,7 +204,7 @@ def _as_json(piece: str) -> str:
 
 
 def _as_escape(match: re.Match[str]) -> str:
-    return match[1] or r"\\"  # a backslash that escapes nothing stands for itself
+    return match[1] or r"\\"  # a backslash that escapes nothing is literal
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:
@@ -285,7 +285,7 @@ def lenient(text: str) -> tuple[object, bool]:
         return None, True
 
 
-# What a record keeps of it -----------------------------------------------------------------------
+# Storing ------------------------------------------------------------------------------------------
 
 MAX_DEPTH = 200
 _DEPTH_OF_WRITER = 254  # of orjson

@@ -37,7 +37,7 @@ NAMES: Mapping[str, str] = {
 OF_PREDICTIONS = frozenset(NAMES)
 OF_CASES = OF_PREDICTIONS - {"tested_model", "model_response"}
 OF_JOINED = frozenset(("id", "tested_model", "model_response"))
-"""Fields that are looked for: in predictions, in cases, in predictions with a file of cases."""
+"""Fields to match: in predictions, in cases, in predictions with a file of cases."""
 
 _SHOWN = 12
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -163,7 +163,7 @@ def _matched(
 
 
 def value_at(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column, or of a part of it such as ``a.b[0]``; None where there is none."""
+    """The value of a column, or of a part of it such as ``a.b[0]``; None without."""
     if column in row:
         return row[column]
     value: Any = row if column else None

@@ -118,7 +118,7 @@ def own_rows(
         rows: A file: CSV, TSV, JSON (lines, an array, objects over several lines), Parquet, Arrow,
             also packed or as a stream; the folder of a data set; or rows in memory.
         columns: Columns by field, as the user named them; see ``match_columns``.
-        wanted: The fields that are looked for.
+        wanted: The fields to match.
         split: Split of the data set.
         tested_model: Tested model of rows that name none, in place of the file's name.
         is_own: True if a file is known to be JSON lines with our own names, and need not be

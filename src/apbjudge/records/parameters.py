@@ -24,7 +24,7 @@ def read_parameters(specification: object, required: object = None) -> tuple[Any
 
     Accepted besides JSON Schema: the same as a JSON string or under ``json`` or ``schema``, other
     words for types (``str``, ``dict``, ``STRING``), ``required: true`` inside a property, and a
-    mapping or list of parameters that says somewhere which of them are required. An unknown type is
+    mapping or list of parameters that states in some entry if it is required. An unknown type is
     left out, since it may allow any value.
 
     Args:

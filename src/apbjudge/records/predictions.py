@@ -69,7 +69,7 @@ class Prediction(Record):
         steps: The steps; a holistic chain is one step per call.
         problems: Departures from the benchmark's form.
         others: Other readings of the same reply, themselves without others; empty if this is the
-            only one. What is proven has to hold under all of them.
+            only one. Proven findings have to hold under all of them.
     """
 
     kind: PredictionKind

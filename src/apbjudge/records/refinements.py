@@ -30,7 +30,7 @@ _MOST = 1e15
 
 
 class Way(NamedTuple):
-    """The way a response was refined, None for what the row does not state.
+    """The way in which a response was refined; None for facts that the row does not state.
 
     ``served`` is the name that the endpoint of the last review reported for its model.
     """
@@ -56,9 +56,9 @@ class Refinements:
         is_readable: int8: 1 the response could be read.
         is_cut: int8: 1 the response ends because of a limit of tokens.
         is_reused: int8: 1 a reply came from the cache: its tokens are in no count of the row.
-        tokens: Prompt and completion tokens of all calls of the row, NaN where not known.
-        cost_usd: Their price, NaN where not known.
-        n_rounds: Critiques, NaN where not known.
+        tokens: Prompt and completion tokens of all calls of the row, NaN if unknown.
+        cost_usd: Their price, NaN if unknown.
+        n_rounds: Critiques, NaN if unknown.
         way: Index into ``ways``.
         ways: The distinct ways.
         why: Reason why nothing is known of some rows.
@@ -145,7 +145,7 @@ _SHAPE: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _RefinementReader:
-    """Takes in rows of predictions."""
+    """Reads rows of predictions."""
 
     def __init__(self) -> None:
         self._ways = Codes()
@@ -154,7 +154,7 @@ class _RefinementReader:
         self._complaints: dict[str, tuple[str, int]] = {}
 
     def add(self, values: Mapping[str, Any], place: str) -> None:
-        """Takes in a row, if it names its item and tested model."""
+        """Adds a row, if it names its item and tested model."""
         row = Row(values, 0)
         try:
             item_id = row.identifier("id", "item_id")

@@ -1,9 +1,9 @@
 """Reads a tested model's raw reply the way models really write them.
 
-JSON may stand alone, in a fence, amid prose or after a thinking block; a call may be spelled
-``name`` or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat
-message of any provider (``native``) or a ``predicted_steps`` entry. Nothing here raises: what can't
-be read becomes a problem in the prediction.
+JSON may be alone, in a fence, amid prose or after a thinking block; a call may be spelled ``name``
+or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat message of
+any provider (``native``) or a ``predicted_steps`` entry. Nothing here raises: what can't be read
+becomes a problem in the prediction.
 """
 
 from __future__ import annotations

@@ -138,9 +138,9 @@ def judgements_path(path: Path) -> Path:
 
 
 def predictions_of(rows: Path) -> Path:
-    """The file of predictions that a run's folder stands for, else the path.
+    """The file of predictions of a run's folder; for any other path, the path itself.
 
-    The folder of a judge's run stands for what it judged.
+    For the folder of a judge's run, it is the judged file.
 
     Raises:
         InputError: If these were rows in memory, or no longer exist.
@@ -186,7 +186,7 @@ def cases_of(predictions: Path) -> Path | None:
 
 
 def cases_in(path: Path) -> Path:
-    """The file of cases that a folder stands for; else the path.
+    """The file of cases of a folder; for any other path, the path itself.
 
     A folder of ``build`` or ``execute`` has one; a run of ``predict`` or ``refine`` was made on
     one, unless its own file has all fields of its cases.
@@ -369,7 +369,7 @@ class RunFolder:
 
     @property
     def success(self) -> str:
-        """The score of a log that says which trajectories succeeded; empty without."""
+        """The score of a log that defines success; empty without."""
         return str(mapping(self.manifest.get("log")).get("success") or "")
 
     @property
@@ -423,7 +423,7 @@ def completed(row: Mapping[str, Any]) -> dict[str, Any]:
         full["errors"] = dict.fromkeys(shipped, False) | stated
     full["reason"] = full["reason"] or NOT_STATED
     if full["item_id"] is None:
-        full["protocol"] = None  # a row that never became an item counts in totals alone
+        full["protocol"] = None  # a row that never became an item only counts in totals
     return full
 
 

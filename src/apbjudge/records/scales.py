@@ -48,7 +48,7 @@ class ScaleCheck:
     def add(
         self, who: str, line: int, place: Place, fault: tuple[str, str, object], n: int = 1
     ) -> None:
-        """Takes a number in, or n equal ones.
+        """Adds a number, or n equal ones.
 
         Args:
             who: The rater: each has a scale of their own.
@@ -68,7 +68,7 @@ class ScaleCheck:
             column.first = column.first or f"{self._path}:{line}: {RowError(*fault)}"
 
     def count(self, who: str, field: str, n_sure: int, n_within: int) -> None:
-        """Takes in numbers that all lie on the scale; see ``Place``."""
+        """Adds counts of numbers on the scale; see ``Place``."""
         if n_sure or n_within:
             column = self._columns[who, field]
             column.n_sure += n_sure

@@ -35,8 +35,8 @@ def read_table(
     """Yields the rows of a CSV file (RFC 4180) with a header line.
 
     Texts that ``text_cell`` escaped come back as they were. The file is UTF-8, with or without a
-    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names
-    of columns and spaces around names and cells do not count. Lines without content are no rows.
+    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names of
+    columns and spaces around names and cells do not count. Lines without content are skipped.
 
     Args:
         path: The file.
@@ -63,7 +63,8 @@ def read_cells(path: Path) -> Iterator[tuple[int, dict[str, str] | RowError]]:
     Columns without a name are called by their number. Otherwise as ``read_table``.
 
     Raises:
-        InputError: If the file can't be read, or its first line is no header or has a name twice.
+        InputError: If the file can't be read, or its first line is not a header or has a name
+            twice.
     """
     reader = _TableReader(_lines(path))
     delimiter, header = _widest_header(path, reader)
@@ -81,7 +82,7 @@ def column_names(path: Path) -> list[str]:
     """Names of the columns of a CSV file, split at the delimiter that gives the most.
 
     Raises:
-        InputError: If the file can't be read or its first line is no header.
+        InputError: If the file can't be read or its first line is not a header.
     """
     return [name for name in _widest_header(path, _TableReader(_lines(path)))[1] if name]
 

@@ -38,7 +38,7 @@ def pair_id(values: Mapping[str, Any]) -> str:
     """The id of a pair, derived from the tool, both texts, and their place.
 
     Raises:
-        RowError: If one of them is no text.
+        RowError: If one of them is not text.
     """
     stated = {"tool": "", "of": "argument", **values}
     for name in (*PAIR_TEXTS, "of"):

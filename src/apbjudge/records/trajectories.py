@@ -102,7 +102,7 @@ class TrajectoryStep:
         calls: Calls in order; those of a user if the source is ``user``.
         observations: Answers to them in the order of the log, and answers to no call.
         retrieval: The environment's record of a search; None if the log has none.
-        execution: The environment's record of the call; None likewise.
+        execution: The environment's record of the call; None if it has none.
         extra: Fields of the log that have no place here.
         sources: Positions, from 0, of the messages, lines or spans of the log that it was made of.
         speaker: Name of the speaker, if the log distinguishes several agents or people; empty
@@ -150,9 +150,9 @@ class LogPlace:
 
     Attributes:
         format: Name of the log's format.
-        version: Its version; empty where the log states none.
+        version: Its version; empty if the log states none.
         file: The file.
-        line: 1-based line, or the number of an entry of a JSON list; 0 where there is none.
+        line: 1-based line, or the number of an entry of a JSON list; 0 without.
     """
 
     format: str
@@ -168,7 +168,7 @@ class Trajectory:
     Attributes:
         trajectory_id: Unique together with ``tested_model``.
         case_id: The task; trials and settings of one task share it.
-        tested_model: The agent or its model; empty where the log names none.
+        tested_model: The agent or its model; empty if the log names none.
         trial: Number of the repetition, as the log counts; None without.
         setting: Condition under which the environment ran, such as ``block``; empty without.
         query: The user's first request.

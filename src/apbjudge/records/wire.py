@@ -377,7 +377,7 @@ def _contradiction(construction: Construction | None) -> dict[str, str]:
 
 
 def _is_empty(value: object) -> bool:
-    """True if a field says nothing: null, empty text, an empty list or object; 0 is not empty."""
+    """True if a field is empty: null, empty text, an empty list or object; 0 is not empty."""
     return value is None or value in ("", [], {})
 
 

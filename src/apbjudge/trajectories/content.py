@@ -142,7 +142,7 @@ class Walk:
         self.turns: list[tuple[bool, int, int]] = []
 
     def walk(self, value: Any, path: str = "", key: str = "") -> Counts | None:
-        """Takes in a value below a key; returns its calls and results."""
+        """Adds a value below a key; returns its calls and results."""
         kind = _kind_of(value)
         if kind is dict:
             return self._object(_bare(value) or value, path)

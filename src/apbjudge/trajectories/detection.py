@@ -116,7 +116,7 @@ def format_named(name: str) -> LogFormat:
 
 
 def claimed(path: Path) -> LogFormat | None:
-    """The format of which a path is a log by itself; None if its records have to be read."""
+    """The format that claims a path as a log; None if its records have to be read."""
     return next((of for of in FORMATS.values() if of.claims is not None and of.claims(path)), None)
 
 

@@ -71,7 +71,7 @@ class _Rollout(LoggedSession):
     end: str = ""
 
     def take(self, at: int, line: dict[str, Any]) -> None:
-        """Takes in a line."""
+        """Adds a line."""
         kind = str(line.get("type"))
         held = as_object(line.get("payload")) or as_object(line.get("item")) or line
         if kind == "session_meta":

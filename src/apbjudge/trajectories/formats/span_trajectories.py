@@ -184,7 +184,7 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: SpanTree) -> l
 
 
 def _grounds(name: str, arguments: Any, call_id: str, result: Any) -> tuple[Any, ...]:
-    """Keys that match a call with its execution, the surest first; None where unknown."""
+    """Keys that match a call with its execution, the surest first; None if unknown."""
     call, answer = call_key(name, arguments), key_of(opened(result))
     is_answered = result is not None
     by_id = ((call_id, call), call_id) if call_id else (None, None)

@@ -103,7 +103,7 @@ class Threads:
         return lines
 
     def add(self, span: Span) -> None:
-        """Takes in a request to a model and its answer."""
+        """Adds a request to a model and its answer."""
         own = span.stated_id
         asked = self._lines(span.input, span, own if span.is_whole else "")
         answered = self._lines(span.output, span, own)

@@ -136,10 +136,10 @@ def trace_format(
     """A format whose records are the spans of traces.
 
     Args:
-        name: As in ``LogFormat``.
-        title: Likewise.
-        member: Likewise.
-        score: Likewise.
+        name: See ``LogFormat``.
+        title: See ``LogFormat``.
+        member: See ``LogFormat``.
+        score: See ``LogFormat``.
         trace: Fields of a part for the id of its trace; the first present one counts.
         span: Makes a span of a part and its position.
         parts: Makes several parts of a record; by default it is one.
