@@ -2,15 +2,17 @@
 
 The caller, and the mark that identifies a batch when the answer to its creation was lost:
 
-=============================  ================  ========================================== provider
-calls             identified by =============================  ================
-========================================== openai, azure, vertex_ai       litellm           tag in
-the metadata, or uploaded file hosted_vllm, litellm_proxy     litellm           the same; the
-address has /files and /batches xai                            litellm           the same mistral
-litellm           nothing: litellm can't list its batches gemini                         litellm >=
-1.110  tag, as the batch's display name bedrock                        litellm >= 1.110  uploaded
-file (and boto3, which lists) anthropic                      ``http_batches``  time and number of
-requests together_ai                    ``http_batches``  uploaded file
+=============================  ================  ==========================================
+provider                       calls             identified by
+=============================  ================  ==========================================
+openai, azure, vertex_ai       litellm           tag in the metadata, or uploaded file
+hosted_vllm, litellm_proxy     litellm           the same; the address has /files and /batches
+xai                            litellm           the same
+mistral                        litellm           nothing: litellm can't list its batches
+gemini                         litellm >= 1.110  tag, as the batch's display name
+bedrock                        litellm >= 1.110  uploaded file (and boto3, which lists)
+anthropic                      ``http_batches``  time and number of requests
+together_ai                    ``http_batches``  uploaded file
 =============================  ================  ==========================================
 
 All are tested against local servers that speak these layouts; none has been called for real.
