@@ -33,7 +33,7 @@ class Measured:
             stated tokens counts by its length.
         dearest_usd: Highest price of a call so far, for models with unknown prices.
         calls: Number of answers.
-        seconds: Their total time.
+        seconds: Total time of these calls.
         unreported: Answers that stated no usable usage, of which ``noted`` were reported to the
             user. The sums below are of the others.
     """

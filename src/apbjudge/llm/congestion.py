@@ -24,7 +24,7 @@ HOLD_ROUND_TRIPS = 8  # for which a load stays after a cut before more is tried
 HIGHEST_SHARE = 0.75
 """A larger share of refused calls always counts as caused by the load."""
 CALLS_BETWEEN_TRIALS = (64, 512)
-"""After the first trial that found refusals independent of the load, and at most; it doubles."""
+"""After the first trial that found refusals independent of the load, and the limit of doubling."""
 
 
 @dataclass(slots=True)

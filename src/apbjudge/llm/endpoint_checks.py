@@ -286,7 +286,7 @@ async def _check_pictures(target: Target) -> Check:
 def _problem(name: str, reply: Completion | JudgeError) -> Check | None:
     """The check of a call that failed or returned no text; None for a reply.
 
-    The model has just answered: a failing call is refused, unless it is slow or busy.
+    The model has just answered, so a failure counts as a refusal, unless it is slow or busy.
     """
     if isinstance(reply, JudgeError):
         if isinstance(reply, CallTimeoutError | RateLimitedError):

@@ -151,7 +151,7 @@ class Router:
         self._alarm_at = float("inf")
 
     def replace(self, endpoints: Sequence[Endpoint]) -> None:
-        """Replaces the endpoints by others, at least one."""
+        """Replaces the endpoints with others, at least one."""
         self.endpoints[:] = endpoints
         self._wake_for_places(self._clock.now())
 

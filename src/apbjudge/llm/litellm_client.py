@@ -70,10 +70,10 @@ def load_litellm() -> Any:
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    # Of pydantic, on litellm's own types, when a call first needs one: if a program turns warnings
-    # into errors, the call would fail.
+    # A pydantic warning on litellm's own types, when a call first needs one: the call would fail if
+    # a program turns warnings into errors.
     warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
-    # It prepares a call in a thread: if the call is cancelled meanwhile, it never starts.
+    # litellm prepares a call in a thread: if the call is cancelled meanwhile, it never starts.
     never_begun = r"coroutine 'BaseLLMHTTPHandler\.async_completion' was never awaited"
     warnings.filterwarnings("ignore", never_begun, RuntimeWarning)
     module: Any = litellm

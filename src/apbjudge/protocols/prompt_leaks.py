@@ -117,7 +117,7 @@ def _without(text: str, material: Iterable[str]) -> str:
 
 
 def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
-    """A mention of a tool's name that gives something away; empty without one.
+    """The way in which a tool's name gives something away, in words; empty if it does not.
 
     In query and system prompt any mention counts, unless all tools are listed there. In a prompt,
     which has to name the tools, it counts if the sentence states the tool's role, or if only the

@@ -98,7 +98,7 @@ def _tool_reference(leaf: Leaf, name: str) -> Finding:
 def _step_reference(
     item: Item, leaf: Leaf, latest: int, *, counts_calls: bool
 ) -> Iterator[Finding]:
-    """A reference to a later step by number: in every way of counting, or in a plan in one."""
+    """A reference to a step that is later in every way of counting, or for a plan in one."""
     text, is_plan = leaf.text, item.form == "plan"
     n_steps = len(item.prediction.steps)
     marked = referenced_step(text)

@@ -36,7 +36,7 @@ class LogFormat:
             or to the first named one; if none has a name, the file is a trajectory. None if a
             record is a trajectory. It may be called twice.
         claims: Returns True if a path is a log of this format by itself, such as a folder with its
-            own structure; None if none is.
+            own structure; None if no path is.
         read_path: Yields the trajectories of such a log; raises InputError.
         has_nan: True if its records and the members of the file around them may have NaN, which
             JSON lacks, for missing numbers; it is read as null.

@@ -253,7 +253,7 @@ _EXECUTORS = frozenset(("Computer_terminal", "ComputerTerminal"))
 def _read_who_when(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     """A failed trajectory of several agents, each a speaker; labels of the failure go to ``extra``.
 
-    ``mistake_step`` counts a step's ``sources``.
+    The label ``mistake_step`` counts by a step's ``sources``.
     """
     prompts = entry.get("system_prompt")
     if (by_agent := as_object(prompts)) is not None:

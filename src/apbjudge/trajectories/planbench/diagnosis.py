@@ -281,7 +281,7 @@ OTHER_ENDINGS = (UNFINISHED, UNGROUNDED, CONTAMINATED)
 
 
 def termination_of(trajectory: Trajectory, query: Query) -> str:
-    """Returns the ending of a failed trajectory (section 6.3), as far as rules can state it.
+    """Returns the ending of a failed trajectory (section 6.3), as far as rules can tell.
 
     Without an answer: ``Search exhaustion`` if more than half of the last ten steps are searches,
     else ``Unfinished``. With one, by its content, the first that fits: the right value although no

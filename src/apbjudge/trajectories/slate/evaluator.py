@@ -273,7 +273,7 @@ def _compare(
         return PlanComparison(is_identified)
     schema = _tool_of(case, call.name).arguments_schema
     passed = call.arguments
-    if passed is None and not call.parse_error:  # logs write a call without arguments so
+    if passed is None and not call.parse_error:  # the form of a call without arguments
         passed = dict[str, Any]()
     both = resolved(expected.arguments, outputs), resolved(passed, outputs)
     return PlanComparison(
