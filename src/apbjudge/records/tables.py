@@ -250,7 +250,7 @@ class _TableReader:
     """Splits lines into records.
 
     A broken record costs only its first line: the end of its quote is unknown, so the lines after
-    it are read anew.
+    it are read again.
     """
 
     def __init__(self, lines: Iterator[_Line]) -> None:
