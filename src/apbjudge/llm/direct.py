@@ -1,7 +1,7 @@
 """Calls straight to an OpenAI-compatible server, over one session and without a provider library.
 
-What is sent and what is read is what litellm would send and read; tests compare the two for every
-protocol and every fault. It takes a tenth of the processor time.
+It sends and reads the same as litellm; tests compare the two for every protocol and every fault. It
+takes a tenth of the processor time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_LIST_BYTES = 4 * 2**20
 PASSED = frozenset(
     "temperature top_p seed stop frequency_penalty presence_penalty extra_body".split()
 )
-"""Parameters that litellm hands to these servers unchanged."""
+"""Parameters that litellm passes to these servers unchanged."""
 
 _CHANGED_BY_LITELLM = re.compile(r"gpt-[56]|^(?:.*/)?o[134]|^responses/|^gpt-(?:4|3\.5-turbo-16k)$")
 """Names that make litellm rename or drop parameters, or use another protocol."""
@@ -58,7 +58,7 @@ class Connections:
 
     @contextmanager
     def shared(self) -> Generator[None]:
-        """Within it, clients use these connections and leave them open."""
+        """Context in which clients use these connections and leave them open."""
         token = _SHARED.set(self)
         try:
             yield
@@ -66,7 +66,7 @@ class Connections:
             _SHARED.reset(token)
 
     def session(self, *, closes: bool = False, **options: Any) -> Any:
-        """A session of aiohttp over them; ``closes``: they end with it."""
+        """An aiohttp session over these connections; ``closes``: it closes them at its end."""
         import aiohttp
 
         if self._connector is None:
@@ -74,7 +74,7 @@ class Connections:
         return aiohttp.ClientSession(connector=self._connector, connector_owner=closes, **options)
 
     async def close(self) -> None:
-        """Closes them."""
+        """Closes the connections."""
         if self._connector is not None:
             await self._connector.close()
             self._connector = None
@@ -84,13 +84,13 @@ _SHARED: ContextVar[Connections | None] = ContextVar("shared", default=None)
 
 
 def _session(**options: Any) -> Any:
-    """A session of aiohttp, over shared connections where there are some."""
+    """An aiohttp session, over shared connections if there are any."""
     shared = _SHARED.get()
     return (shared or Connections()).session(closes=shared is None, **options)
 
 
 class DirectClient:
-    """One session to any number of servers. aiohttp is imported at the first call."""
+    """One session for any number of servers. aiohttp is imported at the first call."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -142,13 +142,13 @@ class DirectClient:
 
 
 def _proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for an address; None without.
+    """The proxy of an address according to the environment; None without one.
 
-    aiohttp, asked to look for it, reads passwords from ``.netrc`` too: it would send them to the
-    address, and refuse a call that has a key.
+    If aiohttp looked it up, it would read ``.netrc`` too: it would send passwords of that file to
+    the address, and refuse calls that have a key.
     """
     if not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None  # looking for it takes longer
+        return None  # looking it up takes longer
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
@@ -157,7 +157,7 @@ def _proxy_of(url: str) -> str | None:
 
 
 def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:
-    """The failure that an exception of aiohttp means."""
+    """The failure for an exception of aiohttp."""
     import aiohttp
 
     if isinstance(error, TimeoutError):
@@ -174,10 +174,10 @@ def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeErr
 async def answer_to(
     method: str, url: str, headers: Mapping[str, str], timeout_s: float, **content: Any
 ) -> AsyncGenerator[Any]:
-    """The answer to an HTTP request that is made now and then, over a session of its own.
+    """The answer to an occasional HTTP request, over a session of its own.
 
     Raises:
-        JudgeError: If there is none, or it is a failure.
+        JudgeError: If there is no answer, or it is a failure.
     """
     import aiohttp
 
@@ -199,17 +199,17 @@ async def answer_to(
 async def ask_json(
     method: str, url: str, *, headers: Mapping[str, str], timeout_s: float, **content: Any
 ) -> dict[str, Any]:
-    """The JSON object that an HTTP request is answered with; a list comes as its ``data``.
+    """The JSON object in the answer to an HTTP request; a list becomes its ``data``.
 
     Args:
         method: The HTTP method.
-        url: Where.
+        url: The address.
         headers: Headers, with the key.
         timeout_s: Seconds until the call counts as hung.
         **content: Query, body or form, as aiohttp takes them.
 
     Raises:
-        JudgeError: If there is no such answer.
+        JudgeError: If the answer has none.
     """
     async with answer_to(method, url, headers, timeout_s, **content) as answer:
         data = await answer.read()
@@ -225,7 +225,7 @@ async def ask_json(
 
 
 async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] | None:
-    """A JSON object from a server; empty where it has none, None where it did not answer.
+    """A JSON object from a server; empty if it has none, None if it did not answer.
 
     No failure is raised, since no run depends on it.
     """

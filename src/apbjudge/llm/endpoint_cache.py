@@ -20,14 +20,14 @@ class EndpointCache:
     """Properties by model and address, in a JSON file; without a usable file nothing is stored.
 
     Args:
-        folder: Where the file is; None stores nothing.
+        folder: Folder of the file; None stores nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / FILE if folder is not None else None
 
     def get(self, model: str, address: str | None) -> dict[str, Any]:
-        """The properties of a model at an address; empty when there are none."""
+        """The properties of a model at an address; empty if there are none."""
         return as_object(self._read().get(_name(model, address))) or {}
 
     def update(self, model: str, address: str | None, properties: Mapping[str, Any]) -> None:
