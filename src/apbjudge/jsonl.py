@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from .errors import InputError, RowError, visible
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
 """Limit of a file that is read as a whole: parsed, it takes about ten times as much memory."""
+_BLOCK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -110,13 +111,13 @@ def read_lines(
         InputError: If the file can't be opened or read, or is evidently in another format.
     """
     try:
-        with open_buffered(path) as file:
-            if not any_format and (format_ := other_format(file.peek())):
-                raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
+        with open_buffered(path, None if span is None else span.end - span.start) as file:
             number, offset, end = 0, 0, inf
-            if span is not None:
+            if span is not None:  # of a file whose other lines were read before
                 number, offset, end = span.first_line - 1, span.start, span.end
                 file.seek(offset)
+            elif not any_format and (format_ := other_format(file.peek())):
+                raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
             while offset < end and (raw := file.readline(MAX_LINE_BYTES + 1)):
                 number += 1
                 start, size = offset, len(raw)
@@ -219,9 +220,18 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
 # Lines --------------------------------------------------------------------------------------------
 
 
-def open_buffered(path: Path) -> io.BufferedReader:
-    """Opens a file; ``peek`` gives its beginning, a megabyte or all of it."""
-    return cast("io.BufferedReader", path.open("rb", buffering=1 << 20))
+def open_buffered(path: Path, n_bytes: int | None = None) -> io.BufferedReader:
+    """Opens a file; ``peek`` gives its beginning, a megabyte or all of it.
+
+    Args:
+        path: The file.
+        n_bytes: Number of bytes to be read, so that no block goes beyond them; None if unknown.
+    """
+    size = _BLOCK
+    if n_bytes is not None:
+        n_blocks = max(1, -(-n_bytes // _BLOCK))
+        size = max(io.DEFAULT_BUFFER_SIZE, -(-n_bytes // n_blocks))
+    return cast("io.BufferedReader", path.open("rb", buffering=size))
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | RowError:
@@ -470,17 +480,22 @@ def is_replaceable(path: Path) -> bool:
 
     False for a link, even to a plain file, since ``/dev/stdout`` may be one.
     """
-    return not path.is_symlink() and (path.is_file() or not path.exists())
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
 
 
 def temporary_beside(path: Path) -> Path:
     """A temporary name next to a path; what killed processes left under such names is removed."""
-    prefix = f".{path.name}.{platform.node()[:16]}-"
-    for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
-        with suppress(ValueError, OSError):
-            if not is_running(int(left.name[len(prefix) : -len(".tmp")])):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return path.with_name(f"{prefix}{os.getpid()}.tmp")
+    prefix, suffix = f".{path.name}.{platform.node()[:16]}-", ".tmp"
+    with suppress(OSError), os.scandir(path.parent) as files:
+        for left in files:
+            if left.name.startswith(prefix) and left.name.endswith(suffix):
+                with suppress(ValueError, OSError):
+                    if not is_running(int(left.name[len(prefix) : -len(suffix)])):
+                        shutil.rmtree(left) if left.is_dir() else Path(left).unlink()
+    return path.with_name(f"{prefix}{os.getpid()}{suffix}")
 
 
 def is_running(pid: int) -> bool:

@@ -20,9 +20,10 @@ from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.chat_format import format_arguments
-from apbjudge.llm.direct import PASSED, Connections, DirectClient, ask_json, serves_exactly
+from apbjudge.llm.direct import PASSED, DirectClient, ask_json, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from apbjudge.llm.model_spec import KEYS, SERVERS
+from apbjudge.llm.pool import Pool
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from apbjudge.runs.event_loops import Stop, block_on, current_stop, one_loop
@@ -98,7 +99,7 @@ def test_calls_of_one_session_share_connections(server: ChatServer) -> None:
 
 def test_shared_connections_outlive_a_client_and_a_run(server: ChatServer) -> None:
     """What a later run in the same loop finds in its context is its own."""
-    seen_stops, connections = list[bool](), Connections()
+    seen_stops, pool = list[bool](), Pool()
 
     async def ask_once() -> None:
         seen_stops.append(current_stop().is_paused)
@@ -106,13 +107,13 @@ def test_shared_connections_outlive_a_client_and_a_run(server: ChatServer) -> No
         await client.complete(replace(plain(), api_base=server.address))
         await client.close()
 
-    with asyncio.Runner() as runner, one_loop(runner), connections.shared():
+    with asyncio.Runner() as runner, one_loop(runner), pool.shared():
         for is_paused in (False, True):
             stop = Stop()
             stop.is_paused = is_paused
             with stop.applied():
                 block_on(ask_once())
-        block_on(connections.close())
+        block_on(pool.close())
     block_on(ask_once())
     first, second, apart = (seen.client for seen in server.requests)
     assert first == second != apart

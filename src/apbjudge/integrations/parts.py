@@ -17,8 +17,8 @@ import orjson
 
 from ..errors import ApbJudgeError, BusyError, OptionError, PausedError, path_text, visible
 from ..judge.session import Run
-from ..llm.direct import Connections
 from ..llm.failures import may_pass
+from ..llm.pool import Pool
 from ..records.run_folder import MANIFEST
 from ..runs.event_loops import current_stop, one_loop, signals_pause
 from ..runs.loop import Events, Progress
@@ -102,23 +102,23 @@ def run_part(part: Part) -> Ended:
 
 
 def run_in_worker(part: Part) -> Ended:
-    """Runs a part in a process that runs others too: connections stay open in between."""
-    runner, connections = _of_worker()
-    with one_loop(runner), connections.shared():
+    """Runs a part in a process that runs others: connections and caches stay open in between."""
+    runner, pool = _of_worker()
+    with one_loop(runner), pool.shared():
         return run_part(part)
 
 
 @cache
-def _of_worker() -> tuple[Runner, Connections]:
-    """The event loop of this process, and its connections."""
-    runner, connections = Runner(), Connections()
+def _of_worker() -> tuple[Runner, Pool]:
+    """The event loop of this process, and what its parts share."""
+    runner, pool = Runner(), Pool()
 
     @register
     def close() -> None:  # pyright: ignore[reportUnusedFunction]
-        runner.run(connections.close())
+        runner.run(pool.close())
         runner.close()
 
-    return runner, connections
+    return runner, pool
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:

@@ -91,6 +91,9 @@ class ReplyCache:
         folder: Created when missing, readable by its owner only.
         every: Replies written in one transaction; a kill loses at most that many.
         warn: Called once with a sentence for each fault.
+
+    Attributes:
+        take_back: Called in place of closing a sound cache; set by a ``Pool``.
     """
 
     def __init__(self, folder: Path, *, every: int = 64, warn: Callable[[str], None]) -> None:
@@ -98,16 +101,18 @@ class ReplyCache:
         self._every = every
         self._warn = warn
         self._warned_of: set[str] = set()
+        self.take_back: Callable[[ReplyCache], None] | None = None
         self._pending: dict[str, bytes] = {}
         self._pending_bytes = 0
         self._cache: Any = None
+        self._status: os.stat_result | None = None
         self._closing = ExitStack()
         self._is_off = self._is_copy = False
         self._rest_s = self._rests_until = 0.0
         with self._guarded():
             if folder.exists() and not folder.is_dir():
                 raise NotADirectoryError("there is no folder but a file")
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_folder()
             self._open()
 
     def get(self, key: str) -> bytes | None:
@@ -153,7 +158,21 @@ class ReplyCache:
         self.flush()
         if self._pending:
             self._say(f"lacks the last {len(self._pending)} replies: another process holds it")
+        elif self.take_back is not None and not (self._is_off or self._is_copy):
+            self.take_back(self)
+            return
         self._release()
+
+    def renew(self, warn: Callable[[str], None]) -> None:
+        """Prepares an open cache for another run, which sees all changes by others.
+
+        Args:
+            warn: As for a new one.
+        """
+        self._warn, self._warned_of = warn, set()
+        with self._guarded():
+            self._make_folder()
+            self._refresh()
 
     def stats(self) -> CacheStats:
         """Counts entries and bytes, after a flush."""
@@ -178,9 +197,19 @@ class ReplyCache:
                 return self._remove_all()
         return 0
 
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def _open(self) -> None:
         """Opens the content of the folder, which exists."""
         self._opened()
+
+    def _refresh(self) -> None:
+        """Opens the present database if another one replaced it; other changes are seen anyway."""
+        if self._status is None or not is_at(self._folder / DATABASE, self._status):
+            self._closing.close()
+            self._cache = None
+            self._open()
 
     def _load(self, key: str) -> bytes | None:
         """The checksum and the reply under a key; None if there is none."""
@@ -221,6 +250,7 @@ class ReplyCache:
                 _screen(folder := copy)
                 self._is_copy = True
             self._cache = _cache_of_diskcache(folder)
+            self._status = (folder / DATABASE).stat()
             self._closing.callback(self._cache.close)
         return self._cache
 
@@ -278,6 +308,14 @@ class _Bytes(Disk):
 
 def _files(folder: Path) -> list[Path]:
     return [folder / f"{DATABASE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+
+
+def is_at(path: Path, status: os.stat_result) -> bool:
+    """True if a file, by its status when it was opened, is still at a path."""
+    try:
+        return os.path.samestat(path.stat(), status)
+    except OSError:
+        return False
 
 
 def _checksum(key: str, value: bytes) -> bytes:

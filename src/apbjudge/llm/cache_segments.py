@@ -28,7 +28,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from ..records.keys import KeyMap, bytes_key
-from .cache import CHECK_BYTES, MOST_BUFFERED, ReplyCache
+from .cache import CHECK_BYTES, MOST_BUFFERED, ReplyCache, is_at
 
 SUFFIXES = (".jsonl.zst", ".jsonl")
 _SKIPPED = 0x184D2A50
@@ -48,11 +48,25 @@ class SegmentCache(ReplyCache):
     _block: tuple[Path, int, dict[str, bytes]] | None
 
     def _open(self) -> None:
-        self._index, self._segments, self._own = KeyMap(2), [], {}
-        self._file = self._zstd = self._block = None
+        self._own, self._file, self._zstd = {}, None, None
         with suppress(ImportError):
             self._zstd = import_module("zstandard")
+        self._read_index()
+
+    def _refresh(self) -> None:
+        if self._file is None or is_at(Path(self._file.name), os.fstat(self._file.fileno())):
+            self._read_index()
+        else:
+            self._closing.close()
+            self._open()
+
+    def _read_index(self) -> None:
+        """Reads which replies the segments of other processes hold now."""
+        self._index, self._segments, self._block = KeyMap(2), [], None
+        own = self._file and Path(self._file.name)
         for path in segments_in(self._folder):
+            if path == own:
+                continue
             if path.suffix == ".zst" and self._zstd is None:
                 self._say("has segments that need zstandard: pip install 'apbjudge[zstd]'")
                 continue

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from .base import Completion, Request
 from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat, unusable
 from .failures import failure_of, fit_to_show
 from .model_spec import KEYS
+from .pool import Pool, current_pool
 from .rate_limit_headers import used_up_for
 
 MAX_LIST_BYTES = 4 * 2**20
@@ -50,43 +50,10 @@ def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> 
     return _CHANGED_BY_LITELLM.search(name) is None
 
 
-class Connections:
-    """Open connections, which outlive the clients of an event loop that share them."""
-
-    def __init__(self) -> None:
-        self._connector: Any = None
-
-    @contextmanager
-    def shared(self) -> Generator[None]:
-        """Context in which clients use these connections and leave them open."""
-        token = _SHARED.set(self)
-        try:
-            yield
-        finally:
-            _SHARED.reset(token)
-
-    def session(self, *, closes: bool = False, **options: Any) -> Any:
-        """An aiohttp session over these connections; ``closes``: it closes them at its end."""
-        import aiohttp
-
-        if self._connector is None:
-            self._connector = aiohttp.TCPConnector(limit=0)
-        return aiohttp.ClientSession(connector=self._connector, connector_owner=closes, **options)
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        if self._connector is not None:
-            await self._connector.close()
-            self._connector = None
-
-
-_SHARED: ContextVar[Connections | None] = ContextVar("shared", default=None)
-
-
 def _session(**options: Any) -> Any:
     """An aiohttp session, over shared connections if there are any."""
-    shared = _SHARED.get()
-    return (shared or Connections()).session(closes=shared is None, **options)
+    pool = current_pool()
+    return (pool or Pool()).session(closes=pool is None, **options)
 
 
 class DirectClient:

@@ -32,11 +32,12 @@ class EndpointCache:
 
     def update(self, model: str, address: str | None, properties: Mapping[str, Any]) -> None:
         """Adds to the properties of a model at an address."""
-        before = self.get(model, address)
+        everything, name = self._read(), _name(model, address)
+        before = as_object(everything.get(name)) or {}
         after = before | dict(properties)
         if self._path is None or before == after:
             return
-        everything = self._read() | {_name(model, address): after}
+        everything[name] = after
         # A failure costs the next run a call or two.
         with suppress(OSError, InputError):
             self._path.parent.mkdir(parents=True, exist_ok=True)

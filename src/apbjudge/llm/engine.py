@@ -144,12 +144,19 @@ class Engine:
     async def _where(self) -> str:
         """The place under which replies are cached; see ``served``."""
         here = self._place
-        async with here.lock:
-            if here.name is None:
+        while here.name is None:
+            if here.asked is not None:  # wakes all waiting tasks at once, unlike a lock
+                await here.asked.wait()
+                continue
+            here.asked = asyncio.Event()
+            try:
                 addresses = [endpoint.address for endpoint in self.endpoints]
                 asks = self.lists_models and (self.cache is not None or len(addresses) > 1)
                 of = (self.spec.model, addresses, self.endpoint_cache)
                 here.name = place_of(addresses, await learn_served(*of) if asks else {})
+            finally:
+                here.asked.set()
+                here.asked = None
         return here.name
 
     def _cached(self, key: str, request: Request) -> Completion | None:
@@ -259,10 +266,10 @@ class Engine:
 
 @dataclass(slots=True)
 class _EndpointPlace:
-    """The place under which replies are cached, once it is known."""
+    """The place under which replies are cached, once known; ``asked`` is set when it may be."""
 
     name: str | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asked: asyncio.Event | None = None
 
 
 @dataclass(slots=True)

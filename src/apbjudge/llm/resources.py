@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +26,7 @@ from .limits import CacheKind, Limits, StoreConfig
 from .litellm_client import LitellmClient
 from .model_spec import KEYS, SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
+from .pool import current_pool
 from .scripted import NOTE, SCRIPTED, ScriptedModel
 from .served import place_of, served_before
 
@@ -66,7 +68,10 @@ class Resources:
         if self.cache is None:
             return None
         every = 1 if self.is_durable else 64
-        return reply_cache(self.cache, self.cache_kind, every=every, warn=self.warn)
+        make = partial(reply_cache, self.cache, self.cache_kind, every=every, warn=self.warn)
+        pool = current_pool()
+        key = (self.cache, self.cache_kind, every)
+        return make() if pool is None else pool.cache(key, make, self.warn)
 
 
 def shared_resources(

@@ -402,6 +402,19 @@ class JudgementTable(Scores):
         """Number of distractors for some rows."""
         return self.levels[self.profile[rows]]
 
+    def profiles_by(self, names: Sequence[str]) -> dict[tuple[int, ...], list[int]]:
+        """Indices of the profiles with the same codes of some grouping fields, by these codes."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for at, key in enumerate(zip(*(self.codes[name].tolist() for name in names), strict=True)):
+            groups.setdefault(key, []).append(at)
+        return dict(sorted(groups.items()))
+
+    def rows_of(self, profiles: Sequence[int]) -> Vector:
+        """Rows of some profiles, by their indices."""
+        of_profile = np.zeros(len(self.profiles), dtype=bool)
+        of_profile[profiles] = True
+        return self.where(of_profile)
+
     def where(self, of_profile: Vector) -> Vector:
         """Rows whose profile is marked.
 
