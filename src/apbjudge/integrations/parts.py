@@ -8,6 +8,7 @@ from atexit import register
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
+from gc import freeze
 from importlib import import_module
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -111,6 +112,7 @@ def run_in_worker(part: Part) -> Ended:
 @cache
 def _of_worker() -> tuple[Runner, Pool]:
     """The event loop of this process, and what its parts share."""
+    freeze()  # all that is imported stays: no collection of garbage need look at it again
     runner, pool = Runner(), Pool()
 
     @register

@@ -189,10 +189,11 @@ class Summary(Shown):
                 "scored": group.scored,
                 "judge_note": self.note or "",
             }
-            of_group: dict[Any, Any] = {name: text_cell(value) for name, value in head.items()}
+            of_group = {name: text_cell(value) for name, value in head.items()}
             for metric in group.metrics.values():
-                own = {name: text_cell(value) for name, value in record(metric).items()}
-                writer.writerow({**of_group, **own})
+                row: dict[Any, Any] = {**of_group}
+                row |= {name: text_cell(value) for name, value in record(metric).items()}
+                writer.writerow(row)
         return out.getvalue()
 
     def _printed(self) -> Document:
