@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +21,13 @@ from typing import Any
 import pytest
 
 import apbjudge
+from apbjudge.config import PartCommand
 from apbjudge.errors import InputError, OptionError, PausedError
-from tests.support.judging import RIGHT, plan_row, write_rows
+from apbjudge.judge.split import COMMANDS
+from tests.runs.test_shards import nine_cases
+from tests.support.auditing import EXAMPLES, SHORT
+from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
+from tests.support.predicting import untimed
 from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen
 
 SBATCH = """#!/bin/bash
@@ -129,6 +135,88 @@ def test_jobs_are_requeued_until_they_are_done_and_then_merged(
     (tmp_path / "out" / "whole" / "manifest.json").unlink()
     with pytest.raises(OptionError, match="expected sbatch on the path"):
         apbjudge.scale(plan, engine="slurm")
+
+
+TOY = EXAMPLES.parent / "tests" / "agents" / "environments" / "execution" / "toy.py"
+LOADS: dict[PartCommand, tuple[Any, dict[str, Any]]] = {
+    "grade": (SHORT, {"judge": MODEL}),
+    "predict": (nine_cases, {"model": MODEL, "samples": 2}),
+    "refine": (
+        lambda folder: write_rows(
+            folder / "drafts.jsonl", [plan_row(f"r{i}", tested_model=MODEL) for i in range(9)]
+        ),
+        {"model": MODEL, "mode": "self"},
+    ),
+    "simulate": (EXAMPLES / "lamp.py", {"model": MODEL, "trials": 3}),
+    "execute": (TOY, {"model": MODEL, "mode": ["direct", "plan-first", "gold"]}),
+    "branch": (EXAMPLES / "trajectories" / "slate_cases.jsonl", {"model": MODEL}),
+    "audit": (SHORT, {"judge": MODEL, "bases": 2}),
+    "check": (nine_cases, {"ask": MODEL, "votes": 1}),
+}
+"""Rows of each command, or what writes them, and its options."""
+
+
+def _by_text(seen: Seen) -> Answer:
+    """A verdict, a plan or a last message: always the same for the same text."""
+    toss = sha256(seen.text.encode()).digest()[0]
+    if (form := seen.body.get("response_format")) is None:
+        return Answer(json.dumps({"plan": f"{toss}", "content": f"{toss}", "tool_calls": []}))
+    reply = dict.fromkeys(form["json_schema"]["schema"]["properties"], False)
+    own: dict[str, Any] = {"reasoning": "so", "grade": 1.0, "is_correct": True, "category": 2}
+    if toss % 3 == 0:
+        code = next(name for name in reply if name not in own)
+        own |= {"grade": 0.4, "is_correct": False, "category": 5, code: True}
+    return Answer(json.dumps({name: own.get(name, value) for name, value in reply.items()}))
+
+
+def _results(command: str, folder: Path, result: Any) -> dict[str, Any]:
+    """What is in the files of a run but its ledger, and what is made of them."""
+    paths = [path for path in folder.rglob("*.jsonl") if path.name != "attempts.jsonl"]
+    files: dict[str, Any] = {str(path.relative_to(folder)): untimed(path) for path in paths}
+    if command == "grade":
+        files["summary.json"] = (folder / "summary.json").read_bytes()
+    if command == "check":
+        files["report"] = result.to_json()
+        files["findings.jsonl"] = folder.with_name("findings.jsonl").read_bytes()
+    if command == "audit":  # parts have no common order of calls
+        files["probes"] = [of for of in result.card.probes if of.name != "drift"]
+    return files
+
+
+def _mark_running(folder: Path) -> None:
+    """Leaves runs as the command that follows a merge leaves them when it is killed."""
+    for path in folder.glob("**/manifest.json"):
+        manifest = json.loads(path.read_text())
+        if "state" in manifest:
+            manifest.pop("parts", None)
+            path.write_text(json.dumps(manifest | {"state": "running"}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_parts_of_every_command_make_the_whole(command: PartCommand, tmp_path: Path) -> None:
+    """The command that follows the merge asks nothing, and goes on where it was killed."""
+    of, (rows, options) = COMMANDS[command], LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+    whole = tmp_path / "out" / "whole"
+    with ChatServer(_by_text) as server:
+        options = options | {"api_base": server.address, "cache": False}
+        found = {"findings": str(whole.with_name("findings.jsonl"))} if command == "check" else {}
+        plan = _plan(tmp_path, 1, rows=rows, parts=3, command=command, options=options | found)
+        run = apbjudge.scale(plan, at_once=1)
+        results, n_calls = [_results(command, whole, run)], len(server.requests)
+        for is_killed in (False, True):
+            if is_killed and of.has_last:
+                _mark_running(whole)
+            run = apbjudge.scale(plan, at_once=1)
+            assert (run is not None) is of.has_last
+            results.append(_results(command, whole, run))
+        assert len(server.requests) == n_calls > 0
+        found = {"findings": str(tmp_path / "findings.jsonl")} if command == "check" else {}
+        own: Any = {of.rows: rows, of.out: tmp_path / "one", **options, **found}
+        results.append(_results(command, tmp_path / "one", getattr(apbjudge, command)(**own)))
+        assert len(server.requests) == 2 * n_calls
+    assert results[1:] == results[:-1]
 
 
 def _running(address: str, **settings: Any) -> dict[str, Any]:
@@ -257,6 +345,19 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
     [
         ({"parts": 0}, "parts: expected"),
         ({"command": "report"}, "command: expected"),
+        ({"command": "check"}, "options: expected ask, the judge .*, got nothing"),
+        (
+            {"command": "audit", "options": {"judge": ["a/b", "c/d"]}},
+            r"options: expected judge, .*, got \['a/b', 'c/d'\]",
+        ),
+        (
+            {"command": "check", "options": {"ask": "m", "run": "runs/one"}},
+            "expected no run, which each part has of its own",
+        ),
+        (
+            {"command": "check", "options": {"ask": "m", "max_calls": 4}},
+            "max_calls: expected at least 1 for each of 5 parts, got 4",
+        ),
         ({"options": {"shard": "1/2"}}, "expected no shard"),
         ({"options": {"events": 1}}, "expected no events"),
         pytest.param(
