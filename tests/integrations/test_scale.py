@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
@@ -26,6 +27,7 @@ from apbjudge.errors import InputError, OptionError, PausedError
 from apbjudge.judge.split import COMMANDS
 from tests.runs.test_shards import nine_cases
 from tests.support.auditing import EXAMPLES, SHORT
+from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.predicting import untimed
 from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen
@@ -137,18 +139,18 @@ def test_jobs_are_requeued_until_they_are_done_and_then_merged(
         apbjudge.scale(plan, engine="slurm")
 
 
+def _drafts(folder: Path) -> Path:
+    rows = [plan_row(f"r{i}", tested_model=MODEL) for i in range(9)]
+    return write_rows(folder / "drafts.jsonl", rows)
+
+
 TOY = EXAMPLES.parent / "tests" / "agents" / "environments" / "execution" / "toy.py"
 LOADS: dict[PartCommand, tuple[Any, dict[str, Any]]] = {
     "grade": (SHORT, {"judge": MODEL}),
-    "predict": (nine_cases, {"model": MODEL, "samples": 2}),
-    "refine": (
-        lambda folder: write_rows(
-            folder / "drafts.jsonl", [plan_row(f"r{i}", tested_model=MODEL) for i in range(9)]
-        ),
-        {"model": MODEL, "mode": "self"},
-    ),
+    "predict": (nine_cases, {"model": MODEL, "samples": 3}),
+    "refine": (_drafts, {"model": MODEL, "mode": "self"}),
     "simulate": (EXAMPLES / "lamp.py", {"model": MODEL, "trials": 3}),
-    "execute": (TOY, {"model": MODEL, "mode": ["direct", "plan-first", "gold"]}),
+    "execute": (TOY, {"model": MODEL, "mode": ["direct", "plan-first", "gold"], "trials": 2}),
     "branch": (EXAMPLES / "trajectories" / "slate_cases.jsonl", {"model": MODEL}),
     "audit": (SHORT, {"judge": MODEL, "bases": 2}),
     "check": (nine_cases, {"ask": MODEL, "votes": 1}),
@@ -170,9 +172,12 @@ def _by_text(seen: Seen) -> Answer:
 
 
 def _results(command: str, folder: Path, result: Any) -> dict[str, Any]:
-    """What is in the files of a run but its ledger, and what is made of them."""
+    """What is in the files of a run but its ledger, without usage, and what is made of them."""
+    spent = dict.fromkeys(("usage", "cost_usd", "latency_s", "latency_ms"))
     paths = [path for path in folder.rglob("*.jsonl") if path.name != "attempts.jsonl"]
-    files: dict[str, Any] = {str(path.relative_to(folder)): untimed(path) for path in paths}
+    files: dict[str, Any] = {
+        str(path.relative_to(folder)): [row | spent for row in untimed(path)] for path in paths
+    }
     if command == "grade":
         files["summary.json"] = (folder / "summary.json").read_bytes()
     if command == "check":
@@ -194,7 +199,12 @@ def _mark_running(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_parts_of_every_command_make_the_whole(command: PartCommand, tmp_path: Path) -> None:
+def test_parts_of_every_command_make_the_whole(
+    command: PartCommand,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The command that follows the merge asks nothing, and goes on where it was killed."""
     of, (rows, options) = COMMANDS[command], LOADS[command]
     rows = str(rows(tmp_path) if callable(rows) else rows)
@@ -211,6 +221,10 @@ def test_parts_of_every_command_make_the_whole(command: PartCommand, tmp_path: P
             run = apbjudge.scale(plan, at_once=1)
             assert (run is not None) is of.has_last
             results.append(_results(command, whole, run))
+        printed = in_process(monkeypatch, capsys)("scale", plan)
+        assert printed.code == 0
+        begins = {"audit": f"Judge card: {MODEL}\n", "check": "9 cases in 9 rows of "}
+        assert printed.out.startswith(begins.get(command, ""))
         assert len(server.requests) == n_calls > 0
         found = {"findings": str(tmp_path / "findings.jsonl")} if command == "check" else {}
         own: Any = {of.rows: rows, of.out: tmp_path / "one", **options, **found}
@@ -379,35 +393,51 @@ def test_unusable_plans_are_refused(tmp_path: Path, more: dict[str, Any], compla
         apbjudge.scale(_plan(tmp_path, 8, **more))
 
 
+@pytest.fixture(scope="module")
+def ray_cluster() -> Iterator[Any]:
+    """A cluster on this machine."""
+    ray: Any = import_module("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False)
+        yield ray
+        ray.shutdown()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: not shown")
-def test_parts_are_tasks_of_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["grade", "predict", "execute"])
+def test_parts_are_tasks_of_ray(
+    command: PartCommand, ray_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of relative paths, in a cluster that began elsewhere, where a worker is killed."""
-    ray: Any = import_module("ray")
     at_work = tmp_path / "elsewhere"
     at_work.mkdir()
 
     def answer(seen: Seen) -> Answer:
-        if seen.number == 12:
+        if seen.number == 6:
             for folder in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):  # of others, or it has ended
                     is_worker = (folder / "cmdline").read_bytes().startswith(b"ray::_run")
                     if is_worker and (folder / "cwd").readlink() == at_work:
                         os.kill(int(folder.name), signal.SIGKILL)
                         break
-        return Answer(RIGHT)
+        return _by_text(seen)
 
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(num_cpus=2, include_dashboard=False)
-    try:
-        with ChatServer(answer) as server:
-            options = _running(server.address)
-            plan = _plan(tmp_path, out="out", options=options)
-            monkeypatch.chdir(at_work)
-            run = apbjudge.scale(plan, engine="ray")
-            assert isinstance(run, apbjudge.Run)
-            assert _lines(at_work / "out" / "whole") == list(range(1, 41))
-            assert 40 <= len(server.requests) <= 44
-        assert ray.is_initialized()  # it is the caller's
-    finally:
-        ray.shutdown()
+    of, (rows, options) = COMMANDS[command], LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+    with ChatServer(answer) as server:
+        options = options | {"api_base": server.address, "cache": False, "max_concurrency": 4}
+        plan = _plan(tmp_path, 1, rows=rows, out="out", command=command, options=options)
+        monkeypatch.chdir(at_work)
+        run = apbjudge.scale(plan, engine="ray")
+        n_calls = len(server.requests)
+        server.forget()
+        own: Any = {of.rows: rows, of.out: tmp_path / "one", **options}
+        one = getattr(apbjudge, command)(**own)
+        assert 6 < len(server.requests) <= n_calls <= len(server.requests) + 4
+    results = [
+        _results(command, *of) for of in ((at_work / "out/whole", run), (tmp_path / "one", one))
+    ]
+    assert results[0] == results[1]
+    assert ray_cluster.is_initialized()  # it is the caller's
