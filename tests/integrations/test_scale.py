@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,7 @@ from tests.support.auditing import EXAMPLES, SHORT
 from tests.support.commands import in_process
 from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
 from tests.support.predicting import untimed
-from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen
+from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen, Status
 
 SBATCH = """#!/bin/bash
 # Runs the tasks one after the other, at once; those that were requeued again.
@@ -231,6 +232,27 @@ def test_parts_of_every_command_make_the_whole(
         results.append(_results(command, tmp_path / "one", getattr(apbjudge, command)(**own)))
         assert len(server.requests) == 2 * n_calls
     assert results[1:] == results[:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["execute", "audit", "check"])
+def test_parts_with_rows_without_a_result_are_started_again(
+    command: PartCommand, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    rows, options = LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+
+    def answer(seen: Seen) -> Answer | Status:
+        return _by_text(seen) if seen.number > 2 else Status(500)
+
+    with ChatServer(answer) as server:
+        options = options | {"api_base": server.address, "retries": 0}
+        plan = _plan(tmp_path, 1, rows=rows, command=command, options=options)
+        run: Any = apbjudge.scale(plan, at_once=1, tell=lines.append)
+    assert re.search(r"part-.: [12] rows have no result yet \(start 1 of 4\)", lines[0])
+    left = {"execute": "failed", "audit": "n_unscored", "check": "unanswered"}[command]
+    assert not getattr(run, left)
 
 
 def _running(address: str, **settings: Any) -> dict[str, Any]:
