@@ -385,10 +385,11 @@ def bytes_read(bench: Bench, parts: int) -> int:
             n_bytes += n
             return n
 
-    def counted(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+    def counted(path: Any, mode: str = "r", buffering: int = -1, *args: Any, **options: Any) -> Any:
         if mode == "rb" and Path(path) == bench.rows:
-            return io.BufferedReader(Counted(path))
-        return opened(path, mode, *args, **options)
+            size = buffering if buffering > 0 else io.DEFAULT_BUFFER_SIZE
+            return io.BufferedReader(Counted(path), size)
+        return opened(path, mode, buffering, *args, **options)
 
     folder = bench.folder / "read"
     apbjudge.shards_split(bench.rows, out=folder, parts=parts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from apbjudge import InputError, RowError, jsonl
 from apbjudge.jsonl import (
     Appender,
+    Span,
     cut_torn_line,
     is_replaceable,
     read_line_at,
@@ -52,6 +55,29 @@ def test_lines_are_read_with_their_numbers(tmp_path: Path, data: bytes, numbers:
     lines = list(read_lines(_file(tmp_path / "x.jsonl", data)))
     assert [line.number for line in lines] == numbers
     assert [line.values["a"] for line in lines if isinstance(line.values, dict)] == [1, 2]
+
+
+@pytest.mark.parametrize("size", [1_000, 300_000, 2_300_000])
+def test_of_a_span_no_more_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    n_read, line = 0, b'{"a": "' + b"x" * 90 + b'"}\n'
+
+    class Counted(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            nonlocal n_read
+            n = super().readinto(buffer) or 0
+            n_read += n
+            return n
+
+    def counted(path: Path, mode: str, buffering: int, *args: object) -> io.BufferedReader:
+        return io.BufferedReader(Counted(path, mode), buffering)
+
+    path = _file(tmp_path / "x.jsonl", line * 60_000)
+    monkeypatch.setattr(io, "open", counted)
+    lines = [*read_lines(path, span=Span(1_000, 1_000 + size, 11))]
+    assert [lines[0].number, lines[-1].number] == [11, 10 + size // len(line)]
+    assert size <= n_read <= 1.02 * size + io.DEFAULT_BUFFER_SIZE
 
 
 BAD = {

@@ -9,21 +9,21 @@ ApbJudgeError
 │   └── PluginError       code of a plug-in, such as a protocol or a check, failed
 ├── GateError             a figure does not meet a condition; an AssertionError too
 ├── PausedError           a run was paused by a signal; the same call continues it
-├── RowError              one row is unusable; the others are not touched by it
+├── RowError              one row is unusable; the others are unaffected
 │   └── InternalError     code of apbjudge failed at the row
 └── JudgeError            a judge gave no usable reply for one item
     ├── TransportError    the endpoint could not be reached or failed
     │   ├── CallTimeoutError  no answer within the time allowed
     │   ├── RateLimitedError  the endpoint asks for fewer calls
-    │   ├── UnreachableError  nobody listens there, or there is no such host
-    │   └── OutageError       no endpoint has answered for so long that none is asked any more
+    │   ├── UnreachableError  the connection was refused, or the host is unknown
+    │   └── OutageError       the endpoints have failed for too long; calls have stopped
     ├── AccessError       the endpoint refuses every call: key, model name, permission
     ├── RefusalError      the model or its filter declined to answer
     ├── TruncatedError    the reply was cut off by its token limit
     ├── FormatUnsupportedError  the endpoint does not take the structured-reply request
     ├── BudgetError       the budget that the user set is used up
-    ├── PendingError      the reply was ordered as part of a batch and is not there yet
-    └── ReplyError        the reply is no usable verdict
+    ├── PendingError      the reply is part of a batch and has not arrived yet
+    └── ReplyError        the reply is not a usable verdict
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ UnscoredReason = Literal[
     "infrastructure",
     "no_outcome",
 ]
-"""Why there is no verdict; ``error``: a judge that is a function of the user's raised something;
-``missing``: a case that the log has no trajectory of, or that a tested model has no prediction of;
-``infrastructure``: the trajectory broke for a reason that is not the tested model's;
-``no_outcome``: the trajectory was measured, and nothing says whether it succeeded."""
+"""Reason why there is no verdict; ``error``: the user's own judge function raised an exception;
+``missing``: the log has no trajectory of the case, or the tested model no prediction;
+``infrastructure``: the trajectory broke and the tested model is not to blame; ``no_outcome``: the
+trajectory was measured, but nothing states whether it succeeded."""
 
 
 class ApbJudgeError(Exception):
-    """Root of the tree; its text is fit to be shown to a user."""
+    """Root of the tree; its text can be shown to users."""
 
 
 class UsageError(ApbJudgeError):
@@ -100,8 +100,8 @@ class RowError(ApbJudgeError):
 
     Args:
         field: The field at fault, or ``"line"`` when the line itself is.
-        expected: What would have been right.
-        got: What came; long values are shortened.
+        expected: Description of a valid value.
+        got: The value received; long ones are shortened.
     """
 
     def __init__(self, field: str, expected: str, got: object) -> None:
@@ -112,7 +112,7 @@ class RowError(ApbJudgeError):
 
 
 class InternalError(RowError):
-    """Code of apbjudge failed at a row: a fault of ours, not of the row."""
+    """Code of apbjudge failed on a row: a bug of ours, not a fault of the row."""
 
     def __init__(self, error: Exception) -> None:
         text = fault_text(error, "apbjudge")
@@ -127,7 +127,7 @@ class JudgeError(ApbJudgeError):
 
     def __init__(self, message: str, *, raw: str | None = None) -> None:
         self.raw = raw
-        self.calls = 0  # made before giving up, and how many of them were never answered
+        self.calls = 0  # made before giving up; `lost` of them were never answered
         self.lost = 0
         super().__init__(message)
 
@@ -136,8 +136,8 @@ class TransportError(JudgeError):
     """The endpoint failed; asking again later may help.
 
     Args:
-        message: What happened.
-        retry_after_s: Seconds the endpoint asked us to wait, if it said so.
+        message: Description of the failure.
+        retry_after_s: Seconds that the endpoint asked us to wait; None if it did not.
         answered: True if the endpoint answered that it failed; if not (no answer, or one that can't
             be used), it may have charged for the call.
     """
@@ -160,7 +160,7 @@ class CallTimeoutError(TransportError):
 
 
 class RateLimitedError(TransportError):
-    """Too many calls: the endpoint is well and wants fewer of them."""
+    """Too many calls: the endpoint works and asks for fewer."""
 
 
 class UnreachableError(TransportError):
@@ -168,7 +168,7 @@ class UnreachableError(TransportError):
 
 
 class OutageError(TransportError):
-    """The endpoints count as dead; nothing was asked."""
+    """The endpoints count as down; no call was made."""
 
 
 class AccessError(JudgeError):
@@ -194,7 +194,7 @@ class FormatUnsupportedError(JudgeError):
 
 
 class BudgetError(JudgeError):
-    """The budget is used up; nothing was asked."""
+    """The budget is used up; no call was made."""
 
     reason = "budget"
 
@@ -225,7 +225,7 @@ _INSTALLED_BY = {
 
 
 def needs(what: str, module: str) -> str:
-    """A sentence on something that needs a module which is not there, with what installs it."""
+    """A message that something needs a missing module, with the command that installs it."""
     module = module.partition(".")[0]
     package, source = _INSTALLED_BY.get(module, (module, module))
     return f"{what} needs {package}, which is not installed: pip install {source}"
@@ -236,8 +236,8 @@ def fault_text(error: BaseException, package: str) -> str:
 
     Args:
         error: The exception, which was raised.
-        package: Name of the package or module; where none of its code took part, the place is
-            the one that raised.
+        package: Name of the package or module; if none of its code was involved, the place is where
+            the exception was raised.
     """
     text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return f"{text}{code_place(walk_tb(error.__traceback__), package)}"
@@ -246,7 +246,7 @@ def fault_text(error: BaseException, package: str) -> str:
 def code_place(frames: Iterable[tuple[FrameType, int]], package: str) -> str:
     """The last of these places, each a frame and its line, in the code of a package.
 
-    Where none of its code is among them, it is the last of all; empty where there is none.
+    If none is in its code, the last of all; empty if there are no places.
     """
     places = list(frames)
     named = [
@@ -258,14 +258,15 @@ def code_place(frames: Iterable[tuple[FrameType, int]], package: str) -> str:
 
 
 def guarded(plugin: str, code: F) -> F:
-    """A function of a plug-in, whose faults are blamed on it; one of apbjudge's as it is.
+    """Wraps a plug-in's function so that its faults are blamed on the plug-in.
 
     Args:
-        plugin: What the function belongs to, such as ``protocol approvals``.
-        code: The function. What it yields, it yields as a list.
+        plugin: Owner of the function, such as ``protocol approvals``.
+        code: The function; an iterator that it returns becomes a list.
 
     Returns:
-        The function, which raises PluginError in place of all but our own errors.
+        The function, which raises PluginError in place of all but our own errors; a function of
+        apbjudge as it is.
     """
     module = str(getattr(code, "__module__", None)).partition(".")[0]
     if module == "apbjudge":
@@ -298,11 +299,11 @@ def load_plugin(group: str, name: str, kind: type[T], option: str) -> T | None:
     Args:
         group: The group, such as ``apbjudge.protocols``.
         name: The name.
-        kind: What it has to be.
+        kind: The type that it must have.
         option: The option that names it, for messages.
 
     Raises:
-        OptionError: If it is of another kind.
+        OptionError: If it has another type.
         PluginError: If it can't be imported.
     """
     entry = next((entry for entry in _entries_of(group) if entry.name == name), None)
@@ -325,9 +326,9 @@ def _entries_of(group: str) -> Iterable[Any]:
 
 
 def visible(text: str) -> str:
-    """Text for a terminal or a log: what could move the cursor or change colours is escaped.
+    """Text for a terminal or a log: characters that move the cursor or change colours are escaped.
 
-    So is what a line begins with, or holds, that is a command for GitHub's runners.
+    So are commands for GitHub's runners, at the beginning of or within a line.
     """
     if "::" in text or "##[" in text:
         text = _RUNNER_COMMAND.sub(lambda match: f"{match[0][:-1]}\\x{ord(match[0][-1]):x}", text)
@@ -337,12 +338,12 @@ def visible(text: str) -> str:
 
 
 FETCHED = "apbjudge-remote-"
-"""Beginning of the names of folders with what was fetched; see ``remote``."""
+"""Prefix of the names of folders that hold fetched files; see ``remote``."""
 _FETCHED = re.compile(rf".*/{FETCHED}[^/]+/([^/:]+):/(.*)", re.DOTALL)
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """A path as text, whatever bytes it has; the address of what was fetched from one."""
+    """A path as text, whatever its bytes; for a fetched file, its address."""
     text = os.fsencode(path).decode(errors="backslashreplace")
     match = _FETCHED.fullmatch(text)
     return f"{match[1]}://{match[2]}" if match else text
@@ -369,7 +370,7 @@ def _start_of_repr(value: Any, limit: int) -> str:
         return repr(value[: max(limit, 0)])
     if not isinstance(value, dict | list):
         return repr(value)
-    if limit <= 0:  # however deep it goes on
+    if limit <= 0:  # however deep the value is
         return "…"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     text = opening

@@ -12,6 +12,7 @@ import lazy_loader
 
 _HAS_AGENTS = find_spec(f"{__package__}.agents") is not None
 _BY_MODULE: Mapping[str, str] = {
+    # that of agents hands runs of judges and audits to that of audits
     **({"agents.merging": "shards_merge"} if _HAS_AGENTS else {}),
     "agents.cases.build": "build",
     "agents.cases.check": "check",

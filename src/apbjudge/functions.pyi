@@ -863,10 +863,10 @@ def build(
     """
 
 def cache_clear(*, warn: Callable[[str], None] = ...) -> int:
-    """Removes all replies and properties of endpoints; returns how many replies there were."""
+    """Removes all replies and properties of endpoints; returns the number of replies."""
 
 def cache_stats(*, warn: Callable[[str], None] = ...) -> CacheStats:
-    """Counts the cached replies; ``warn`` is told where the cache can't be used."""
+    """Counts the cached replies; calls ``warn`` if the cache can't be used."""
 
 def calibrate(
     judgements: _Rows | Sequence[_Rows] = ...,
@@ -1171,7 +1171,7 @@ def convert(
     The output appears in one step, once all of it is written.
 
     Args:
-        source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
+        source: The log: a file, a folder, several files, or a path as for ``read_log``.
         out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
             each trajectory is a file in it.
         to: ``messages``: a row with chat messages for each trajectory. ``atif``: a trajectory of
@@ -1180,14 +1180,14 @@ def convert(
             ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
         outcomes: File with the outcomes of trajectories, for logs that state none.
-        success: Score that says which trajectories succeeded, see ``SuccessRule``.
-        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
+        success: Score that defines success, see ``SuccessRule``.
+        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs without any.
         tested_model: Name of the tested model, for trajectories whose log names none.
-        steps: For ``cases``: steps that make one prediction, 1 to 3.
-        at: For ``cases``: which steps of the agent are predictions.
-        accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
-            where it is made into ``cases`` or ``answers``.
-        overwrite: True if a file that is there is replaced.
+        steps: For ``cases``: steps in one prediction, 1 to 3.
+        at: For ``cases``: the steps of the agent that are predictions.
+        accept_loss: Share of the log's content that may stay unread; None for 10 %, or 2 % for
+            ``cases`` and ``answers``.
+        overwrite: True if an existing file is replaced.
 
     Raises:
         InputError: If a file is unusable, no trajectory of the log can be read, or too much stays
@@ -1939,7 +1939,7 @@ def load_rubric(ref: str) -> Rubric:
             ``E4`` or ``E4+E5``, for a rubric with these codes only.
 
     Raises:
-        OptionError: If there is no such rubric or the file is no valid one.
+        OptionError: If there is no such rubric, or the file is not a valid one.
     """
 
 def plan_labels(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from .errors import InputError, RowError, visible
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_WHOLE_BYTES = 128 * 1024 * 1024
-"""Limit of a file that is no stream of rows: parsed, it takes some ten times as much memory."""
+"""Limit of a file that is read as a whole: parsed, it takes about ten times as much memory."""
+_BLOCK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -30,7 +31,7 @@ class Digest(Protocol):
     """A running hash."""
 
     def update(self, data: bytes, /) -> None:
-        """Takes in more bytes."""
+        """Adds bytes."""
         ...
 
 
@@ -41,8 +42,8 @@ class Line:
     Attributes:
         number: 1-based line number.
         offset: Byte offset of the line's start.
-        raw: The bytes without line end; of a line over the limit, only its beginning.
-        parsed: The values, where they are known already; always of a line over the limit.
+        raw: The bytes without line end; for a line over the limit, only its beginning.
+        parsed: The values, if already known; always set for a line over the limit.
     """
 
     number: int
@@ -59,18 +60,18 @@ class Line:
 
     @property
     def exact(self) -> dict[str, Any] | RowError:
-        """``values``; a RowError where the parser has rounded a whole number of over 64 bits."""
+        """``values``, or a RowError if the parser has rounded an integer of more than 64 bits."""
         if _LONG in self.raw.translate(_DIGITS) and (fault := _number_in(self.raw)):
             return fault
         return self.values
 
 
 class Span(NamedTuple):
-    """Lines of a file that follow each other.
+    """Consecutive lines of a file.
 
     Attributes:
         start: Offset of the first byte, where a line begins.
-        end: Offset behind the last byte.
+        end: Offset after the last byte.
         first_line: Number of the first line in the file, from 1.
     """
 
@@ -103,20 +104,20 @@ def read_lines(
     Args:
         path: The file; a UTF-8 byte order mark and CRLF line ends are accepted.
         digest: Updated with every byte read, when given.
-        any_format: True if a file that is evidently no JSONL is read line by line all the same.
-        span: The lines that are read; None for all.
+        any_format: True if even a file that is evidently not JSONL is read line by line.
+        span: The lines to read; None for all.
 
     Raises:
         InputError: If the file can't be opened or read, or is evidently in another format.
     """
     try:
-        with open_buffered(path) as file:
-            if not any_format and (format_ := other_format(file.peek())):
-                raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
+        with open_buffered(path, None if span is None else span.end - span.start) as file:
             number, offset, end = 0, 0, inf
-            if span is not None:
+            if span is not None:  # of a file whose other lines were read before
                 number, offset, end = span.first_line - 1, span.start, span.end
                 file.seek(offset)
+            elif not any_format and (format_ := other_format(file.peek())):
+                raise InputError(f"{path}: expected one JSON object a line in UTF-8, got {format_}")
             while offset < end and (raw := file.readline(MAX_LINE_BYTES + 1)):
                 number += 1
                 start, size = offset, len(raw)
@@ -166,7 +167,7 @@ _TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
 
 
 def other_encoding(head: bytes) -> str:
-    """The kind of a file that can't be UTF-8 text, by its first bytes; empty when it may be."""
+    """The kind of a file that can't be UTF-8 text, by its first bytes; empty if it may be UTF-8."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
             return name
@@ -177,10 +178,11 @@ def other_encoding(head: bytes) -> str:
 
 
 def other_format(head: bytes) -> str:
-    """The kind of a file that is evidently no JSONL, by its first bytes; empty when it may be.
+    """The kind of a file that is evidently not JSONL, by its first bytes; empty if it may be JSONL.
 
-    Bad lines alone are none, since they cost no other: a file with a JSON object on any line of
-    its beginning is JSONL, unless its first line begins an object that the next one goes on with.
+    Bad lines alone prove nothing, since they affect no other line: a file with a JSON object on any
+    line of its beginning is JSONL, unless its first line begins an object that continues on the
+    next.
 
     Args:
         head: The beginning of the file, about a megabyte or all of it.
@@ -193,7 +195,7 @@ def other_format(head: bytes) -> str:
     if first == b"[" or (first.startswith(b"[") and first.endswith(b",") and goes_on):
         return ARRAY
     if first.startswith(b"{") and first.endswith(_OPEN) and _MEMBER.match(b"".join(lines[1:2])):
-        return SPREAD  # an object of one of its lists may stand on a line of its own
+        return SPREAD  # an object in one of its lists may be a line by itself
     if any(line.startswith(b"{") and isinstance(parse_object(line), dict) for line in lines):
         return ""
     return _other_text(first, is_alone=len(lines) == 1)
@@ -218,13 +220,22 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
 # Lines --------------------------------------------------------------------------------------------
 
 
-def open_buffered(path: Path) -> io.BufferedReader:
-    """Opens a file whose beginning can be looked at with ``peek``, a megabyte or all of it."""
-    return cast("io.BufferedReader", path.open("rb", buffering=1 << 20))
+def open_buffered(path: Path, n_bytes: int | None = None) -> io.BufferedReader:
+    """Opens a file; ``peek`` gives its beginning, a megabyte or all of it.
+
+    Args:
+        path: The file.
+        n_bytes: Number of bytes to be read, so that no block goes beyond them; None if unknown.
+    """
+    size = _BLOCK
+    if n_bytes is not None:
+        n_blocks = max(1, -(-n_bytes // _BLOCK))
+        size = max(io.DEFAULT_BUFFER_SIZE, -(-n_bytes // n_blocks))
+    return cast("io.BufferedReader", path.open("rb", buffering=size))
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | RowError:
-    """Parses one line into a JSON object, or says in a RowError why it is none."""
+    """Parses one line into a JSON object, or returns a RowError with the reason."""
     try:
         value: object = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -249,24 +260,24 @@ _UNREADABLE = "a row that can't be read"
 
 
 def line_of(row: Mapping[str, Any] | RowError) -> bytes:
-    """A row as a line, or one that is read as the same error again; see ``parse_object``."""
+    """A row as a line; an error as a line that is read as the same error; see ``parse_object``."""
     if isinstance(row, RowError):
         return orjson.dumps([_UNREADABLE, row.field, row.expected, row.got.strip("'")]) + b"\n"
     return orjson.dumps(row, default=_json_of, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _json_of(value: object) -> str | None:
-    """A value of a column that JSON has no form for; bytes, such as pictures, are left out."""
+    """A value that JSON lacks, as text; None for bytes, such as pictures."""
     return None if isinstance(value, bytes) else str(value)
 
 
 _DIGITS = bytes(48 if chr(byte).isdecimal() else 32 for byte in range(256))
 _LONG = b"0" * 19
-"""As many digits as the shortest whole number has that 64 bits don't hold."""
+"""As many digits as the shortest integer that does not fit into 64 bits has."""
 
 
 def _number_in(raw: bytes) -> RowError | None:
-    """The first number of a line that can't be kept; None where there is none, or no JSON."""
+    """The first number of a line that would change; None without, or if the line is not JSON."""
     try:
         value: Any = json.loads(raw)
         row: dict[str, Any] = value if raw.startswith(b"{") else {}
@@ -278,11 +289,11 @@ def _number_in(raw: bytes) -> RowError | None:
 
 
 def lost_number(value: object) -> RowError | None:
-    """The first number in JSON values that JSON has no place for, or that most readers round.
+    """The first number in JSON values that JSON can't hold, or that most readers round.
 
     Returns:
-        What is wrong with NaN, an infinity or a whole number of more than 64 bits, and the field;
-        None without, and where the values are nested too deeply to be looked at.
+        The error for NaN, an infinity or an integer of more than 64 bits, with its field; None if
+        there is none, or if the values are nested too deeply to be checked.
     """
     try:
         return _lost_number(value, "")
@@ -310,7 +321,7 @@ def object_of(raw: bytes) -> dict[str, Any]:
     """Parses one line into a JSON object.
 
     Raises:
-        RowError: If it is none.
+        RowError: If it is not one.
     """
     values = parse_object(raw)
     if isinstance(values, RowError):
@@ -343,7 +354,7 @@ def read_line_at(path: Path, offset: int) -> bytes:
 
 
 def unwritable(path: Path, error: OSError) -> InputError:
-    """The error for what can't be written."""
+    """The error for a path that can't be written."""
     return InputError(f"{path}: can't be written: {error.strerror}")
 
 
@@ -392,7 +403,7 @@ class Appender:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
-            os.ftruncate(self._fd, start)  # half a row must not stand before the next one
+            os.ftruncate(self._fd, start)  # half a row must not precede the next one
             raise unwritable(self._path, error) from None
 
     def sync(self) -> None:
@@ -416,7 +427,7 @@ class Appender:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Removes an unfinished last line, as a kill in the middle of a write leaves it."""
+    """Removes an unfinished last line, such as a kill in the middle of a write leaves."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -442,7 +453,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Replaces a file in one step by rows, one a line; see ``replacing``."""
+    """Replaces a file in one step with rows, one per line; see ``replacing``."""
     with replacing(path) as file:
         for row in rows:
             file.write(orjson.dumps(row) + b"\n")
@@ -465,25 +476,30 @@ def read_small(path: Path) -> bytes:
 
 
 def is_replaceable(path: Path) -> bool:
-    """True if a new file may take a path's place: a plain file stands there, or nothing.
+    """True if a new file may replace a path: it is a plain file, or nothing is there.
 
-    Not so a link, even to a plain file: such is ``/dev/stdout``.
+    False for a link, even to a plain file, since ``/dev/stdout`` may be one.
     """
-    return not path.is_symlink() and (path.is_file() or not path.exists())
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
 
 
 def temporary_beside(path: Path) -> Path:
-    """A name for what will take a path's place; what killed processes left of it is removed."""
-    prefix = f".{path.name}.{platform.node()[:16]}-"
-    for left in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
-        with suppress(ValueError, OSError):
-            if not is_running(int(left.name[len(prefix) : -len(".tmp")])):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return path.with_name(f"{prefix}{os.getpid()}.tmp")
+    """A temporary name next to a path; what killed processes left under such names is removed."""
+    prefix, suffix = f".{path.name}.{platform.node()[:16]}-", ".tmp"
+    with suppress(OSError), os.scandir(path.parent) as files:
+        for left in files:
+            if left.name.startswith(prefix) and left.name.endswith(suffix):
+                with suppress(ValueError, OSError):
+                    if not is_running(int(left.name[len(prefix) : -len(suffix)])):
+                        shutil.rmtree(left) if left.is_dir() else Path(left).unlink()
+    return path.with_name(f"{prefix}{os.getpid()}{suffix}")
 
 
 def is_running(pid: int) -> bool:
-    """True if this machine has a process of that number."""
+    """True if this machine has a process with that id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -495,9 +511,9 @@ def is_running(pid: int) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Generator[IO[bytes]]:
-    """A file that takes a path's place in one step, once all is written and no error came.
+    """A file that replaces a path in one step, once it is written without an error.
 
-    What is not ``is_replaceable`` (a link, a pipe, ``/dev/stdout``) is written in place.
+    A path that is not ``is_replaceable`` (a link, a pipe, ``/dev/stdout``) is written in place.
 
     Raises:
         InputError: If it can't be written.

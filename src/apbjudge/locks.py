@@ -32,13 +32,13 @@ _MOST_BYTES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claiming:
-    """The way in which a process claims what it writes.
+    """Settings of a process's claims on what it writes.
 
     Attributes:
         by: ``lock`` of the operating system, or ``file``.
         take_over: True if a claim by a file is taken over from a holder on another machine too.
-        now: Seconds since the epoch.
-        sleep: Waits so many seconds.
+        now: Function that returns seconds since the epoch.
+        sleep: Function that waits a number of seconds.
     """
 
     by: Literal["lock", "file"] = "lock"
@@ -51,11 +51,11 @@ class Lock(Protocol):
     """The claims of a process."""
 
     def check(self) -> None:
-        """Raises OptionError where another process has taken it over."""
+        """Raises OptionError if another process has taken it over."""
         ...
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Releases the claims."""
         ...
 
 
@@ -65,11 +65,12 @@ def take_lock(
     """Claims something that no other process can hold meanwhile.
 
     Args:
-        lock: The lock's own file; it is created when missing. One of the operating system stays.
-        of: What is claimed, for messages.
+        lock: File of the lock, created when missing; under a lock of the operating system it
+            remains.
+        of: The claimed path, for messages.
         busy: The message when another process holds it.
-        claiming: How it is claimed; None for a lock of the operating system.
-        instead: What to do on a file system without locks, for messages.
+        claiming: Settings of the claim; None for a lock of the operating system.
+        instead: Advice for a file system without locks, for messages.
 
     Raises:
         InputError: If the lock's file can't be written, or its file system has no locks.
@@ -103,22 +104,22 @@ class _Flock:
     descriptor: int
 
     def check(self) -> None:
-        """Nobody can take it over."""
+        """Does nothing, since nobody can take such a lock over."""
 
     def close(self) -> None:
         os.close(self.descriptor)
 
 
 class _Holder(NamedTuple):
-    """A process that has claimed something; empty or 0 where its file does not say it.
+    """A process that has claimed something; fields that its file does not state are empty or 0.
 
     Attributes:
-        token: Tells this claim from all others.
+        token: Unique name of this claim.
         host: The machine.
-        boot: The machine's start.
-        pid: The process.
-        born: The process's start, as the number of a process is used again.
-        beat: When it was last known to run, by its own clock.
+        boot: Id of the machine's start.
+        pid: Id of the process.
+        born: Start of the process, since ids of processes are reused.
+        beat: Time of its last beat, by its own clock.
     """
 
     token: str
@@ -130,7 +131,7 @@ class _Holder(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """True if it is certain that it does not run any more."""
+        """True if it has certainly ended."""
         if self.host != platform.node() or not self.pid:
             return False
         if self.boot != _boot() or not is_running(self.pid):
@@ -141,12 +142,12 @@ class _Holder(NamedTuple):
 class ClaimFile:
     """A claim by a file that exactly one process can create.
 
-    A claim whose holder is gone, or any other where that is wanted, passes to exactly one
-    successor: who creates the file that is named after the claim puts it in the claim's place.
+    A claim whose holder is gone (or any claim, with ``take_over``) passes to exactly one successor:
+    the process that creates the file named after the claim, and then replaces the claim with it.
 
     Args:
-        path: The file; it goes when the claim ends.
-        of: What is claimed, for messages.
+        path: The file; it is deleted when the claim ends.
+        of: The claimed path, for messages.
         busy: The message when another process holds it.
         claiming: The rule by which a claim is taken over.
 
@@ -173,7 +174,7 @@ class ClaimFile:
             raise OptionError(f"--claim file: another process has taken over {self._of}")
 
     def beat(self) -> None:
-        """Shows that the holder runs, and looks whether the claim is still its own."""
+        """Shows that the holder runs, and checks that it still has the claim."""
         try:
             holder = _holder_in(self._path)
             if holder is not None and holder.token == self._own.token:
@@ -201,7 +202,7 @@ class ClaimFile:
         seen: _Holder | None = None
         while not self._create(self._path):
             holder = _holder_in(self._path)
-            if holder is None:  # it went meanwhile
+            if holder is None:  # it was released meanwhile
                 continue
             may_replace = holder.is_gone or self._claiming.take_over
             if not may_replace or (seen is not None and holder != seen):
@@ -224,7 +225,7 @@ class ClaimFile:
         successor.replace(self._path)
 
     def _create(self, path: Path) -> bool:
-        """Writes the own claim into a new file; False where the file is there already."""
+        """Writes this claim into a new file; False if the file already exists."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
@@ -251,7 +252,7 @@ class ClaimFile:
 
 
 def _holder_in(path: Path) -> _Holder | None:
-    """The holder that a claim states; None where there is no claim."""
+    """The holder that a claim states; None without a claim."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
     except FileNotFoundError:
@@ -269,14 +270,14 @@ def _holder_in(path: Path) -> _Holder | None:
 
 
 def _boot() -> str:
-    """Tells a start of this machine from others; empty where the system does not say it."""
+    """Id of this start of the machine; empty if the system states none."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return ""
 
 
 def _process_start(pid: int) -> str:
-    """The time of a process's start; empty where the system does not say it."""
+    """The time of a process's start; empty if the system does not state it."""
     with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     return ""

@@ -1,4 +1,4 @@
-"""Rows in memory, as lists of dicts or frames, where files of rows are read."""
+"""Rows in memory, as lists of dicts or frames, in place of files of rows."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def rows_in(value: Any) -> Rows | None:
 
 
 def path_of(value: str | PathLike[str] | Rows, name: str) -> Path:
-    """The path, or that of a file with the rows; see ``file_of``."""
+    """The path itself, or the path of a file that holds the rows; see ``file_of``."""
     return Path(value) if isinstance(value, str | PathLike) else file_of(value, name)
 
 
 def file_of(rows: Rows, name: str) -> Path:
-    """A JSONL file of rows, named after a setting and its content; it goes with the process."""
+    """A JSONL file of rows, named after a setting and its content; deleted at exit."""
     import orjson
 
     option = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS

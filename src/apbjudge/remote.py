@@ -1,8 +1,8 @@
 """Files and folders at addresses such as ``s3://bucket/rows.jsonl``, opened with fsspec.
 
-An address is opened because the user named it, as an argument or an option. What it stands for is
-fetched once to this machine, to a path that ends in the address, so that readers of files need
-to know of paths only. Folders of runs come in segments, see ``runs.mirror``.
+An address is opened because the user named it, as an argument or an option. Its content is fetched
+once to this machine, to a path that ends in the address, so that readers of files only deal with
+paths. Folders of runs come in segments, see ``runs.mirror``.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _ADDRESS = re.compile(
 _WEB = ("http", "https")
 _SEGMENT = re.compile(r"(.+)/part-(\d{5})/(\d{6})\.jsonl\.(gz|zst)")
 _STAMPS = ("size", "ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "created")
-"""Facts of a remote file, by the names that file systems have for them: they tell changes."""
+"""Facts that show a change of a remote file, by the names that file systems use for them."""
 
 
 def address_in(value: object, *, is_path: bool = True) -> str:
-    """The address that a text or path is, with both slashes; empty where it is on this machine.
+    """The address in a text or path, with both slashes; empty for a place on this machine.
 
     Args:
-        value: The text, perhaps with ``NAME=`` before it, or the path, which has one slash less.
-        is_path: True if it is a path for sure; others may be links, as a licence is.
+        value: The text, perhaps after ``NAME=``, or the path, in which one of the slashes is lost.
+        is_path: True if it is certainly a path; other values may be links, such as a licence.
     """
     match = _ADDRESS.fullmatch(str(value)) if isinstance(value, str | Path) else None
     if match is None or os.path.lexists(str(value)) or (not is_path and match[2].lower() in _WEB):
@@ -47,7 +47,7 @@ def address_in(value: object, *, is_path: bool = True) -> str:
 
 
 def here(path: str | os.PathLike[str]) -> Path:
-    """A path on this machine: the path itself, or what was fetched from the address that it is.
+    """A path on this machine: the path itself or, for an address, its fetched copy.
 
     Raises:
         InputError: If the address can't be read.
@@ -57,17 +57,17 @@ def here(path: str | os.PathLike[str]) -> Path:
 
 
 def is_fetched(path: Path) -> bool:
-    """True if a path is what was fetched from an address, which goes with the process."""
+    """True if a path is a copy fetched from an address, which is deleted when the process ends."""
     return address_in(path_text(path)) != ""
 
 
 def place_of(path: Path) -> str:
-    """A text that tells where a file is from other places, whatever bytes its path has."""
+    """A text that identifies the place of a file, whatever the bytes of its path."""
     return os.fsencode(path_text(path) if is_fetched(path) else path.resolve()).hex()
 
 
 def local_value(value: Any, *, is_path: bool = True) -> Any:
-    """A setting with what was fetched in the place of addresses; alone or in lists of any depth."""
+    """A setting in which fetched copies replace addresses, alone or in lists of any depth."""
     if isinstance(value, list | tuple):
         each = [local_value(one, is_path=is_path) for one in cast("list[Any]", value)]
         return tuple(each) if isinstance(value, tuple) else each
@@ -85,7 +85,7 @@ class Store:
 
     Attributes:
         address: The address.
-        files: Its file system, of fsspec.
+        files: Its fsspec file system.
         path: Its path there.
     """
 
@@ -111,9 +111,9 @@ class Store:
         return cls(address, files, str(path))
 
     def listed(self) -> dict[str, str]:
-        """Stamps of the files of a folder or pattern, or the file, by their paths there.
+        """Stamps of a file, or of the files of a folder or pattern, by their paths there.
 
-        A stamp changes when the file does. It is empty where nothing is.
+        A stamp changes when the file does. Empty if nothing is there.
         """
         self.files.invalidate_cache()
         with _as_input_error(self.address):
@@ -141,7 +141,7 @@ class Store:
             return bool(self.files.exists(f"{self.path}/{name}"))
 
     def put(self, path: Path, name: str) -> None:
-        """Puts a file to a name below the place."""
+        """Uploads a file to a name below the place."""
         target = f"{self.path}/{name}"
         with _as_input_error(self.address, "written"):
             self.files.makedirs(target.rpartition("/")[0], exist_ok=True)
@@ -161,7 +161,7 @@ def _as_input_error(address: str, done: str = "read") -> Generator[None]:
 
 
 def shown(address: str) -> str:
-    """An address without what may be secret: what stands before ``@`` or behind ``?``."""
+    """An address without what may be secret: the text before ``@`` or after ``?``."""
     scheme, _, rest = address.partition("://")
     if scheme.lower() not in _WEB:
         return address
@@ -179,7 +179,7 @@ def _stamp(known: Mapping[str, Any]) -> str:
 def fetched(address: str) -> Path:
     """The file, folder or pattern at an address, on this machine until the program ends.
 
-    It is fetched again where it changed meanwhile.
+    It is fetched again if it has changed meanwhile.
 
     Raises:
         InputError: If nothing is there, it can't be read, or a library for it is not installed.
@@ -201,7 +201,7 @@ def fetched(address: str) -> Path:
 
 
 class _Copy:
-    """A folder that goes with the process."""
+    """A folder that is deleted when the process ends."""
 
     def __init__(self) -> None:
         self.path = mkdtemp(prefix=FETCHED)
@@ -231,16 +231,16 @@ def _get_all(store: Store, names: Mapping[str, str], root: Path, rest: str) -> N
 def get_folder(
     store: Store, names: Mapping[str, str], folder: Path, *, top: str = ""
 ) -> dict[str, tuple[int, int]]:
-    """Fetches the files of a folder; those that are there in segments are put together.
+    """Fetches the files of a folder; those that are stored in segments are joined.
 
     Args:
         store: The place.
         names: Paths of its files there.
-        folder: Where they go.
-        top: The path of the folder, where it is not that of the place.
+        folder: Folder that they are written to.
+        top: Path of the folder, if it differs from that of the place.
 
     Returns:
-        Part and number of the last segment of each file that has some, by its name.
+        Part and number of the last segment of each file stored in segments, by its name.
 
     Raises:
         InputError: If a file can't be read, or a segment is missing.
@@ -274,7 +274,7 @@ def get_folder(
 
 
 def unpacked_segment(path: Path) -> IO[bytes]:
-    """A packed file, opened for reading what it packs."""
+    """A packed file, opened for reading its content."""
     opened: Any = gzip.open if path.suffix == ".gz" else zstandard(path).open
     return cast("IO[bytes]", opened(path, "rb"))
 
@@ -295,7 +295,7 @@ def zstandard(name: object) -> Any:
 
 
 def state_folder() -> Path:
-    """The folder for what this user's runs leave on this machine.
+    """The folder for the state that this user's runs leave on this machine.
 
     Raises:
         RuntimeError: If no home folder is known.
@@ -305,23 +305,23 @@ def state_folder() -> Path:
 
 
 _UPLOADED = "apbjudge-upload"
-"""Folder in which folders go to the address that their path ends in."""
+"""Name of a folder whose subfolders are uploaded to the addresses that their paths end in."""
 UPLOAD_EVERY: ContextVar[float] = ContextVar("upload_every", default=60.0)
 """Seconds between two uploads of a run."""
 
 
 def work_folder(address: str, work: Path | None) -> Path:
-    """The folder on this machine in which a run works that goes to an address.
+    """The folder on this machine in which a run with an address as its output works.
 
     Args:
         address: The address.
-        work: The folder that it is in; None for one in the user's state folder.
+        work: Its parent folder; None for the user's state folder.
 
     Raises:
         OptionError: If there is no state folder.
         InputError: If a library for the address is not installed.
     """
-    Store.at(address)  # says at once what is not installed
+    Store.at(address)  # fails at once if a library is missing
     scheme, _, rest = address.partition("://")
     try:
         return Path(work or state_folder(), _UPLOADED, f"{scheme}:", *_parts(rest))
@@ -330,7 +330,7 @@ def work_folder(address: str, work: Path | None) -> Path:
 
 
 def target_of(folder: Path) -> str:
-    """The address that a folder goes to; empty for one that stays on this machine."""
+    """The address that a folder is uploaded to; empty for one that stays on this machine."""
     _, mark, place = os.path.abspath(folder).rpartition(f"/{_UPLOADED}/")  # noqa: PTH100
     scheme, is_address, rest = place.partition(":/")
     return f"{scheme}://{rest}" if mark and is_address else ""

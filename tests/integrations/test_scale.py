@@ -291,6 +291,21 @@ def test_a_killed_process_costs_what_was_in_flight(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_parts_of_a_process_share_its_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APBJUDGE_CACHE_DIR", str(tmp_path / "cache"))
+    right = Answer(RIGHT)
+    with ChatServer(lambda seen: right) as server:
+        options = _running(server.address, cache_kind="segments")
+        apbjudge.scale(_plan(tmp_path, options=options), at_once=2)
+        assert len([*tmp_path.glob("cache/replies/*")]) == 2
+        server.forget()
+        apbjudge.scale(_plan(tmp_path, out=str(tmp_path / "again"), options=options))
+        assert server.requests == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sign", "code"), [("SIGTERM", 75), ("SIGINT", 130), ("SIGKILL", -signal.SIGKILL)]
 )

@@ -333,6 +333,17 @@ NOBODY = "http://127.0.0.1:9/v1"
 VLLM = JudgeSpec(model="hosted_vllm/org/scripted", api_base=NOBODY, retries=0)
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "vertex_ai"])
+def test_no_file_is_written_that_the_provider_of_the_model_does_not_take(
+    provider: str, tmp_path: Path
+) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", map(plan_row, NAMES))
+    spec = JudgeSpec(model=f"{provider}/anthropic.m")
+    with pytest.raises(OptionError, match=f"--batch sends the form of {provider}"):
+        export_requests(rows, tmp_path / "out.jsonl", judge=spec, cache=tmp_path / "cache")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def test_requests_go_out_as_a_file_and_come_back_into_the_cache(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", [*map(plan_row, NAMES), {"id": "bad"}])
     cache, file = tmp_path / "cache", tmp_path / "requests.jsonl"

@@ -16,7 +16,7 @@ import pytest
 from apbjudge import JudgeSpec, OptionError, ScriptedClient, grade
 from apbjudge.errors import RefusalError
 from apbjudge.judge.ensembles import cascade as compare
-from apbjudge.judge.merge import shards_merge
+from apbjudge.judge.merge import merge_judgements
 from apbjudge.judge.session import Run
 from apbjudge.judge.summary_text import ensemble_text
 from apbjudge.llm.base import Request
@@ -162,7 +162,7 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
         ref = f"apb-holistic@1#{code}"
         grade(path, judge=A, rubric=ref, protocol="holistic", client=client, out=tmp_path / code)
     parts = [tmp_path / code for code in CODES]
-    run = shards_merge(parts, tmp_path / "whole", rubric="apb-holistic@1")
+    run = merge_judgements(parts, tmp_path / "whole", rubric="apb-holistic@1")
     rows = {row["item_id"]: row for row in read_rows(tmp_path / "whole")}
     for name, grade_of in {"row-00": {}, **FLAGS}.items():
         row = rows[name]
@@ -187,9 +187,9 @@ def test_runs_of_single_codes_become_one_run_with_a_verdict_of_all(tmp_path: Pat
     assert run.manifest["codes"].keys() == {*CODES}
     assert run.manifest["identity"]["rubric"][0] == "apb-holistic@1"
     with pytest.raises(OptionError, match=r"each code of apb-holistic@1 once .*, got E1, E2$"):
-        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
+        merge_judgements(parts[:2], tmp_path / "two", rubric="apb-holistic@1")
     with pytest.raises(OptionError, match="--partial: expected parts, got runs for the codes"):
-        shards_merge(parts[:2], tmp_path / "two", rubric="apb-holistic@1", partial=True)
+        merge_judgements(parts[:2], tmp_path / "two", rubric="apb-holistic@1", partial=True)
 
 
 def test_rows_that_a_rubric_has_as_examples_are_not_judged_by_it(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_judges_whose_parts_were_merged_decide_without_a_call(tmp_path: Path, ca
         for i, part in enumerate(parts, 1):
             client = ScriptedClient(wavering)
             grade(rows, judge=spec, client=client, out=part, shard=f"{i}/2")
-        shards_merge(parts, out / "judges" / spec.slug)
+        merge_judgements(parts, out / "judges" / spec.slug)
     run, n_calls = decided(out, wavering, max_calls=0)
     assert n_calls == 0
     assert text_of(run) == text_of(whole)

@@ -15,7 +15,7 @@ import pytest
 import apbjudge
 from apbjudge import OptionError, Unscored, Verdict
 from apbjudge.errors import InputError
-from apbjudge.judge.merge import shards_merge
+from apbjudge.judge.merge import merge_judgements
 from apbjudge.judge.summary_text import summary_text
 from apbjudge.llm import ScriptedClient
 from apbjudge.records.trajectories import Outcome, Trajectory, trajectory_row
@@ -64,7 +64,7 @@ def test_trials_give_pass_hat_k_and_pass_at_k_by_hand(tmp_path: Path) -> None:
     parts = [tmp_path / "p1", tmp_path / "p2"]
     for i, part in enumerate(parts, 1):
         apbjudge.grade(log, out=part, shard=f"{i}/2")
-    merged = shards_merge(parts, tmp_path / "merged")
+    merged = merge_judgements(parts, tmp_path / "merged")
     assert merged.summary.groups == run.summary.groups
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import pickle
@@ -30,7 +31,8 @@ from apbjudge.llm.cache import ReplyCache, default_cache_folder
 from apbjudge.llm.cache_segments import SegmentCache
 from apbjudge.llm.endpoint_cache import FILE, EndpointCache
 from apbjudge.llm.limits import CacheKind
-from apbjudge.llm.resources import reply_cache
+from apbjudge.llm.pool import Pool
+from apbjudge.llm.resources import REPLIES, Resources, reply_cache
 from apbjudge.records.files import unpacked
 
 # The reply cache: what it keeps, what it survives, and what a stranger's folder can't do
@@ -302,7 +304,8 @@ def test_replies_are_kept_while_another_process_holds_the_database(
 _WRITER = """
 import sys
 from pathlib import Path
-from apbjudge.llm.resources import reply_cache
+from apbjudge.llm.pool import Pool
+from apbjudge.llm.resources import REPLIES, Resources, reply_cache
 from apbjudge.records.files import unpacked
 def warn(message): raise SystemExit(message)
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -356,6 +359,48 @@ def test_two_processes_fill_one_cache_and_what_a_killed_one_had_flushed_is_there
         cache.put("after", VALUE)
         cache.flush()
         assert cache.get("after") == VALUE
+
+
+# A pool
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "segments"])
+def test_a_pool_lends_an_open_cache_that_sees_what_others_did(
+    kind: CacheKind, tmp_path: Path
+) -> None:
+    """Not one that is in use, and not one that could not be used."""
+    pool, warnings = Pool(), list[str]()
+
+    def lent() -> ReplyCache:
+        cache = Resources(cache=tmp_path, cache_kind=kind, warn=warnings.append).open_cache()
+        assert cache is not None
+        return cache
+
+    replies = tmp_path / REPLIES
+    replies.touch()
+    with pool.shared():
+        lent().close()
+        replies.unlink()
+        first = lent()
+        first.put("a", VALUE)
+        first.close()
+        with closing(reply_cache(tmp_path, kind, warn=_fail)) as other:
+            assert other.get("a") == VALUE
+            other.put("b", VALUE)
+        again, beside = lent(), lent()
+        assert again is first is not beside
+        assert again.get("b") == VALUE
+        beside.close()
+        again.close()
+        shutil.rmtree(replies)
+        last = lent()
+        last.put("c", VALUE)
+        last.close()
+    asyncio.run(pool.close())
+    assert warnings == [f"the reply cache in {replies} is not used: there is no folder but a file"]
+    assert _names(replies) == (["cache.db"] if kind == "sqlite" else _names(replies)[:1])
+    with closing(reply_cache(tmp_path, kind, warn=_fail)) as cache:
+        assert [cache.get(key) for key in "abc"] == [None, None, VALUE]
 
 
 # Segments

@@ -20,9 +20,10 @@ from apbjudge.errors import AccessError
 from apbjudge.llm import chat_format, direct
 from apbjudge.llm.base import FORMATS, Format
 from apbjudge.llm.chat_format import format_arguments
-from apbjudge.llm.direct import PASSED, Connections, DirectClient, serves_exactly
+from apbjudge.llm.direct import PASSED, DirectClient, ask_json, serves_exactly
 from apbjudge.llm.litellm_client import LitellmClient, load_litellm
 from apbjudge.llm.model_spec import KEYS, SERVERS
+from apbjudge.llm.pool import Pool
 from apbjudge.llm.resources import transport_of
 from apbjudge.rubrics import Reply, load_rubric, reply_model, rubric_names
 from apbjudge.runs.event_loops import Stop, block_on, current_stop, one_loop
@@ -98,7 +99,7 @@ def test_calls_of_one_session_share_connections(server: ChatServer) -> None:
 
 def test_shared_connections_outlive_a_client_and_a_run(server: ChatServer) -> None:
     """What a later run in the same loop finds in its context is its own."""
-    seen_stops, connections = list[bool](), Connections()
+    seen_stops, pool = list[bool](), Pool()
 
     async def ask_once() -> None:
         seen_stops.append(current_stop().is_paused)
@@ -106,13 +107,13 @@ def test_shared_connections_outlive_a_client_and_a_run(server: ChatServer) -> No
         await client.complete(replace(plain(), api_base=server.address))
         await client.close()
 
-    with asyncio.Runner() as runner, one_loop(runner), connections.shared():
+    with asyncio.Runner() as runner, one_loop(runner), pool.shared():
         for is_paused in (False, True):
             stop = Stop()
             stop.is_paused = is_paused
             with stop.applied():
                 block_on(ask_once())
-        block_on(connections.close())
+        block_on(pool.close())
     block_on(ask_once())
     first, second, apart = (seen.client for seen in server.requests)
     assert first == second != apart
@@ -352,3 +353,33 @@ def test_a_key_of_openai_goes_to_no_other_server(
     assert sent(server, LitellmClient(), request)[0].header("authorization") == "Bearer none"
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "own")
     assert sent(server, LitellmClient(), request)[0].header("authorization") == "Bearer own"
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("key", ["", "own"])
+def test_a_password_of_netrc_goes_to_no_server(
+    server: ChatServer, key: str, proxied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiohttp would read it wherever it looks for a proxy, and refuse a call that has a key."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login ann password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
+    address = server.address
+    if proxied:  # the server is the proxy, which gets the whole address
+        monkeypatch.setenv("http_proxy", address.replace("//", "//bob:word@").removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "")
+        address = "http://nowhere.invalid/v1"
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def ask_all() -> None:
+        client = DirectClient()
+        await client.complete(plain(api_base=address))
+        await client.close()
+        await ask_json("POST", f"{address}/chat/completions", headers=headers, timeout_s=5, json={})
+
+    asyncio.run(ask_all())
+    assert [seen.header("authorization") for seen in server.requests] == [
+        headers.get("Authorization")
+    ] * 2
+    assert all(bool(seen.header("proxy-authorization")) == proxied for seen in server.requests)

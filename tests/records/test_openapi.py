@@ -39,7 +39,7 @@ def api(**paths: Any) -> dict[str, Any]:
 
 def test_an_operation_is_a_tool_with_its_parameters_and_the_fields_of_its_body() -> None:
     query = {"name": "lang", "in": "query", "description": "Language.", "schema": {"enum": ["en"]}}
-    header = {"name": "key", "in": "header", "required": True, "schema": {}}
+    header = {"name": "If-Match", "in": "header", "required": True, "schema": {"type": "string"}}
     put = {
         "operationId": "things.put it",
         "summary": "Puts it.",
@@ -51,16 +51,35 @@ def test_an_operation_is_a_tool_with_its_parameters_and_the_fields_of_its_body()
     assert (get["name"], tool["name"]) == ("GET_things", "things_put_it")
     assert tool["description"] == "Puts it."
     made = tool["parameters"]
-    assert made["required"] == ["id", "name"]
+    assert made["required"] == ["id", "If-Match", "name"]
     assert made["properties"]["lang"] == {"enum": ["en"], "description": "Language."}
-    assert [*made["properties"]] == ["id", "lang", "name", "price", "parts"]
+    assert [*made["properties"]] == ["id", "lang", "If-Match", "name", "price", "parts"]
     validator = Draft202012Validator(made)
-    leaf = {"name": None, "price": 1}
-    assert validator.is_valid({"id": 1, "name": "tree", "parts": [{**leaf, "parts": [leaf]}]})
+    leaf, own = {"name": None, "price": 1}, {"id": 1, "If-Match": "v1", "name": "tree"}
+    assert validator.is_valid({**own, "parts": [{**leaf, "parts": [leaf]}]})
     for wrong in ({"price": 0}, {"name": 1}):
         parts = [{**leaf, "parts": [{**leaf, **wrong}]}]
-        assert not validator.is_valid({"id": 1, "name": "tree", "parts": parts})
+        assert not validator.is_valid({**own, "parts": parts})
     assert build_toolset([get, tool], None, "tools").checkable.keys() == {get["name"], tool["name"]}
+
+
+def test_headers_and_cookies_are_inputs_unless_they_are_credentials() -> None:
+    names = {
+        "header": ("accept", "Content-Type", "Authorization", "X-KEY", "X-Trace", "key"),
+        "cookie": ("lang", "Accept"),
+    }
+    stated = [{"name": n, "in": where} for where, each in names.items() for n in each]
+    document = api(things={"get": {"parameters": stated}})
+    document["components"]["securitySchemes"] = {
+        "key": {"type": "apiKey", "name": "X-Key", "in": "header"},
+        "other": {"type": "apiKey", "name": "key", "in": "query"},
+        "elsewhere": {"$ref": "other.yaml#/Key"},
+    }
+    ((tool,), left_out) = tools_of(document)
+    assert ([*tool["parameters"]["properties"]], left_out) == (
+        ["X-Trace", "key", "lang", "Accept"],
+        [],
+    )
 
 
 def test_a_body_that_is_not_all_named_fields_stays_one() -> None:
@@ -88,6 +107,11 @@ def test_what_is_no_tool_is_counted_and_named(tmp_path: Path) -> None:
         elsewhere={"get": {"parameters": [{"$ref": "other.yaml#/Id"}]}},
         lost={"put": {"requestBody": body({"$ref": "#/components/schemas/Loop"})}},
         wide={"put": {"requestBody": body(wide)}},
+        twice={"get": {"parameters": [ID, {**ID, "in": "header"}]}},
+        whole={"get": {"parameters": [{"name": "all", "in": "querystring"}]}},
+        body={
+            "put": {"parameters": [{**ID, "name": "body"}], "requestBody": body({"type": "array"})}
+        },
     )
     described["components"]["schemas"]["Loop"] = {"$ref": "#/components/schemas/Loop"}
     path, notes = tmp_path / "api.json", list[str]()
@@ -95,9 +119,11 @@ def test_what_is_no_tool_is_counted_and_named(tmp_path: Path) -> None:
     (tool,) = read_tool_list(path, notes.append)
     assert tool["name"] == "good"
     (note,) = notes
-    assert note.startswith(f"{path}: 5 of 6 operations are no tools: ")
+    assert note.startswith(f"{path}: 8 of 9 operations are no tools: ")
     for name in ("GET /again", "POST /file", "GET /elsewhere", "PUT /lost", "PUT /wide"):
         assert f"{name}: field " in note
+    for name in ("GET /twice: field parameters", "GET /whole: field in", "PUT /body: field param"):
+        assert name in note
     _, (line,) = tools_of(api(good={"get": {}}, deep={"put": {"requestBody": body(deep)}}))
     assert line == "PUT /deep: schemas are nested too deeply"
 

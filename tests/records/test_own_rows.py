@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import apbjudge
 from apbjudge import InputError, OptionError
+from apbjudge.records.json_stream import array_members
 from apbjudge.records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS, match_columns
 from apbjudge.records.own_rows import kind_of
 from tests.support.commands import CommandResult, in_process
@@ -255,3 +257,14 @@ def test_a_file_of_long_rows_is_not_scanned_to_its_end(
     path.write_text("".join(f'{{"id": "r{n}", "query": "{"x" * 20_000}"}}\n' for n in range(2)))
     monkeypatch.setattr("apbjudge.records.own_rows.array_members", lambda *of: 1 / 0)
     assert kind_of(path) == "lines"
+
+
+def test_an_object_is_scanned_once_and_again_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, scan = tmp_path / "rows.json", Mock(wraps=array_members)
+    monkeypatch.setattr("apbjudge.records.own_rows.array_members", scan)
+    for values, kind in (({"data": [{}]}, "member"), ({"data": None}, "lines")):
+        path.write_text(json.dumps(values))
+        assert [kind_of(path), kind_of(path)] == [kind, kind]
+    assert scan.call_count == 2

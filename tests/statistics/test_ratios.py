@@ -78,6 +78,19 @@ def test_means_that_differ_have_the_error_of_the_paired_differences(
         assert found.detectable / 2.801585 == pytest.approx(fit.bse[0], rel=1e-4)
 
 
+def test_a_difference_of_bounded_ratios_has_an_interval_within_its_range() -> None:
+    ones = np.ones(3)
+    first, second = (np.array([1.0, 1.0, 0.0]), ones), (np.zeros(3), ones)
+    free = compare_ratios("r", first, second)
+    rates = compare_ratios("r", first, second, bounds=(0.0, 1.0))
+    grades = compare_ratios("r", first, second, bounds=(0.0, 1.5))
+    assert (rates.difference.low, rates.difference.high) == (free.difference.low, 1.0)
+    assert (free.difference.high or 0) > (grades.difference.high or 0) == 1.5
+    assert rates.p_value == free.p_value
+    mirrored = compare_ratios("r", second, first, bounds=(0.0, 1.0)).difference
+    assert (mirrored.low, -(mirrored.high or 0)) == (-1.0, free.difference.low)
+
+
 def test_items_without_a_value_in_one_run_count_in_neither() -> None:
     nan = float("nan")
     one = np.array([1.0, nan, 3.0, 2.0]), np.array([1.0, 1.0, 2.0, 1.0])

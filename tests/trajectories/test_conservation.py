@@ -206,6 +206,8 @@ def test_what_a_changed_log_loses_is_never_silent(
 # Dialects -----------------------------------------------------------------------------------------
 
 CALL = {"name": "find", "arguments": '{"n": 1}'}
+BARE = {"name": "find", "args": {}}
+WRAPPED = [{"tool_call": {"function": {"name": "find"}}}]
 TWICE = [
     {"item": {"id": "a", "type": "command_execution", "command": "ls"}},
     {"item": {"id": "a", "type": "command_execution", "aggregated_output": "x"}},
@@ -243,6 +245,7 @@ def empty_run(*steps: TrajectoryStep, **changes: Any) -> Trajectory:
         ("", {"from": "function_call", "value": f"[{json.dumps(CALL)}]"}, 1, 0),
         ("", {"from": "tool", "value": "<tool_response>x</tool_response>" * 2}, 0, 2),
         ("", {"role": "assistant", "content": "x", "action": "wave"}, 0, 0),
+        ("", [{"spanId": "a", "functionCall": BARE}, {"spanId": "b", "tool_calls": WRAPPED}], 1, 0),
         ("swe-agent", [{"role": "assistant", "content": "x", "action": "ls"}], 1, 0),
         ("openhands", {"id": 1, "action": "run", "args": {"command": "ls"}}, 1, 0),
         ("openhands", {"id": 1, "action": "finish", "args": {"final_thought": "x"}}, 0, 0),

@@ -232,10 +232,11 @@ def test_what_two_spans_say_counts_once() -> None:
     called = tool(4, "find", {"id": "P-1"}, "in Oslo")
     within = replace(called, span_id="within", parent_id="t4", start=5)
     root = agent(name="find", arguments={"id": "P-1"})  # no tool, whatever it is called
-    read = run(root, outer, inner, silent, again, called, within, model(6, GONE, DONE))
+    merged = tool(6, "(merged tools)", "N/A", [{"response": "in Oslo"}], call_id="e1")  # of ADK
+    read = run(root, outer, inner, silent, again, called, within, merged, model(7, GONE, DONE))
     assert len(read.steps) == 3
     assert read.usage == usage
-    assert read.remarks == {"duplicate carriers": 2}
+    assert read.remarks == {"duplicate carriers": 3}
 
 
 def test_all_messages_of_an_agent_are_better_than_those_of_its_model() -> None:

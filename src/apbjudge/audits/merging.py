@@ -9,7 +9,7 @@ from typing import Literal
 import orjson
 
 from ..errors import OptionError
-from ..judge import merge as judged
+from ..judge.merge import merge_judgements
 from ..judge.session import Run
 from ..judge.worker import JUDGEMENT_RECORDS
 from ..llm.limits import Claim
@@ -53,9 +53,7 @@ def shards_merge(
     """
     folders = [here(part) for part in parts]
     if rubric or not folders or not is_audit(folders[0]):
-        return judged.shards_merge(
-            folders, out, rubric=rubric, partial=partial, as_=as_, claim=claim
-        )
+        return merge_judgements(folders, out, rubric=rubric, partial=partial, as_=as_, claim=claim)
     if as_ == "parquet":
         raise OptionError("--as: expected jsonl for a run of audit, got parquet")
     return _merged_audits(folders, Path(out), claim, partial=partial)
@@ -72,7 +70,7 @@ def _merged_audits(parts: Sequence[Path], out: Path, claim: Claim, *, partial: b
             check_free(home, JUDGEMENT_RECORDS, again=True)
             clear_run(home, JUDGEMENT_RECORDS, Claiming(by=claim))
         runs = [part / RUNS / name for part in parts]
-        merged[name] = judged.shards_merge(runs, home, partial=partial, claim=claim)
+        merged[name] = merge_judgements(runs, home, partial=partial, claim=claim)
     manifest = orjson.loads((parts[0] / MANIFEST).read_bytes())
     write_json(out / MANIFEST, manifest | {"parts": [str(part) for part in parts]})
     return merged[MAIN]

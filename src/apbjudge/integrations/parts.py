@@ -19,8 +19,8 @@ import orjson
 from ..config import PartCommand
 from ..errors import ApbJudgeError, BusyError, OptionError, PausedError, path_text, visible
 from ..judge.split import COMMANDS
-from ..llm.direct import Connections
 from ..llm.failures import may_pass
+from ..llm.pool import Pool
 from ..records.run_folder import MANIFEST
 from ..runs.event_loops import current_stop, one_loop, signals_pause
 from ..runs.loop import Events, Progress
@@ -142,23 +142,23 @@ def _failures(command: PartCommand, run: Any) -> Iterable[FailureCounts]:
 
 
 def run_in_worker(part: Part) -> Ended:
-    """Runs a part in a process that runs others too: connections stay open in between."""
-    runner, connections = _of_worker()
-    with one_loop(runner), connections.shared():
+    """Runs a part in a process that runs others: connections and caches stay open in between."""
+    runner, pool = _of_worker()
+    with one_loop(runner), pool.shared():
         return run_part(part)
 
 
 @cache
-def _of_worker() -> tuple[Runner, Connections]:
-    """The event loop of this process, and its connections."""
-    runner, connections = Runner(), Connections()
+def _of_worker() -> tuple[Runner, Pool]:
+    """The event loop of this process, and what its parts share."""
+    runner, pool = Runner(), Pool()
 
     @register
     def close() -> None:  # pyright: ignore[reportUnusedFunction]
-        runner.run(connections.close())
+        runner.run(pool.close())
         runner.close()
 
-    return runner, connections
+    return runner, pool
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:

@@ -308,7 +308,7 @@ def _send(
     address = (config.url or "").rstrip("/")
     url, accepted = address, 0
 
-    def is_of_spans(line: bytes) -> bool:
+    def is_of_spans(line: bytes) -> bool:  # in a text of the line, the quotes are escaped
         return bool(target.span_path) and b'"span_id":' in line
 
     async def send() -> None:

@@ -38,7 +38,7 @@ from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
 
 
-def shards_merge(
+def merge_judgements(
     parts: Sequence[str | Path],
     out: str | Path,
     *,

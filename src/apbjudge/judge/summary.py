@@ -189,9 +189,10 @@ class Summary(Shown):
                 "scored": group.scored,
                 "judge_note": self.note or "",
             }
+            of_group: dict[Any, Any] = {name: text_cell(value) for name, value in head.items()}
             for metric in group.metrics.values():
-                row: dict[Any, Any] = {**head, **record(metric)}
-                writer.writerow({name: text_cell(value) for name, value in row.items()})
+                own = {name: text_cell(value) for name, value in record(metric).items()}
+                writer.writerow({**of_group, **own})
         return out.getvalue()
 
     def _printed(self) -> Document:
@@ -239,13 +240,13 @@ def summarize(
     check_by(by)
     table = table_of(rows, has_names=False)
     judgements = replace(table, weights=weights or {}, intervals=intervals).in_order()
-    table = judgements.items()
+    table, totals = judgements.items(), judgements.totals
     return Summary(
         judge=judge,
         note=note,
-        totals=judgements.totals,
+        totals=totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(dict.fromkeys(_warnings(judgements, table))),
+        warnings=tuple(dict.fromkeys(_warnings(totals, table))),
     )
 
 
@@ -254,9 +255,9 @@ CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
 
 
-def _warnings(judgements: JudgementTable, table: JudgementTable) -> Iterator[str]:
+def _warnings(totals: Totals, table: JudgementTable) -> Iterator[str]:
     yield from _conversions(table)
-    yield from unseen_lines(judgements.totals.unseen)
+    yield from unseen_lines(totals.unseen)
     yield from _of_trials(table)
 
 
@@ -265,18 +266,15 @@ def _conversions(c: JudgementTable) -> Iterator[str]:
 
     A model strays now and then; a program that turned its replies into rows strays each time.
     """
-    names = ("protocol", "tested_model")
-    pairs = np.stack([c.codes[name] for name in names], axis=1)
-    for pair in np.unique(pairs, axis=0):
-        rows = c.where((pairs == pair).all(axis=1))
+    for (protocol, model), profiles in c.profiles_by(("protocol", "tested_model")).items():
+        rows = c.rows_of(profiles)
         rows = rows[~c.missing[rows]]
         n_off = int(c.off_form[rows].sum())
         if len(rows) >= CONVERSION_ROWS and n_off >= CONVERSION_SHARE * len(rows):
-            protocol, model = (c.labels[name][int(i)] for name, i in zip(names, pair, strict=True))
+            of = f"{c.labels['protocol'][protocol]} replies of {c.labels['tested_model'][model]}"
             yield (
-                f"{n_off} of {len(rows)} {protocol} replies of {model} could not be read in the "
-                "benchmark's form: a conversion of the replies is the likelier cause than the "
-                "model (see docs/input.md)"
+                f"{n_off} of {len(rows)} {of} could not be read in the benchmark's form: a "
+                "conversion of the replies is the likelier cause than the model (see docs/input.md)"
             )
 
 
@@ -295,33 +293,27 @@ def unseen_lines(unseen: Mapping[str, int]) -> Iterator[str]:
 def _of_trials(c: JudgementTable) -> Iterator[str]:
     """Warnings that metrics of whole trajectories are uncertain."""
     names = ("tested_model", "setting")
-    for key in np.unique(np.stack([c.codes[name] for name in names], axis=1), axis=0):
-        same = np.all([c.codes[n] == code for n, code in zip(names, key, strict=True)], axis=0)
-        same &= c.codes["form"] == c.form_of_trajectories
-        if same.any():
-            shown = (c.labels[n][int(code)] for n, code in zip(names, key, strict=True))
-            yield from trajectory_warnings(c, c.where(same), " ".join(filter(None, shown)))
+    for (form, *key), profiles in c.profiles_by(("form", *names)).items():
+        if form == c.form_of_trajectories:
+            shown = (c.labels[name][code] for name, code in zip(names, key, strict=True))
+            yield from trajectory_warnings(c, c.rows_of(profiles), " ".join(filter(None, shown)))
 
 
 def _groups(c: JudgementTable, field: str | None) -> Iterator[SummaryGroup]:
     is_of_rows = field in BY_OF_TRAJECTORIES
     by_profile = [field] if field and not is_of_rows else []
     fields = ("protocol", "form", "tested_model", "setting", *by_profile)
-    keys = np.stack([c.codes[name] for name in fields], axis=1)
-    shown = np.flatnonzero(~is_base(c))
-    distinct, index = np.unique(keys[shown], axis=0, return_inverse=True)
-    group_of = np.full(len(keys), -1)
-    group_of[shown] = index.reshape(-1)
-    labels = [
-        tuple(c.labels[name][int(code)] for name, code in zip(fields, key, strict=True))
-        for key in distinct
-    ]
-    for i in sorted(range(len(labels)), key=lambda i: _order(*labels[i])):
-        rows = c.where(group_of == i)
+    is_hidden = is_base(c)
+    groups = {
+        tuple(c.labels[name][code] for name, code in zip(fields, key, strict=True)): profiles
+        for key, profiles in c.profiles_by(fields).items()
+    }
+    for labels in sorted(groups, key=lambda labels: _order(*labels)):
+        rows = c.rows_of([at for at in groups[labels] if not is_hidden[at]])
         if not len(rows):
             continue
-        protocol, form, model, setting = (label or "" for label in labels[i][:4])
-        parts = {labels[i][4] if by_profile else None: rows}
+        protocol, form, model, setting = (label or "" for label in labels[:4])
+        parts = {labels[4] if by_profile else None: rows}
         if is_of_rows:
             parts = trajectories_by(c, rows, field or "")
         for value, part in parts.items():

@@ -1,4 +1,4 @@
-"""A request, a completion, the client between them, and the clock: what tests can replace."""
+"""A request, a completion, the client between them, and the clock; tests can replace them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .logprobs import TokenChoice
 Format = Literal["json_schema", "tool", "json_object", "text"]
 FORMATS: tuple[Format, ...] = ("json_schema", "tool", "json_object", "text")
 """Ways to ask for a reply's form, strictest first: an enforced JSON schema, a call of a tool whose
-parameters are the reply, any JSON object, or the words of the prompt alone."""
+parameters are the reply, any JSON object, or only the words of the prompt."""
 
 TOP_LOGPROBS = 20
-"""Alternatives requested per token: as many as servers commonly give."""
+"""Alternatives requested per token: the number that servers commonly allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Request:
         messages: Chat messages in the form of the OpenAI protocol.
         reply: Pydantic model of the reply, from which the schema is made; None for plain text or
             tool calls.
-        format: Strictest way in which the endpoint is asked to keep to that schema.
+        format: Strictest format in which the endpoint is asked to follow that schema.
         tools: Tools that the model may call, in the form of the OpenAI protocol; not together with
             ``reply``.
         tool_choice: ``auto``, ``none`` or ``required``; None leaves it to the provider.
@@ -44,8 +44,8 @@ class Request:
         settings: Sampling settings and other parameters, passed on as they are.
         logprobs: True if the probabilities of the reply's tokens are requested.
         sample: Number of this reply among several to the same messages.
-        prefix: What the request shares with others, such as a hash of the case; requests of one
-            prefix go to the same replica.
+        prefix: Text that the request shares with others, such as a hash of the case; requests with
+            the same prefix go to the same replica.
 
     Raises:
         ValueError: If there are both ``reply`` and ``tools``.
@@ -70,16 +70,16 @@ class Request:
             raise ValueError("Request: expected reply or tools, got both")
 
     def format_at(self, endpoint_format: Format) -> Format:
-        """The format to use at an endpoint that takes ``endpoint_format`` and looser ones."""
+        """The format to use at an endpoint that accepts ``endpoint_format`` and looser ones."""
         if self.reply is None:
             return "text"
         return FORMATS[max(FORMATS.index(self.format), FORMATS.index(endpoint_format))]
 
     def key(self, place: str = "") -> str:
-        """Fingerprint of the request: 32 hex digits over all that may move the reply but its form.
+        """Fingerprint, in 32 hex digits, of all that may change the reply apart from its form.
 
         Args:
-            place: What else tells one model from another of the same name, such as an address.
+            place: Text that distinguishes models of the same name, such as an address.
         """
         schema = orjson.Fragment(schema_json(self.reply)) if self.reply is not None else None
         content = [place, self.model, self.messages, schema]
@@ -90,7 +90,7 @@ class Request:
 
 
 def cache_key(key: str, form: Format) -> str:
-    """The key of a reply in the cache: the request's, and the format that it was obtained in."""
+    """The key of a reply in the cache: the request's key with the format of the reply."""
     return key if form == FORMATS[0] else f"{key}-{form}"
 
 
@@ -104,9 +104,9 @@ class NativeCall(Record):
     """A call of one of the request's tools, as the model wrote it.
 
     Attributes:
-        name: Name of the tool; empty where the model gave none.
+        name: Name of the tool; empty if the model gave none.
         arguments: Text of the arguments; JSON unless the model made a mistake.
-        id: The endpoint's id of the call, to which a tool message refers; empty where it gave none.
+        id: The endpoint's id of the call, to which a tool message refers; empty if it gave none.
     """
 
     name: str
@@ -119,22 +119,23 @@ class Completion(Record):
 
     Attributes:
         text: The reply, possibly empty.
-        reasoning: What the endpoint reports as the model's thinking, apart from the reply.
+        reasoning: The model's thinking, as the endpoint reports it apart from the reply.
         tool_calls: Calls of tools, in order; a model may call one that the request does not have.
         finish_reason: ``stop``, ``length``, ``tool_calls``, ``content_filter``, …, in litellm's
             terms.
         refusal: The model's words when it declined, or None.
-        served_model: Model name that the endpoint reports, None when it reports none.
+        served_model: Model name that the endpoint reports; None if it reports none.
         usage: Tokens of this call.
         cost_usd: Price of this call, None when unknown.
         latency_s: Seconds that the call took, as the engine measured them; None for a reply from
             the cache or of a client without an engine.
         logprobs: Probabilities of the reply's tokens, empty when not requested or not reported.
-        wait_s: Seconds until the endpoint takes more calls, when it reports that it takes none now.
-        assumed_tokens: Tokens that limits count besides those of ``usage``: of a reply from the
-            cache those of the call that it came from, where ``usage`` is unreported an estimate.
-        assumed_usd: US dollars that limits count besides ``cost_usd``, likewise; 0 when no price is
-            known.
+        wait_s: Seconds until the endpoint accepts more calls, if it reports that it accepts none
+            now.
+        assumed_tokens: Tokens that limits count in addition to ``usage``: for a reply from the
+            cache those of the original call; if ``usage`` is unreported, an estimate.
+        assumed_usd: US dollars that limits count in addition to ``cost_usd``, likewise; 0 if no
+            price is known.
     """
 
     text: str
@@ -155,13 +156,13 @@ class Completion(Record):
     def reply_text(self) -> str:
         """The text or, in the format ``tool``, the arguments of the call that is the reply.
 
-        Of several calls it has all arguments, each on lines of its own.
+        With several calls, it has all arguments, each on its own lines.
         """
         return self.text or "\n".join(call.arguments for call in self.tool_calls)
 
 
 class Client(Protocol):
-    """Whatever can answer requests: a transport, the engine around it, or a scripted fake."""
+    """Anything that can answer requests: a transport, the engine around it, or a scripted fake."""
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request.
@@ -180,8 +181,8 @@ class ScriptedClient:
     """Answers from a script: for tests, examples and dry runs. Never the default.
 
     Args:
-        script: Called with each request; returns the reply, as text or as a whole completion (with
-            tool calls, say), or raises a JudgeError.
+        script: Called with each request; returns the reply, as text or as a whole completion (for
+            example with tool calls), or raises a JudgeError.
 
     Attributes:
         requests: The requests so far.
@@ -203,18 +204,18 @@ class ScriptedClient:
         return Completion(text=answer, finish_reason="stop", usage=Usage(calls=1), cost_usd=0.0)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Does nothing: there is nothing to release."""
 
 
 class Clock(Protocol):
     """Measures seconds and waits for them."""
 
     def now(self) -> float:
-        """Seconds since some moment; never goes back, whatever happens to the date."""
+        """Seconds since a fixed moment; never decreases, even if the date is changed."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Waits."""
+        """Waits for a number of seconds."""
         ...
 
 

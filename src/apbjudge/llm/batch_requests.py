@@ -1,7 +1,7 @@
-"""Requests written to files instead of sent, and the answers that come back in files.
+"""Requests written to files instead of being sent, and the answers that come back in files.
 
-A request is one line of an OpenAI batch file, its key is the line's ``custom_id``; the same lines
-are what ``vllm run-batch`` reads, and both answer in the same form.
+A request is one line of an OpenAI batch file, its key is the line's ``custom_id``; ``vllm
+run-batch`` reads the same lines, and both answer in the same form.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from .messages_format import chat_of
 URL = "/v1/chat/completions"
 MAX_LINES = 50_000
 MAX_BYTES = 190_000_000
-"""Limits of one batch file: OpenAI takes 50,000 lines and 200 MB."""
+"""Limits of one batch file: OpenAI accepts 50,000 lines and 200 MB."""
 
 _PLAIN = "plain"
-"""Marks the id of a request for plain text, whose answer counts whatever it is."""
+"""Marks the id of a request for plain text, for which any answer counts."""
 _KEY = re.compile(rf"([0-9a-f]{{32}})(?:-(tool|json_object|text|{_PLAIN}))?")
 _NO_ANSWER = 500
 
@@ -57,16 +57,16 @@ _NO_ANSWER = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one request: a completion, or the error for which there is none.
+    """The answer to one request: a completion or an error.
 
     Attributes:
         key: Key of the request.
         form: Format that the reply was requested in.
-        completion: The completion; its price is not known yet.
+        completion: The completion, still without its price.
         error: The failure; exactly one of the two is set.
-        offset: Where its line starts in its file.
-        is_plain: True if plain text was asked for, of a tested model: also an empty reply, one cut
-            off and a refusal are its answer.
+        offset: Byte offset of its line in its file.
+        is_plain: True if plain text was requested, from a tested model: an empty reply, a truncated
+            one and a refusal are answers too.
     """
 
     key: str
@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def cacheable(self) -> Completion | None:
-        """The reply that is fit for the reply cache."""
+        """The reply if it may be cached."""
         if self.is_plain and isinstance(self.error, RefusalError):
             return Completion(text="", finish_reason="content_filter", refusal=str(self.error))
         if self.completion is None or not (self.is_plain or is_cacheable(self.completion)):
@@ -91,7 +91,7 @@ def read_answer(line: Mapping[str, Any], offset: int = 0) -> Answer:
 
     Args:
         line: The line's JSON object.
-        offset: Where it starts in its file.
+        offset: Its byte offset in the file.
 
     Raises:
         RowError: If it answers no request.
@@ -114,7 +114,7 @@ _Outcome = tuple[object, object]
 
 
 def _openai_outcome(line: Mapping[str, Any]) -> _Outcome:
-    """``{custom_id, response: {status_code, body}, error}``, as most providers have it."""
+    """``{custom_id, response: {status_code, body}, error}``, the form of most providers."""
     response, error = as_object(line.get("response")) or {}, line.get("error")
     body = as_object(response.get("body"))
     status = response.get("status_code", None if body is None else 200)
@@ -129,7 +129,7 @@ def _openai_outcome(line: Mapping[str, Any]) -> _Outcome:
 
 
 def _google_usage(counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens as the Gemini API counts them in OpenAI's form; thoughts are in the total only."""
+    """Gemini's token counts in OpenAI's form; thoughts are in the total only."""
     prompt, total = counts.get("promptTokens"), counts.get("totalTokens")
     reply = counts.get("completionTokens")
     if isinstance(prompt, int) and isinstance(total, int):
@@ -158,7 +158,7 @@ _STATUS_OF = {
     "request_too_large": 413,
     "rate_limit_error": 429,
 }
-"""HTTP status of Anthropic's kinds of errors; all others may pass."""
+"""HTTP status of Anthropic's kinds of errors; all others may be temporary."""
 
 
 def _bedrock_outcome(line: Mapping[str, Any]) -> _Outcome:
@@ -176,7 +176,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], _Outcome]] = {
 
 
 def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
-    """Key and format of the request that a line is, or answers, and whether it is a plain one."""
+    """Key and format of the request in a line, or that it answers; True if it is a plain one."""
     name = line.get("custom_id", line.get("recordId", line.get("key")))
     match = _KEY.fullmatch(name) if isinstance(name, str) else None
     if match is None:
@@ -187,7 +187,7 @@ def _request_of(line: Mapping[str, Any]) -> tuple[str, Format, bool]:
 
 
 def _failure(status: object, content: object) -> JudgeError:
-    """The failure in an error line; one without any status may pass, as an expired batch does."""
+    """The failure in an error line; without a status it may be temporary, like an expired batch."""
     error = as_object(content) or {}
     error = as_object(error.get("error")) or error
     codes = (status, error.get("code"), error.get("status_code"))
@@ -198,11 +198,11 @@ def _failure(status: object, content: object) -> JudgeError:
 
 
 _OF_GRPC = {3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 12: 400, 16: 401}
-"""HTTP status of the codes that Google puts into errors; all others may pass."""
+"""HTTP status of Google's error codes; all others may be temporary."""
 
 
 def read_answers(path: Path) -> Iterator[Answer | InputError]:
-    """Yields the answers in a file; a line that is none comes as the complaint, with its place.
+    """Yields the answers in a file; for any other line an error with its place.
 
     Raises:
         InputError: If the file can't be read.
@@ -234,7 +234,7 @@ class _AnswerResult:
     Attributes:
         failed: Round and error of each failure, oldest first.
         at: File and offset of the line with the completion.
-        is_final: True if asking again would change nothing.
+        is_final: True if repeating the request would change nothing.
     """
 
     failed: tuple[tuple[int, JudgeError], ...] = ()
@@ -247,8 +247,8 @@ class BatchResults:
     """The results of the requests of a run so far, read from the files of its batches.
 
     Attributes:
-        price: Price of a reply, None where not known.
-        retries: How often a request that failed in a way that may pass is written again.
+        price: Returns the price of a reply; None if unknown.
+        retries: Number of times that a request with a temporary failure is written again.
         since: The first round whose failures count against ``retries``.
         is_last: True if requests that failed for good are given up; before the last pass they are
             left pending.
@@ -265,7 +265,7 @@ class BatchResults:
 
         Args:
             answer: The answer, or the failure of a request that has none.
-            file: The file that it stands in.
+            file: The file that it is in.
             turn: Number of the round in which its request was written.
             form: The reply format that the round asks for.
         """
@@ -283,7 +283,7 @@ class BatchResults:
             result.is_final = not may_pass
 
     def completion(self, key: str) -> Completion | None:
-        """The reply to a request, with what it cost; None where there is none."""
+        """The reply to a request, with its cost; None if there is none."""
         result = self._results.get(_short(key))
         if result is None or result.at is None:
             return None
@@ -297,11 +297,11 @@ class BatchResults:
         return reply.model_copy(update={"usage": usage, "cost_usd": self.price(reply.usage)})
 
     def failure(self, key: str) -> JudgeError | None:
-        """The failure that a request ended in; None where it is to be written (again).
+        """The failure that a request ended in; None if it has to be written (again).
 
         Returns:
-            PendingError where others are still waited for: the next pass would ask for a row whose
-            failure was recorded once more, and count its calls twice.
+            PendingError while other requests are pending: if the failure were recorded now, the
+            next pass would ask for the row again and count its calls twice.
         """
         result = self._results.get(_short(key))
         if result is None or not result.failed:
@@ -310,7 +310,7 @@ class BatchResults:
         error.calls = len(result.failed)
         counted = [failure for turn, failure in result.failed if turn >= self.since]
         if counted and isinstance(error, AccessError):
-            return error  # which ends the run
+            return error  # ends the run
         repeated = sum(not isinstance(each, FormatUnsupportedError) for each in counted)
         if not result.is_final and repeated <= self.retries:
             return None
@@ -326,7 +326,7 @@ def _short(key: str) -> int:
 
 @dataclass(slots=True)
 class BatchFile:
-    """One batch file as written: where it is, its requests and bytes."""
+    """One batch file as written: its path, and its numbers of requests and bytes."""
 
     path: Path
     lines: int = 0
@@ -334,12 +334,12 @@ class BatchFile:
 
 
 class BatchFiles:
-    """Writes lines into one file after the other, each within the limits.
+    """Writes lines into successive files, each within the limits.
 
     Args:
         path: The first file; the others get a number. An older file is overwritten.
-        max_lines: Lines of a file at most.
-        max_bytes: Bytes of a file at most.
+        max_lines: Largest number of lines of a file.
+        max_bytes: Largest size of a file in bytes.
     """
 
     def __init__(
@@ -394,13 +394,13 @@ class BatchWriter(Client):
     """Answers from the results of batches or the reply cache, and writes down other requests.
 
     Attributes:
-        files: Where requests are written.
-        place: What tells the model's endpoint from another, as ``engine.place_of`` gives it.
+        files: Files that requests are written to.
+        place: Text that distinguishes the model's endpoint from others, see ``served.place_of``.
         body: Makes the body of a call.
-        results: This run's results; None when there can be none.
+        results: This run's results; None if there can be none.
         cache: Replies of other runs, or None.
-        form: How the endpoint is asked to keep to the reply's schema.
-        count: Requests written.
+        form: Format in which the endpoint is asked for the reply's schema.
+        count: Number of requests written.
     """
 
     files: BatchFiles
@@ -446,7 +446,7 @@ class BatchWriter(Client):
         self.count += 1
 
     async def close(self) -> None:
-        """Writes what is buffered and lets go of the files."""
+        """Writes what is buffered and closes the files."""
         try:
             self.files.close()
         finally:
@@ -460,7 +460,7 @@ _ROLES = ("system", "user", "assistant")
 
 
 def provider_of(model: str) -> tuple[str, str]:
-    """Provider and name of a model; litellm looks up the provider of one without."""
+    """Provider and name of a model; litellm looks up the provider if the name has none."""
     provider, slash, name = model.partition("/")
     if slash:
         return provider, name
@@ -474,15 +474,15 @@ def provider_of(model: str) -> tuple[str, str]:
 def body_maker(model: str) -> Callable[[Request], dict[str, Any]]:
     """A function that makes the body of a batch line for a model.
 
-    Servers that speak the OpenAI protocol get what ``chat_body`` makes; for models whose
-    parameters litellm renames, litellm is asked once per form of request, with a key and an
-    address that lead nowhere.
+    Servers that speak the OpenAI protocol get the result of ``chat_body``; for models whose
+    parameters litellm renames, litellm is asked once per form of request, with a dummy key and
+    address.
     """
     provider, name = provider_of(model)
 
     def body(request: Request) -> dict[str, Any]:
         plain = chat_body(request, name)
-        # litellm itself turns OpenAI's words into Google's when it uploads
+        # litellm itself converts OpenAI's terms into Google's when it uploads
         exact = provider == "vertex_ai" or serves_exactly(
             f"{provider}/{name}", api_base=True, params=request.settings
         )
@@ -514,10 +514,10 @@ def _template(
     *,
     logprobs: bool,
 ) -> Mapping[str, Any] | None:
-    """The body that litellm would send, but for the messages; None when it does not say.
+    """The body that litellm would send, except the messages; None if it does not state it.
 
     Returns:
-        The body, whose messages are one of each of _ROLES, in that order.
+        The body, with one message for each of _ROLES, in that order.
     """
     reply, kind = form
     blank = Request(model=model, messages=[], reply=reply, format=kind, logprobs=logprobs)

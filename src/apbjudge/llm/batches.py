@@ -1,9 +1,9 @@
-"""Batches of providers: one interface, and what each of them takes.
+"""Batches of providers: one interface, and the terms of each.
 
-Who makes the calls, and what tells a batch from others when the answer to its creation was lost:
+The caller, and the mark that identifies a batch when the answer to its creation was lost:
 
 =============================  ================  ==========================================
-provider                       calls             known again by
+provider                       calls             identified by
 =============================  ================  ==========================================
 openai, azure, vertex_ai       litellm           tag in the metadata, or uploaded file
 hosted_vllm, litellm_proxy     litellm           the same; the address has /files and /batches
@@ -50,10 +50,10 @@ from .retry import with_retries
 ENDED = ("completed", "failed", "expired", "cancelled")
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PAGES = 50
-"""Pages of a list of batches that are looked through at most."""
+"""Largest number of pages of a list of batches that are read."""
 
 SKEW_S = 300.0
-"""So far may the provider's clock be behind ours."""
+"""Largest delay of the provider's clock behind ours, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,18 @@ class BatchTerms:
     """Limits of a provider's batches.
 
     Attributes:
-        lines: Requests of one batch at most.
-        bytes: Bytes of one batch at most.
-        least: Requests of one batch at least.
-        poll_s: Seconds between two questions about a batch.
-        needs: What has to be in the environment, each as alternatives in litellm's order; an entry
-            in lower case may be one of the model's ``params`` instead.
+        lines: Largest number of requests of one batch.
+        bytes: Largest size of one batch in bytes.
+        least: Smallest number of requests of one batch.
+        poll_s: Seconds between two polls of a batch.
+        needs: Required environment variables, each as alternatives in litellm's order; an entry in
+            lower case may be one of the model's ``params`` instead.
         litellm: The first version of litellm that creates batches there.
-        package: A package that has to be there too.
+        package: A package that is required too.
         lists: True if batches can be listed, so that one whose creation was not answered can be
-            looked for.
-        models: A part of the names of the models that it is known for, "" for all.
+            found.
+        models: A part of the names of models that are known to work; "" for all.
+        takes_openai: True if it accepts request files in OpenAI's form.
     """
 
     lines: int = MAX_LINES
@@ -83,11 +84,12 @@ class BatchTerms:
     package: str | None = None
     lists: bool = True
     models: str = ""
+    takes_openai: bool = True
 
 
 TERMS: Mapping[str, BatchTerms] = {
     **dict.fromkeys(("openai", "azure", "hosted_vllm", "litellm_proxy", "xai"), BatchTerms()),
-    "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),)),
+    "vertex_ai": BatchTerms(needs=(("GCS_BUCKET_NAME",),), takes_openai=False),
     "mistral": BatchTerms(lists=False),
     "gemini": BatchTerms(
         poll_s=60.0, needs=(("GOOGLE_API_KEY", "GEMINI_API_KEY"),), litellm=(1, 110)
@@ -102,10 +104,15 @@ TERMS: Mapping[str, BatchTerms] = {
         litellm=(1, 110),
         package="boto3",
         models="anthropic.",
+        takes_openai=False,
     ),
     # pages of the provider disagree on 10,000 and 100,000
     "anthropic": BatchTerms(
-        lines=10_000, bytes=240_000_000, poll_s=60.0, needs=(("ANTHROPIC_API_KEY",),)
+        lines=10_000,
+        bytes=240_000_000,
+        poll_s=60.0,
+        needs=(("ANTHROPIC_API_KEY",),),
+        takes_openai=False,
     ),
     "together_ai": BatchTerms(
         bytes=95_000_000,
@@ -113,7 +120,7 @@ TERMS: Mapping[str, BatchTerms] = {
         needs=(("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),),
     ),
 }
-"""The providers that have batches, and their terms."""
+"""The providers with batches, and their terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +128,10 @@ class Order:
     """The intent to create a batch; it is on disk before the provider is asked for it.
 
     Attributes:
-        tag: Given to the provider where it takes one.
+        tag: Tag sent to the provider, if it accepts one.
         count: Number of requests.
-        since: Seconds since 1970 when it was first ordered.
-        file: The provider's id of the uploaded file, "" where the requests go along.
+        since: Time of the first order, in seconds since 1970.
+        file: The provider's id of the uploaded file; "" if requests are sent inline.
         known: Ids of other batches of this run.
     """
 
@@ -144,9 +151,9 @@ class BatchState:
             ``cancelling``, and the ENDED ones.
         done: Requests that have an answer.
         failed: Requests that failed.
-        total: Requests in all; 0 while not known.
-        files: Ids of the files with answers and errors, as far as there are any.
-        complaint: Why the batch failed as a whole, empty when none is reported.
+        total: Number of all requests; 0 while unknown.
+        files: Ids of the files with answers and errors, if there are any.
+        complaint: Reason why the batch failed as a whole; empty if none is reported.
     """
 
     state: str
@@ -158,7 +165,7 @@ class BatchState:
 
     @property
     def has_ended(self) -> bool:
-        """True if nothing more will come."""
+        """True if the batch has ended."""
         return self.state in ENDED
 
 
@@ -166,22 +173,22 @@ class BatchState:
 class BatchApi(ABC):
     """The batches of one provider.
 
-    Every method repeats what may pass, and raises a JudgeError for what does not and an InputError
+    Every method repeats temporary failures, and raises a JudgeError for others and an InputError
     for a file that can't be read or written.
 
     Attributes:
         model: litellm model name.
         address: Address of the endpoint, or None for the provider's own.
-        params: The model's parameters; those of an account's place count, such as
+        params: The model's parameters; only those of an account's place are used, such as
             ``aws_region_name`` and ``s3_bucket_name``.
         timeout_s: Seconds until a call counts as hung.
-        retries: How often a failed call is repeated (``retry.REPEATS``).
+        retries: Number of repeats of a failed call (``retry.REPEATS``).
         deadline_s: Seconds within which the last attempt begins.
         clock: Measures time and waits.
         rng: Source of jitter.
         provider: The provider's name.
-        name: The model's, without provider.
-        terms: What the provider's batches take.
+        name: The model's name, without provider.
+        terms: Terms of the provider's batches.
     """
 
     model: str
@@ -203,24 +210,24 @@ class BatchApi(ABC):
         self._body = self._body_maker()
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The body of a request, as a line of the file of requests holds it."""
+        """The body of a request, as in a line of the file of requests."""
         return self._body(request)
 
     async def create(self, order: Order, path: Path) -> str:
         """Creates a batch.
 
-        A retry after an attempt that was not answered looks for the batch first, since that
-        attempt may have made it.
+        A retry after an attempt without an answer looks for the batch first, since that attempt may
+        have created it.
 
         Args:
-            order: What is asked for, which is on disk by now.
+            order: The order, which is already on disk.
             path: The file of requests.
 
         Returns:
             Its id.
 
         Raises:
-            TransportError: With ``answered`` False, if there may be a batch all the same.
+            TransportError: With ``answered`` False, if the batch may exist nevertheless.
         """
         may_exist = False
 
@@ -256,11 +263,11 @@ class BatchApi(ABC):
         return await self._repeat(lambda: self._listed(order))
 
     async def status(self, batch: str) -> BatchState:
-        """Asks where a batch stands."""
+        """Asks for the state of a batch."""
         return await self._repeat(lambda: self._state(batch))
 
     async def fetch(self, state: BatchState, path: Path) -> None:
-        """Writes the answers and errors of a batch to a file, in one step, as they came."""
+        """Writes the answers and errors of a batch to a file, in one step and unchanged."""
 
         async def attempt() -> None:
             part = path.with_name(f"{path.name}.part")
@@ -288,7 +295,7 @@ class BatchApi(ABC):
 
     @property
     def _key(self) -> str:
-        """The account's key, where it is the first need."""
+        """The account's key, if it is the first of ``needs``."""
         return next(filter(None, map(os.environ.get, self.terms.needs[0])), "")
 
     @abstractmethod
@@ -296,7 +303,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def upload(self, path: Path) -> str:
-        """Uploads a file of requests where the provider wants one; returns its id, or ""."""
+        """Uploads a file of requests if the provider needs one; returns its id, or ""."""
 
     @abstractmethod
     async def _created(self, order: Order, path: Path) -> str: ...
@@ -309,14 +316,14 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def _content(self, name: str, file: Any) -> None:
-        """Writes a file of the provider to one of ours; its last line ends."""
+        """Writes a file of the provider to ours, and ends its last line."""
 
 
 def check_terms(model: str, params: Mapping[str, Any]) -> None:
-    """Refuses a model that has no batches here, before anything is written.
+    """Refuses a model without batches here, before anything is written.
 
     Raises:
-        OptionError: With what is missing.
+        OptionError: Naming what is missing.
     """
     provider, name = provider_of(model)
     terms = TERMS.get(provider)
@@ -347,7 +354,7 @@ def check_terms(model: str, params: Mapping[str, Any]) -> None:
 
 
 def _translated(error: Exception) -> ApbJudgeError:
-    """Ours for an exception of a call; a file of our own that fails is no fault of the network."""
+    """Our error for an exception of a call; a failure of our own file is not one of the network."""
     if isinstance(error, ApbJudgeError):
         return error
     if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_FULL):

@@ -1,4 +1,4 @@
-"""Limits of a run: money, calls, tokens, time. A budget stops a run; it never tears one."""
+"""Limits of a run: money, calls, tokens, time. A budget stops a run cleanly."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def tokens_of(usage: Usage) -> int:
 
 @dataclass(slots=True)
 class Measured:
-    """Usage of one model's calls so far, for an estimate of the next one.
+    """Usage of one model's calls so far, to estimate the next one.
 
     Attributes:
-        prices: Of the model.
-        per_character: Tokens of a prompt by its length: the most that a call has shown. Before the
-            first answer that states its usage a mean of earlier runs, or a quarter.
-        longest_reply: The longest reply so far in tokens; None before the first. A reply whose
-            tokens are not stated counts by its length.
-        dearest_usd: Highest price of a call so far, for models whose prices are not known.
-        calls: Answers.
-        seconds: What they took.
+        prices: Prices of the model.
+        per_character: Tokens per character of a prompt: the highest ratio of any call. Before the
+            first answer that states its usage, the mean of earlier runs, or a quarter.
+        longest_reply: The longest reply so far in tokens; None before the first. A reply without
+            stated tokens counts by its length.
+        dearest_usd: Highest price of a call so far, for models with unknown prices.
+        calls: Number of answers.
+        seconds: Total time of these calls.
         unreported: Answers that stated no usable usage, of which ``noted`` were reported to the
             user. The sums below are of the others.
     """
@@ -51,10 +51,10 @@ class Measured:
     reply_tokens: int = 0
 
     def add(self, completion: Completion, call: BudgetedCall) -> Completion:
-        """Takes the answer to a call into account.
+        """Counts the answer to a call.
 
         Returns:
-            The answer, with an estimate of what it does not state: limits count that.
+            The answer, with an estimate of what it does not state, which limits count.
         """
         usage, cost = completion.usage, completion.cost_usd
         reply, update = usage.completion_tokens, dict[str, Any]()
@@ -79,12 +79,12 @@ class Measured:
         return completion.model_copy(update=update) if update else completion
 
     def may_take(self, call: BudgetedCall, reply: int | None = None) -> tuple[float, int]:
-        """US dollars and tokens that a call may take, as far as can be known before it is made.
+        """US dollars and tokens that a call may take, as far as known before it is made.
 
         Args:
             call: The call.
-            reply: Tokens of its reply; None for those of the longest so far, or before the first
-                for its limit.
+            reply: Tokens of its reply; None for those of the longest so far, or its limit before
+                the first reply.
         """
         if reply is None:
             reply = call.max_tokens if self.longest_reply is None else self.longest_reply
@@ -107,7 +107,7 @@ class Spent:
     """The amounts that the limits count.
 
     Attributes:
-        cost_usd: Prices, and estimates where none is stated.
+        cost_usd: Prices, and estimates if none is stated.
         tokens: Tokens sent and received, and estimates likewise.
         calls: Calls made.
         estimated: Calls that count by estimate: answers without usage, calls without answer.
@@ -123,13 +123,13 @@ class Spent:
 
 @dataclass(slots=True, eq=False)
 class BudgetedCall:
-    """A call that waits to be made or is in flight.
+    """A call that waits or is in flight.
 
     Attributes:
         model: The calls of its model so far.
         characters: Length of its prompt.
         max_tokens: Upper limit of its reply.
-        most: US dollars and tokens that it may take at most.
+        most: Upper limits of its US dollars and tokens.
     """
 
     model: Measured
@@ -139,14 +139,14 @@ class BudgetedCall:
 
 
 class Budget:
-    """Admits calls while the limits allow it, in the order in which they come.
+    """Admits calls while the limits allow it, in order of arrival.
 
-    Calls are made side by side as long as everything stays within the limits if each has the
-    longest reply that it may have (``max_tokens``). Where that is too much, a call waits until no
-    other is in flight, and is made alone if it stays within the limits with a reply as long as the
-    longest so far; else it is refused. The first call of a model, which shows how many tokens its
-    prompts have, is made before the others; of its reply nothing is known, so that the prompt alone
-    has to fit. Several models may share a budget.
+    Calls run concurrently as long as the limits hold even if each has the longest possible reply
+    (``max_tokens``). Otherwise a call waits until no other is in flight, and is made alone if it
+    stays within the limits with a reply as long as the longest so far; if not, it is refused. The
+    first call of a model, which shows the number of tokens of its prompts, is made before the
+    others; its reply can't be estimated, so only the prompt has to fit. Several models may share a
+    budget.
 
     Args:
         limits: The limits.
@@ -164,7 +164,7 @@ class Budget:
         self._change: asyncio.Event | None = None
 
     async def admit(self, model: Measured, characters: int, max_tokens: int) -> BudgetedCall:
-        """Counts a call that is about to be made; may wait until others have ended.
+        """Counts a call before it is made; may wait until others have ended.
 
         Args:
             model: The calls of its model so far.
@@ -172,7 +172,7 @@ class Budget:
             max_tokens: Upper limit of its reply.
 
         Raises:
-            BudgetError: If it is not to be made.
+            BudgetError: If it must not be made.
         """
         call = BudgetedCall(model, characters, max_tokens)
         if self._counts_tokens:
@@ -204,7 +204,7 @@ class Budget:
                 raise BudgetError(f"max_seconds: {limits.max_seconds:g} s have passed")
 
     def _has_room(self, call: BudgetedCall) -> bool:
-        """True if a call may be made now; raises BudgetError where waiting would not help."""
+        """True if a call may be made now; raises BudgetError if waiting would not help."""
         limits, model, spent = self._limits, call.model, self.spent
         is_first = model.longest_reply is None
         if is_first and any(each.model is model for each in self._in_flight):
@@ -231,12 +231,12 @@ class Budget:
     def record(
         self, call: BudgetedCall, completion: Completion | None, *, lost: bool = False
     ) -> None:
-        """Counts how a call ended.
+        """Counts the end of a call.
 
         Args:
             call: As ``admit`` returned it.
-            completion: The response, None when the call failed.
-            lost: True if it failed without an answer; it then counts as what it may have taken.
+            completion: The response; None if the call failed.
+            lost: True if it failed without an answer; the most that it may have taken then counts.
         """
         model, spent = call.model, self.spent
         self._in_flight.remove(call)

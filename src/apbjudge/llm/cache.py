@@ -1,13 +1,13 @@
-"""Replies kept on disk by request key, so that nothing is paid for twice.
+"""Replies stored on disk by request key, so that nothing is paid for twice.
 
 The folder may come from a stranger: nothing in it is unpickled, executed, opened by name or removed
-by name. A cache that can't be used costs one warning, never the run; one that can't be written is
-read from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite
-has none: a bit that flipped on the disk would be another verdict.
+by name. An unusable cache causes one warning, never the end of the run; a read-only one is read
+from a temporary copy. Each value begins with a checksum of itself and its key, since SQLite has
+none: a flipped bit could be another verdict.
 
-It is a cache of diskcache, whose ``Disk`` would load pickles and the files that entries name.
-diskcache also obeys what it finds in a database, by triggers and by settings that become pragmas
-or its own attributes: one that holds anything but what diskcache made for us is refused before.
+It uses diskcache, whose ``Disk`` would load pickles and the files that entries name. diskcache also
+obeys triggers in a database and settings that become pragmas or its own attributes: a database with
+anything that diskcache did not make for us is refused first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DATABASE = "cache.db"
 LOCK_WAIT_S = 5.0
 BUFFER_BYTES = 4 * 1024 * 1024
 MOST_BUFFERED = 16 * BUFFER_BYTES
-"""So much is held in memory while another process holds the database."""
+"""Bytes that are held in memory while another process holds the database."""
 LONGEST_REST_S = 300.0
 CHECK_BYTES = 16
 
@@ -44,7 +44,7 @@ _SETTINGS: dict[str, Any] = {
     "size_limit": 2**60,
     "disk_min_file_size": 2**60,  # no value has a file of its own
     "disk_pickle_protocol": 0,  # the default depends on the version of Python
-    "sqlite_mmap_size": 0,  # no slower, and a file cut short is no crash
+    "sqlite_mmap_size": 0,  # no slower, and a truncated file does not crash
     "sqlite_cell_size_check": 1,
     "sqlite_trusted_schema": 0,
 }
@@ -53,7 +53,7 @@ _COUNTS = ("count", "size", "hits", "misses")
 
 
 def default_cache_folder() -> Path:
-    """The folder used when none is named.
+    """The default folder.
 
     Returns:
         ``$APBJUDGE_CACHE_DIR``, else ``$XDG_CACHE_HOME/apbjudge``, else ``~/.cache/apbjudge``.
@@ -72,7 +72,7 @@ def default_cache_folder() -> Path:
 
 
 class CacheStats(NamedTuple):
-    """The content of a cache: its folder, replies in it (0 when unusable), bytes on disk."""
+    """The content of a cache: its folder, number of replies (0 if unusable), bytes on disk."""
 
     folder: Path
     entries: int
@@ -83,14 +83,17 @@ class ReplyCache:
     """Replies by request key, on disk, shared between runs and processes.
 
     Not for several threads at once; within a running event loop, as in a notebook, one thread makes
-    it and another one uses it. No method raises for what is wrong with the folder, its content or
-    the disk: the cache is then off, returns nothing and stores nothing. While another process holds
-    the database, replies are kept in memory.
+    it and another one uses it. No method raises for faults of the folder, its content or the disk:
+    the cache is then off, returns nothing and stores nothing. While another process holds the
+    database, replies stay in memory.
 
     Args:
         folder: Created when missing, readable by its owner only.
         every: Replies written in one transaction; a kill loses at most that many.
-        warn: Called with a sentence for each thing that is wrong, once.
+        warn: Called once with a sentence for each fault.
+
+    Attributes:
+        take_back: Called in place of closing a sound cache; set by a ``Pool``.
     """
 
     def __init__(self, folder: Path, *, every: int = 64, warn: Callable[[str], None]) -> None:
@@ -98,20 +101,22 @@ class ReplyCache:
         self._every = every
         self._warn = warn
         self._warned_of: set[str] = set()
+        self.take_back: Callable[[ReplyCache], None] | None = None
         self._pending: dict[str, bytes] = {}
         self._pending_bytes = 0
         self._cache: Any = None
+        self._status: os.stat_result | None = None
         self._closing = ExitStack()
         self._is_off = self._is_copy = False
         self._rest_s = self._rests_until = 0.0
         with self._guarded():
             if folder.exists() and not folder.is_dir():
                 raise NotADirectoryError("there is no folder but a file")
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_folder()
             self._open()
 
     def get(self, key: str) -> bytes | None:
-        """The reply put under a key, written or still buffered, or None."""
+        """The reply under a key, written or still buffered, or None."""
         value = self._pending.get(key)
         if value is not None or self._is_off or self._is_resting:
             return value
@@ -153,7 +158,21 @@ class ReplyCache:
         self.flush()
         if self._pending:
             self._say(f"lacks the last {len(self._pending)} replies: another process holds it")
+        elif self.take_back is not None and not (self._is_off or self._is_copy):
+            self.take_back(self)
+            return
         self._release()
+
+    def renew(self, warn: Callable[[str], None]) -> None:
+        """Prepares an open cache for another run, which sees all changes by others.
+
+        Args:
+            warn: As for a new one.
+        """
+        self._warn, self._warned_of = warn, set()
+        with self._guarded():
+            self._make_folder()
+            self._refresh()
 
     def stats(self) -> CacheStats:
         """Counts entries and bytes, after a flush."""
@@ -170,7 +189,7 @@ class ReplyCache:
         """Removes every entry, the buffered ones too.
 
         Returns:
-            The number of entries removed; 0 when the cache can't be used or written.
+            The number of entries removed; 0 if the cache can't be used or written.
         """
         self.flush()
         with self._guarded():
@@ -178,12 +197,22 @@ class ReplyCache:
                 return self._remove_all()
         return 0
 
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def _open(self) -> None:
-        """Opens what is in the folder, which is there."""
+        """Opens the content of the folder, which exists."""
         self._opened()
 
+    def _refresh(self) -> None:
+        """Opens the present database if another one replaced it; other changes are seen anyway."""
+        if self._status is None or not is_at(self._folder / DATABASE, self._status):
+            self._closing.close()
+            self._cache = None
+            self._open()
+
     def _load(self, key: str) -> bytes | None:
-        """The checksum and the reply under a key, None where there is none."""
+        """The checksum and the reply under a key; None if there is none."""
         return self._opened().get(key)
 
     def _store(self, entries: Mapping[str, bytes]) -> None:
@@ -196,17 +225,17 @@ class ReplyCache:
         return len(self._opened())
 
     def _paths(self) -> list[Path]:
-        """The files, which need not all be there."""
+        """The files, some of which may be missing."""
         return _files(self._folder)
 
     def _remove_all(self) -> int:
-        """Removes all entries, and returns how many there were."""
+        """Removes all entries, and returns their number."""
         count = self._opened().clear()
-        self._cache.close()  # so that the log is emptied
+        self._cache.close()  # empties the log
         return count
 
     def _opened(self) -> Any:
-        """The cache of diskcache, which has a connection a thread and makes them when needed."""
+        """The diskcache cache, which makes one connection per thread when needed."""
         if self._cache is None:
             folder = self._folder.absolute()
             try:
@@ -221,12 +250,13 @@ class ReplyCache:
                 _screen(folder := copy)
                 self._is_copy = True
             self._cache = _cache_of_diskcache(folder)
+            self._status = (folder / DATABASE).stat()
             self._closing.callback(self._cache.close)
         return self._cache
 
     @property
     def _is_resting(self) -> bool:
-        """True if another process held the database a moment ago: each try may take 5 s."""
+        """True if another process held the database a moment ago: each attempt may take 5 s."""
         return monotonic() < self._rests_until
 
     @contextmanager
@@ -266,10 +296,10 @@ class ReplyCache:
 
 
 class _Bytes(Disk):
-    """Values as bytes in the database; pickles and files that an entry names are not looked at."""
+    """Values as bytes in the database; pickles and files that an entry names are never opened."""
 
     def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
-        """The value of an entry, b"" where it is no bytes."""
+        """The value of an entry; b"" if it is not bytes."""
         return value if isinstance(value, bytes) else b""
 
     def remove(self, file_path: object) -> None:
@@ -278,6 +308,14 @@ class _Bytes(Disk):
 
 def _files(folder: Path) -> list[Path]:
     return [folder / f"{DATABASE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+
+
+def is_at(path: Path, status: os.stat_result) -> bool:
+    """True if a file, by its status when it was opened, is still at a path."""
+    try:
+        return os.path.samestat(path.stat(), status)
+    except OSError:
+        return False
 
 
 def _checksum(key: str, value: bytes) -> bytes:
@@ -298,23 +336,23 @@ _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
 def _screen(folder: Path) -> None:
-    """Refuses what diskcache would open, unless it is new or as diskcache has made it for us.
+    """Refuses the database that diskcache would open, unless it is new or diskcache made it for us.
 
     Raises:
-        OSError: If something of another kind is there.
+        OSError: If it is not a plain file, or has tables or settings of something else.
         sqlite3.Error: If there is no database, another process holds it, or it can't be written:
             diskcache writes while it opens, and waits a minute for a lock.
     """
     if os.path.expandvars(folder) != str(folder):
         raise OSError("the folder's name holds a variable, which diskcache would replace")
     for path in _files(folder):
-        # SQLite writes through a link and waits for ever at a pipe.
+        # SQLite writes through a link and waits forever at a pipe.
         if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(f"{path.name} is no regular file")
     place = folder / DATABASE
     with closing(sqlite3.connect(place, timeout=LOCK_WAIT_S, isolation_level=None)) as con:
         con.execute("PRAGMA trusted_schema = OFF")
-        con.execute("BEGIN IMMEDIATE")  # which a file that can only be read takes for BEGIN
+        con.execute("BEGIN IMMEDIATE")  # a read-only file treats it as BEGIN
         con.execute("PRAGMA user_version = 0")
         objects = set(con.execute(_OBJECTS))
         is_ours = not objects or objects <= _objects()

@@ -1,13 +1,13 @@
-"""The reply cache as files that are only appended to, one for each process: for network disks.
+"""The reply cache as append-only files, one for each process, for network disks.
 
 The index of an SQLite database in WAL mode is memory that the processes of one machine share, so
-one database serves no two machines. Here nobody writes what another process writes, and nothing
-is locked. A process reads what the segments of others held when it opened the cache.
+one database can't serve two machines. Here no two processes write the same file, and nothing is
+locked. A process reads the segments of others as they were when it opened the cache.
 
 A segment is a series of blocks, each written at once. A block is a zstd frame with a JSON line for
-each reply, behind a frame that decoders skip: with the length of the first one and the hashes of
-its keys, so that an index is made without reading the replies. Where ``zstandard`` is not
-installed, a segment is JSON lines alone. What a kill has left unfinished at the end is not read.
+each reply, after a frame that decoders skip: it has the length of the zstd frame and the hashes of
+its keys, so that an index is made without reading the replies. If ``zstandard`` is not installed, a
+segment is JSON lines alone. An unfinished end, left by a kill, is not read.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from typing import IO, Any, cast
 import numpy as np
 
 from ..records.keys import KeyMap, bytes_key
-from .cache import CHECK_BYTES, MOST_BUFFERED, ReplyCache
+from .cache import CHECK_BYTES, MOST_BUFFERED, ReplyCache, is_at
 
 SUFFIXES = (".jsonl.zst", ".jsonl")
 _SKIPPED = 0x184D2A50
 """The number of a zstd frame that decoders skip."""
-_HEAD = struct.Struct("<III")  # that number, the bytes behind the next one, the frame's length
+_HEAD = struct.Struct("<III")  # that number, the bytes after the next number, the frame's length
 _LONGEST = 2 * MOST_BUFFERED
 
 
@@ -48,11 +48,25 @@ class SegmentCache(ReplyCache):
     _block: tuple[Path, int, dict[str, bytes]] | None
 
     def _open(self) -> None:
-        self._index, self._segments, self._own = KeyMap(2), [], {}
-        self._file = self._zstd = self._block = None
+        self._own, self._file, self._zstd = {}, None, None
         with suppress(ImportError):
             self._zstd = import_module("zstandard")
+        self._read_index()
+
+    def _refresh(self) -> None:
+        if self._file is None or is_at(Path(self._file.name), os.fstat(self._file.fileno())):
+            self._read_index()
+        else:
+            self._closing.close()
+            self._open()
+
+    def _read_index(self) -> None:
+        """Reads which replies the segments of other processes hold now."""
+        self._index, self._segments, self._block = KeyMap(2), [], None
+        own = self._file and Path(self._file.name)
         for path in segments_in(self._folder):
+            if path == own:
+                continue
             if path.suffix == ".zst" and self._zstd is None:
                 self._say("has segments that need zstandard: pip install 'apbjudge[zstd]'")
                 continue
@@ -72,7 +86,7 @@ class SegmentCache(ReplyCache):
         return self._replies_at(self._segments[segment], offset).get(key)
 
     def _replies_at(self, path: Path, offset: int) -> dict[str, bytes]:
-        """The replies of a block; those of the last one that was read are still there."""
+        """The replies of a block; those of the last block are held in memory."""
         if self._block is None or self._block[:2] != (path, offset):
             lines = self._lines_at(path, offset).splitlines()
             self._block = path, offset, dict(filter(None, map(_reply_of, lines)))
@@ -87,7 +101,7 @@ class SegmentCache(ReplyCache):
             file.seek(rest - 4, os.SEEK_CUR)
             frame = file.read(length)
         try:
-            # Never more than the limit, whatever the frame is.
+            # Never more than the limit, whatever the frame states.
             size = self._zstd.get_frame_parameters(frame).content_size
             return self._zstd.ZstdDecompressor().decompress(frame) if size <= _LONGEST else b""
         except self._zstd.ZstdError:
@@ -109,10 +123,10 @@ class SegmentCache(ReplyCache):
         self._own.update(dict.fromkeys(entries, start))
 
     def _created(self) -> IO[bytes] | None:
-        """A new file of this process; None where the folder can only be read."""
+        """A new file of this process; None if the folder is read-only."""
         host = re.sub(r"[^A-Za-z0-9.]+", "-", platform.node())[:64]
         name, suffix = f"replies-{host}-{os.getpid()}", SUFFIXES[self._zstd is None]
-        for n in range(1000):  # the numbers of processes come again, as do caches in a process
+        for n in range(1000):  # process ids are reused, and a process may have several caches
             try:
                 path = self._folder / f"{name}{f'-{n}' if n else ''}{suffix}"
                 self._file = cast("IO[bytes]", path.open("xb", buffering=0))
@@ -145,7 +159,7 @@ class SegmentCache(ReplyCache):
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """The segments of a cache, the newest last; links and pipes are none."""
+    """The segments of a cache, the newest last, without links and pipes."""
     found: list[tuple[int, Path]] = []
     for path in folder.glob("replies-*"):
         with suppress(OSError):
@@ -168,7 +182,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[int]]]:
         while len(head := file.read(_HEAD.size)) == _HEAD.size:
             number, rest, length = _HEAD.unpack(head)
             after = offset + 8 + rest + length
-            if number != _SKIPPED or rest % 8 != 4 or after > end:  # not ours, or not finished
+            if number != _SKIPPED or rest % 8 != 4 or after > end:  # not ours, or unfinished
                 return
             yield offset, list(struct.unpack(f"<{rest // 8}Q", file.read(rest - 4)))
             offset = file.seek(after)
@@ -183,14 +197,14 @@ def _hash(key: str) -> int:
 
 
 def _line_of(key: str, data: bytes) -> bytes:
-    """A reply behind its checksum as a line; bytes that are no text survive as well."""
+    """A reply after its checksum as a line; bytes that are not text survive as well."""
     reply = data[CHECK_BYTES:].decode(errors="surrogateescape")
     of = {"key": key, "check": data[:CHECK_BYTES].hex(), "reply": reply}
     return json.dumps(of).encode() + b"\n"
 
 
 def _reply_of(line: bytes) -> tuple[str, bytes] | None:
-    """The key of a line, and its reply behind the checksum; None of a damaged line."""
+    """The key of a line, and its reply after the checksum; None for a damaged line."""
     try:
         of = json.loads(line)
         return of["key"], bytes.fromhex(of["check"]) + of["reply"].encode(errors="surrogateescape")

@@ -19,7 +19,7 @@ from .logprobs import read_logprobs
 TOOL_NAME = "give_verdict"
 
 MAX_ANSWER_BYTES = 32 * 2**20
-"""Largest answer: a record of it has to fit into a line (``jsonl.MAX_LINE_BYTES``)."""
+"""Largest answer in bytes: its record has to fit into a line (``jsonl.MAX_LINE_BYTES``)."""
 
 
 def chat_body(request: Request, model: str) -> dict[str, Any]:
@@ -57,10 +57,9 @@ def shape_arguments(request: Request) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
-    """The arguments that ask an endpoint to keep to a reply model's schema.
+    """The arguments that ask an endpoint to follow a reply model's schema.
 
-    Those of ``json_schema`` equal the ones that instructor makes, whose import takes longer than a
-    thousand calls.
+    Those of ``json_schema`` equal instructor's, whose import takes longer than a thousand calls.
     """
     if form == "text":
         return {}
@@ -70,7 +69,7 @@ def format_arguments(reply: type[BaseModel], form: Format) -> dict[str, Any]:
     if form == "json_schema":
         named = {"name": reply.__name__, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
-    # litellm takes this key away for some servers, and in place
+    # litellm removes this key for some servers, in place
     parameters = {k: v for k, v in schema.items() if k != "additionalProperties"}
     function = {"name": TOOL_NAME, "description": "Gives the verdict.", "parameters": parameters}
     return {
@@ -83,7 +82,7 @@ def read_chat(data: bytes) -> Completion:
     """Reads the body of a successful response; see ``completion_of``.
 
     Raises:
-        JudgeError: If it is no chat completion, or reports a failure.
+        JudgeError: If it is not a chat completion, or reports a failure.
     """
     try:
         body = orjson.loads(data)
@@ -93,12 +92,12 @@ def read_chat(data: bytes) -> Completion:
 
 
 def unusable(message: str) -> TransportError:
-    """The failure of an answer that is no completion: the endpoint may have charged for it."""
+    """The failure of an answer that is not a completion: the endpoint may have charged for it."""
     return TransportError(message, answered=False)
 
 
 def _lenient(data: bytes) -> object:
-    """JSON with half a surrogate pair, NaN or a byte-order mark, as some servers send it."""
+    """Parses JSON with half a surrogate pair, NaN or a byte-order mark, as some servers send it."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -109,7 +108,7 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
     """A completion from the JSON of a chat completion.
 
     Raises:
-        JudgeError: If it is none, or reports a failure.
+        JudgeError: If it is not one, or reports a failure.
     """
     if error := _dict(body.get("error")):
         code = error.get("code")
@@ -136,11 +135,11 @@ def completion_of(body: Mapping[str, Any]) -> Completion:
 
 
 NO_CHOICES = "no choices"
-"""Finish reason where the endpoint answered without any choice."""
+"""Finish reason if the endpoint answered without any choice."""
 
 
 def _choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first choice and its message; both empty where there is no choice at all."""
+    """The first choice and its message; both empty if there is no choice."""
     choices = _list(body.get("choices"))
     first = _dict(choices[0]) if choices else {}
     has_message = isinstance(first.get("message"), dict) or not choices
@@ -166,14 +165,14 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def _reasoning(message: dict[str, Any]) -> str:
-    """The model's thinking in a message, by whichever name the endpoint calls it."""
+    """The model's thinking in a message, under any of its usual names."""
     fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
     stated = (_text_of(field, thinking=False) for field in fields)
     return next(filter(None, stated), "") or _text_of(message.get("content"), thinking=True)
 
 
 def _text_of(content: object, *, thinking: bool) -> str:
-    """Content as text: a text, or those of its parts that are the model's thinking, or are not."""
+    """Content as text: a text, or its parts that are (or are not) the model's thinking."""
     if isinstance(content, str):
         return "" if thinking else clean(content)
     texts: list[str] = []
@@ -205,9 +204,9 @@ def clean(text: object) -> str:
 
 
 def _usage(usage: object, *, has_content: bool) -> Usage:
-    """Usage as stated; unreported where a part of it is not there or can't be.
+    """Usage as stated; unreported if a part of it is missing or impossible.
 
-    litellm writes 0 where the endpoint stated nothing, and no prompt has 0 tokens.
+    litellm writes 0 if the endpoint stated nothing, and no prompt has 0 tokens.
     """
     counts = _dict(usage)
     prompt, reply = (count_of(counts.get(f"{part}_tokens")) for part in ("prompt", "completion"))

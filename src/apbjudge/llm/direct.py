@@ -1,7 +1,7 @@
 """Calls straight to an OpenAI-compatible server, over one session and without a provider library.
 
-What is sent and what is read is what litellm would send and read; tests compare the two for every
-protocol and every fault. It takes a tenth of the processor time.
+It sends and reads the same as litellm; tests compare the two for every protocol and every fault. It
+takes a tenth of the processor time.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -21,6 +21,7 @@ from .base import Completion, Request
 from .chat_format import MAX_ANSWER_BYTES, chat_body, read_chat, unusable
 from .failures import failure_of, fit_to_show
 from .model_spec import KEYS
+from .pool import Pool, current_pool
 from .rate_limit_headers import used_up_for
 
 MAX_LIST_BYTES = 4 * 2**20
@@ -29,7 +30,7 @@ MAX_LIST_BYTES = 4 * 2**20
 PASSED = frozenset(
     "temperature top_p seed stop frequency_penalty presence_penalty extra_body".split()
 )
-"""Parameters that litellm hands to these servers unchanged."""
+"""Parameters that litellm passes to these servers unchanged."""
 
 _CHANGED_BY_LITELLM = re.compile(r"gpt-[56]|^(?:.*/)?o[134]|^responses/|^gpt-(?:4|3\.5-turbo-16k)$")
 """Names that make litellm rename or drop parameters, or use another protocol."""
@@ -49,47 +50,14 @@ def serves_exactly(model: str, *, api_base: bool, params: Mapping[str, Any]) -> 
     return _CHANGED_BY_LITELLM.search(name) is None
 
 
-class Connections:
-    """Open connections, which outlive the clients of an event loop that share them."""
-
-    def __init__(self) -> None:
-        self._connector: Any = None
-
-    @contextmanager
-    def shared(self) -> Generator[None]:
-        """Within it, clients use these connections and leave them open."""
-        token = _SHARED.set(self)
-        try:
-            yield
-        finally:
-            _SHARED.reset(token)
-
-    def session(self, *, closes: bool = False, **options: Any) -> Any:
-        """A session of aiohttp over them; ``closes``: they end with it."""
-        import aiohttp
-
-        if self._connector is None:
-            self._connector = aiohttp.TCPConnector(limit=0)
-        return aiohttp.ClientSession(connector=self._connector, connector_owner=closes, **options)
-
-    async def close(self) -> None:
-        """Closes them."""
-        if self._connector is not None:
-            await self._connector.close()
-            self._connector = None
-
-
-_SHARED: ContextVar[Connections | None] = ContextVar("shared", default=None)
-
-
 def _session(**options: Any) -> Any:
-    """A session of aiohttp, over shared connections where there are some."""
-    shared = _SHARED.get()
-    return (shared or Connections()).session(closes=shared is None, **options)
+    """An aiohttp session, over shared connections if there are any."""
+    pool = current_pool()
+    return (pool or Pool()).session(closes=pool is None, **options)
 
 
 class DirectClient:
-    """One session to any number of servers. aiohttp is imported at the first call."""
+    """One session for any number of servers. aiohttp is imported at the first call."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -112,7 +80,9 @@ class DirectClient:
         try:
             async with (
                 asyncio.timeout(request.timeout_s),
-                self._opened().post(url, data=body, headers=_headers(provider)) as answer,
+                self._opened().post(
+                    url, data=body, headers=_headers(provider), proxy=_proxy_of(url)
+                ) as answer,
             ):
                 data: bytes = await answer.content.read(MAX_ANSWER_BYTES)
                 while not answer.content.at_eof():
@@ -128,7 +98,7 @@ class DirectClient:
             import aiohttp
 
             timeout = aiohttp.ClientTimeout(total=None)
-            self._session = _session(timeout=timeout, trust_env=_is_proxied())
+            self._session = _session(timeout=timeout)
         return self._session
 
     async def close(self) -> None:
@@ -138,13 +108,23 @@ class DirectClient:
             self._session = None
 
 
-def _is_proxied() -> bool:
-    """True if a proxy may be set: looking for it at every call takes time, and a thread."""
-    return any(name.lower().endswith("_proxy") for name in os.environ)
+def _proxy_of(url: str) -> str | None:
+    """The proxy of an address according to the environment; None without one.
+
+    If aiohttp looked it up, it would read ``.netrc`` too: it would send passwords of that file to
+    the address, and refuse calls that have a key.
+    """
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None  # looking it up takes longer
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    is_direct = parts.hostname is None or proxy_bypass(parts.hostname)
+    return None if is_direct else getproxies().get(parts.scheme)
 
 
 def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:
-    """The failure that an exception of aiohttp means."""
+    """The failure for an exception of aiohttp."""
     import aiohttp
 
     if isinstance(error, TimeoutError):
@@ -161,18 +141,20 @@ def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeErr
 async def answer_to(
     method: str, url: str, headers: Mapping[str, str], timeout_s: float, **content: Any
 ) -> AsyncGenerator[Any]:
-    """The answer to an HTTP request that is made now and then, over a session of its own.
+    """The answer to an occasional HTTP request, over a session of its own.
 
     Raises:
-        JudgeError: If there is none, or it is a failure.
+        JudgeError: If there is no answer, or it is a failure.
     """
     import aiohttp
 
     try:
         async with (
             asyncio.timeout(timeout_s),
-            aiohttp.ClientSession(trust_env=True) as session,
-            session.request(method, url, headers=headers, **content) as answer,
+            aiohttp.ClientSession() as session,
+            session.request(
+                method, url, headers=headers, proxy=_proxy_of(url), **content
+            ) as answer,
         ):
             if not 200 <= answer.status < 300:
                 raise failure_of(answer.status, await answer.text(), answer.headers)
@@ -184,17 +166,17 @@ async def answer_to(
 async def ask_json(
     method: str, url: str, *, headers: Mapping[str, str], timeout_s: float, **content: Any
 ) -> dict[str, Any]:
-    """The JSON object that an HTTP request is answered with; a list comes as its ``data``.
+    """The JSON object in the answer to an HTTP request; a list becomes its ``data``.
 
     Args:
         method: The HTTP method.
-        url: Where.
+        url: The address.
         headers: Headers, with the key.
         timeout_s: Seconds until the call counts as hung.
         **content: Query, body or form, as aiohttp takes them.
 
     Raises:
-        JudgeError: If there is no such answer.
+        JudgeError: If the answer has none.
     """
     async with answer_to(method, url, headers, timeout_s, **content) as answer:
         data = await answer.read()
@@ -210,7 +192,7 @@ async def ask_json(
 
 
 async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] | None:
-    """A JSON object from a server; empty where it has none, None where it did not answer.
+    """A JSON object from a server; empty if it has none, None if it did not answer.
 
     No failure is raised, since no run depends on it.
     """
@@ -220,8 +202,10 @@ async def get_json(url: str, provider: str, timeout_s: float) -> dict[str, Any] 
     try:
         async with (
             asyncio.timeout(timeout_s),
-            _session(trust_env=_is_proxied()) as session,
-            session.get(url, headers=headers, allow_redirects=False) as answer,
+            _session() as session,
+            session.get(
+                url, headers=headers, allow_redirects=False, proxy=_proxy_of(url)
+            ) as answer,
         ):
             if answer.status != 200:
                 return {} if answer.status == 404 else None

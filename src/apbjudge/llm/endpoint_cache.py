@@ -20,23 +20,24 @@ class EndpointCache:
     """Properties by model and address, in a JSON file; without a usable file nothing is stored.
 
     Args:
-        folder: Where the file is; None stores nothing.
+        folder: Folder of the file; None stores nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / FILE if folder is not None else None
 
     def get(self, model: str, address: str | None) -> dict[str, Any]:
-        """The properties of a model at an address; empty when there are none."""
+        """The properties of a model at an address; empty if there are none."""
         return as_object(self._read().get(_name(model, address))) or {}
 
     def update(self, model: str, address: str | None, properties: Mapping[str, Any]) -> None:
         """Adds to the properties of a model at an address."""
-        before = self.get(model, address)
+        everything, name = self._read(), _name(model, address)
+        before = as_object(everything.get(name)) or {}
         after = before | dict(properties)
         if self._path is None or before == after:
             return
-        everything = self._read() | {_name(model, address): after}
+        everything[name] = after
         # A failure costs the next run a call or two.
         with suppress(OSError, InputError):
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Checks of an endpoint's abilities with a handful of tiny calls.
 
-Servers that take a parameter need not heed it. So the schema requested here is one that the prompt
-does not mention: a reply that fits it can only come from a server that enforces it.
+Servers may accept a parameter and ignore it. So the prompt does not mention the schema requested
+here: a reply that fits it can only come from a server that enforces it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RED_PNG = (
     "DcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUNyPEFDcjxBQ3I8QUN"
     "yPEFDcjxBQ3IPanc8OLDQitxAAAAAElFTkSuQmCC"
 )
-"""A picture of 64 × 64 pixels, red all over, in base64; some models refuse smaller ones."""
+"""A red picture of 64 × 64 pixels in base64; some models refuse smaller ones."""
 
 _RED = re.compile(r"\bred\b", re.IGNORECASE)
 _PROMPT_WITHOUT_FORM = "Say hello."
@@ -53,10 +53,10 @@ class EndpointReport(Record):
 
     Attributes:
         address: Its address, None for the provider's own.
-        checks: key, model, thinking, replies, logprobs, pictures and context; ``thinking`` only of
-            a model that was seen to think.
-        format: The strictest reply format that is enforced, else text; None when that is not clear.
-        context_tokens: The longest prompt, None when not known.
+        checks: key, model, thinking, replies, logprobs, pictures and context; ``thinking`` only if
+            the model was seen to think.
+        format: The strictest reply format that is enforced, else text; None if unclear.
+        context_tokens: The longest prompt; None if unknown.
         is_total: True if the reply has to fit into ``context_tokens`` too.
     """
 
@@ -67,7 +67,7 @@ class EndpointReport(Record):
     is_total: bool = False
 
     def check(self, name: str) -> Check:
-        """The check of a name."""
+        """The check with a name."""
         return next(check for check in self.checks if check.name == name)
 
     @property
@@ -82,9 +82,9 @@ class Target:
 
     Attributes:
         client: The transport, without retries.
-        spec: The model; its sampling settings are sent, as they may be what is refused.
+        spec: The model; its sampling settings are sent, since the endpoint may refuse them.
         address: Address of the endpoint, or None for the provider's own.
-        network: True if there is one besides the client, for lists of models.
+        network: True if a network is available besides the client, for lists of models.
         clock: Measures time.
     """
 
@@ -104,7 +104,7 @@ class Violet(BaseModel):
 
 
 async def check_endpoint(target: Target) -> EndpointReport:
-    """Checks an endpoint with at most seven calls; with two of a model that does not answer."""
+    """Checks an endpoint with at most seven calls; two if the model does not answer."""
     model, reply = await _check_model(target)
     answers = model.outcome == "passed"
     key = Check(name="key", outcome="skipped", detail="not looked for")
@@ -143,10 +143,10 @@ async def serves(target: Target, wait_s: float, note: Callable[[str], None]) -> 
     Args:
         target: The endpoint, perhaps one that is still loading its model.
         wait_s: Seconds to wait for it.
-        note: Gets a line after every attempt that had no answer.
+        note: Called with a line after every attempt without an answer.
 
     Returns:
-        False where nobody answered, or with a server's failure alone, for so long.
+        False if there was no answer, or only a server's failure, for that long.
     """
     start, where = target.clock.now(), target.address or target.spec.model
     while isinstance(reply := await _ask(target, _PROMPT_WITHOUT_FORM), TransportError):
@@ -162,9 +162,9 @@ def context_check(tokens: int | None, longest: str = "", *, fits: bool | None = 
     """The check of a context.
 
     Args:
-        tokens: Its length, None when not known.
+        tokens: Its length; None if unknown.
         longest: The longest prompt, in words; empty without rows.
-        fits: True if that fits; None when not known.
+        fits: True if that prompt fits; None if unknown.
     """
     text = "not known" if tokens is None else f"{tokens:,} tokens"
     outcome: CheckOutcome = "unclear" if tokens is None else "passed"
@@ -192,7 +192,7 @@ def _check_key(target: Target, *, answers: bool) -> Check:
 
 
 async def _check_model(target: Target) -> tuple[Check, Completion | None]:
-    """Two calls; the time of the second counts, when libraries and connections are there."""
+    """Makes two calls; the time of the second counts: libraries and connections are ready."""
     latency_s, reply = 0.0, None
     for _ in range(2):
         start = target.clock.now()
@@ -213,7 +213,7 @@ THINKING_HELP = (
 
 
 def _thinking(reply: Completion) -> str:
-    """The sign in a reply that the model thinks before it answers; empty without one."""
+    """The sign in a reply that the model thinks before answering; empty without one."""
     if reply.reasoning:
         return "apart from the reply" if reply.reply_text.strip() else "no reply beside it"
     if THINKING_TAG.search(reply.text):
@@ -223,7 +223,7 @@ def _thinking(reply: Completion) -> str:
 
 
 async def _check_formats(target: Target) -> tuple[Format | None, Check]:
-    """One call for each format but plain text; the first that is enforced will be used."""
+    """Makes one call for each format except plain text; the first that is enforced will be used."""
     outcomes: dict[Format, str] = {}
     failures: list[str] = []
     for form in FORMATS[:-1]:
@@ -235,7 +235,7 @@ async def _check_formats(target: Target) -> tuple[Format | None, Check]:
             continue
         text, reason = cast("Completion", reply).reply_text, cast("Completion", reply).finish_reason
         if reason == "length" and _BEGINS_WITH_KEY.match(text):
-            # the prompt does not mention this key: only a schema can have brought it about
+            # the prompt does not mention this key: only a schema can explain it
             outcomes[form] = "unclear" if form == "json_object" else "enforced"
         else:
             outcomes[form] = "enforced" if _fits(text, form) else "ignored"
@@ -249,7 +249,7 @@ async def _check_formats(target: Target) -> tuple[Format | None, Check]:
 
 
 def _fits(text: str, form: Format) -> bool:
-    """True if a reply, as it is, keeps to the form requested."""
+    """True if a reply, unchanged, has the requested form."""
     try:
         if form == "json_object":
             return isinstance(orjson.loads(text), dict)
@@ -260,7 +260,7 @@ def _fits(text: str, form: Format) -> bool:
 
 
 async def _check_logprobs(target: Target, form: Format) -> Check:
-    """One call, in the format that a run would use."""
+    """Makes one call, in the format that a run would use."""
     reply = await _ask(target, _PROMPT_WITHOUT_FORM, form=form, logprobs=True)
     if problem := _problem("logprobs", reply):
         return problem
@@ -271,7 +271,7 @@ async def _check_logprobs(target: Target, form: Format) -> Check:
 
 
 async def _check_pictures(target: Target) -> Check:
-    """One call with a picture that is red all over."""
+    """Makes one call with a red picture."""
     url = f"data:image/png;base64,{RED_PNG}"
     parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": _COLOUR}]
     reply = await _ask(target, parts)
@@ -284,9 +284,9 @@ async def _check_pictures(target: Target) -> Check:
 
 
 def _problem(name: str, reply: Completion | JudgeError) -> Check | None:
-    """The check of a call that failed or brought no text; None for a reply.
+    """The check of a call that failed or returned no text; None for a reply.
 
-    A model that has just answered refuses what fails, unless it is slow or busy.
+    The model has just answered, so a failure counts as a refusal, unless it is slow or busy.
     """
     if isinstance(reply, JudgeError):
         if isinstance(reply, CallTimeoutError | RateLimitedError):
@@ -298,9 +298,9 @@ def _problem(name: str, reply: Completion | JudgeError) -> Check | None:
 
 
 async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
-    """The context in tokens, whether the reply must fit too, and names that exclude the model's.
+    """The context in tokens, True if the reply must fit too, and listed names without the model's.
 
-    From what the endpoint lists, else from litellm's table; no model is called.
+    Source: the endpoint's list, else litellm's table; no model is called.
     """
     name = target.spec.model.partition("/")[2]
     models: list[dict[str, Any]] = []
@@ -309,10 +309,10 @@ async def _context(target: Target) -> tuple[int | None, bool, tuple[str, ...]]:
     names = tuple(str(entry["id"]) for entry in models if "id" in entry)
     served: int | None = None
     candidates = [entry for entry in models if entry.get("id") == name] or models
-    if len(candidates) == 1:  # a server of one model gives any name to it
+    if len(candidates) == 1:  # a server with one model accepts any name for it
         (entry,) = candidates
         served = next((n for key in _CONTEXT_KEYS if (n := count_of(entry.get(key)))), None)
-        if not served:  # llama.cpp: the context of one of its slots, or that of the training
+        if not served:  # llama.cpp: the context of one slot, or that of the training
             slots = as_object((await _get(target, "/props")).get("default_generation_settings"))
             trained = count_of((as_object(entry.get("meta")) or {}).get("n_ctx_train"))
             served = count_of((slots or {}).get("n_ctx")) or trained or None

@@ -1,7 +1,7 @@
 """Endpoints of a model: several replicas, each with its own load, health and format.
 
-The load of an endpoint is learnt by ``congestion``. An endpoint that fails again and again rests,
-and is then tried with a single call.
+``congestion`` learns the load of an endpoint. An endpoint that fails repeatedly rests, and is then
+tried with a single call.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ STRIKES = 5
 FIRST_REST_S = 2.0
 LONGEST_REST_S = 60.0
 SILENT_FOR_S = 1.0
-"""An endpoint where nobody ever listened, in attempts over so long, is taken not to exist."""
+"""Seconds of failed attempts after which an endpoint that never listened counts as missing."""
 MAX_IMBALANCE = 1.25
-"""A replica takes requests of its prefixes up to this multiple of the least load."""
+"""A replica accepts requests of its prefixes up to this multiple of the least load."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,9 +41,9 @@ class Endpoint:
     client: Client
     address: str | None  # None for the provider's own
     most: int  # calls in flight
-    format: Format = "json_schema"  # the strictest that it is known to take
+    format: Format = "json_schema"  # the strictest that it is known to accept
     in_flight: int = 0
-    closed: AccessError | None = None  # why it refuses every call
+    closed: AccessError | None = None  # reason why it refuses every call
     missing: UnreachableError | None = None  # the last failure, while nobody ever listened there
     window: CongestionWindow = field(init=False)
     _paused_until: float = float("-inf")
@@ -58,23 +58,23 @@ class Endpoint:
         self.window = CongestionWindow(self.most)
 
     def pause(self, now: float) -> float:
-        """Seconds until it may be called again, 0 when it may be now."""
+        """Seconds until it may be called again; 0 if it may be called now."""
         return max(0.0, self._paused_until - now, self.window.wait_s(now))
 
     def start_call(self, now: float, *, was_full: bool = False) -> None:
-        """Counts a call that is about to be made; ``was_full``: it waited for a place."""
+        """Counts a call before it is made; ``was_full``: true if it waited for a place."""
         self.in_flight += 1
         self.window.reserve(now, was_full=was_full)
 
     @property
     def room(self) -> int:
-        """The number of calls that may be added; one at a time while its health is in doubt."""
+        """The number of calls that may be added; one at a time while it keeps failing."""
         limit = 1 if self._strikes >= STRIKES else self.window.limit
         return max(0, limit - self.in_flight)
 
     @property
     def down_for(self) -> float:
-        """Seconds over which it was seen to fail and never to answer, 0 while it is well."""
+        """Seconds during which it only failed; 0 while it works."""
         return 0.0 if self._down_since is None else self._failed_at - self._down_since
 
     def begin(self, now: float) -> LoadSample:
@@ -102,11 +102,11 @@ class Endpoint:
         elif isinstance(error, TransportError):
             self._strike(error, begun, now)
         elif isinstance(error, JudgeError):
-            self._recover()  # a refusal is an answer too
+            self._recover()  # a refusal is an answer
 
     @property
     def is_missing(self) -> bool:
-        """True if nobody ever listened there, as far as was tried."""
+        """True if nobody ever listened there, in any attempt."""
         return self.missing is not None and self.down_for >= SILENT_FOR_S
 
     def _recover(self) -> None:
@@ -123,7 +123,7 @@ class Endpoint:
             self.missing = error
         self._down_since = begun if self._down_since is None else self._down_since
         self._failed_at = now
-        # Calls that were in flight when the rest began say nothing new.
+        # Calls that were in flight when the rest began are not informative.
         if self._strikes >= STRIKES and begun >= self._rested_at:
             self._rested_at = now
             rest = max(self._rest_s, error.retry_after_s or 0.0)
@@ -132,13 +132,13 @@ class Endpoint:
 
 
 class Router:
-    """Chooses an endpoint for a request, and makes it wait while there is none.
+    """Chooses an endpoint for a request, which waits while there is none.
 
     Args:
         endpoints: The replicas, at least one; ``replace`` changes them.
         clock: Measures time and waits.
-        outage_s: Seconds without an answer from any endpoint after which calls are no longer held
-            back but fail at once, so that a run ends when its endpoint has died for good.
+        outage_s: Seconds without an answer from any endpoint after which calls no longer wait but
+            fail at once, so that a run ends if its endpoint does not recover.
     """
 
     def __init__(self, endpoints: list[Endpoint], *, clock: Clock, outage_s: float) -> None:
@@ -146,12 +146,12 @@ class Router:
         self._clock = clock
         self._outage_s = outage_s
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._woken = 0  # of those that waited, and have not looked for a place yet
+        self._woken = 0  # tasks that were woken and have not looked for a place yet
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = float("inf")
 
     def replace(self, endpoints: Sequence[Endpoint]) -> None:
-        """Chooses among other endpoints from now on, at least one."""
+        """Replaces the endpoints with others, at least one."""
         self.endpoints[:] = endpoints
         self._wake_for_places(self._clock.now())
 
@@ -159,8 +159,8 @@ class Router:
         """Waits for an endpoint with room and takes a place on it.
 
         Args:
-            prefix: What the request shares with others.
-            avoid: An endpoint that is taken only where no other may be called now.
+            prefix: See ``Request``.
+            avoid: An endpoint that is chosen only if no other may be called now.
 
         Raises:
             AccessError: If every endpoint refuses every call.
@@ -173,7 +173,7 @@ class Router:
                 rested = [e for e in self._living() if e.pause(now) == 0]
                 rested = [e for e in rested if e is not avoid] or rested
                 free = [e for e in rested if e.room]
-                # the places of those who were woken are theirs, or they would wait for ever
+                # woken tasks keep their places, or they would wait forever
                 if free and (was_full or sum(e.room for e in free) > self._woken):
                     endpoint = self._choose(free, prefix)
                     endpoint.start_call(now, was_full=was_full)
@@ -182,7 +182,7 @@ class Router:
                 was_full = was_full or bool(rested)
                 await self._turn(now)
         except BaseException:
-            self._wake()  # whoever was woken and does not enter wakes the next
+            self._wake()  # a woken task that does not enter wakes the next
             raise
 
     def _living(self) -> list[Endpoint]:
@@ -195,7 +195,7 @@ class Router:
         return living
 
     def check_reachable(self) -> None:
-        """Raises AccessError where nobody ever listened at any endpoint: waiting is in vain."""
+        """Raises AccessError if nobody ever listened at any endpoint: waiting is useless."""
         if all(e.is_missing for e in self.endpoints):
             others = len(self.endpoints) - 1
             more = f"; nor does any of the {others} other addresses answer" if others else ""
@@ -209,26 +209,26 @@ class Router:
         return home if home.in_flight <= least.in_flight * MAX_IMBALANCE + 2 else least
 
     async def _turn(self, now: float) -> None:
-        """Waits until there may be a place: one was given back, or a pause is over."""
+        """Waits until there may be a place: one was released, or a pause is over."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
-        self._update_alarm(now)  # and wakes nobody: whoever avoids an endpoint would go in circles
+        self._update_alarm(now)  # wakes nobody: a task that avoids an endpoint would loop
         try:
             await waiter
         finally:
             self._woken -= waiter.done() and not waiter.cancelled()
 
     def leave(self, endpoint: Endpoint) -> None:
-        """Gives a place back, and wakes as many as there are places now."""
+        """Releases a place, and wakes as many tasks as there are places now."""
         endpoint.in_flight -= 1
         if not self._waiting:
             return
         if all(e.closed or e.down_for > self._outage_s for e in self.endpoints):
-            self._wake()  # to raise that there is nothing to wait for
+            self._wake()  # to raise: there is nothing to wait for
         self._wake_for_places(self._clock.now())
 
     def _wake_for_places(self, now: float) -> None:
-        """Wakes as many as there are places for, and sets the alarm for the others."""
+        """Wakes as many tasks as there are places, and sets the alarm for the others."""
         places = sum(e.room for e in self.endpoints if e.closed is None and e.pause(now) == 0)
         for _ in range(min(places - self._woken, len(self._waiting))):
             self._wake()
@@ -241,7 +241,7 @@ class Router:
             self._set_alarm(now + min(pauses))
 
     def _set_alarm(self, at: float) -> None:
-        """Sets one timer for all waiting tasks: many timers for one place are mostly in vain."""
+        """Sets one timer for all waiting tasks: most of many timers for one place are useless."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = at
@@ -263,5 +263,5 @@ class Router:
 
 
 def _affinity(address: str, prefix: str) -> bytes:
-    """Highest for the replica that a prefix belongs to, whichever others there are."""
+    """A rank that is highest for the replica of a prefix, independent of other replicas."""
     return blake2b(f"{address}\x00{prefix}".encode(), digest_size=8).digest()

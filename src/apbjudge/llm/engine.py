@@ -1,8 +1,8 @@
-"""The engine: one request in, one reply out, whatever the network does in between.
+"""The engine: one reply to each request, despite failures of the network.
 
-A request goes through, in this order: the reply cache, the retries, the budget, the rate limit
-(calls and tokens per minute), the choice of an endpoint, the transport. The engine is a ``Client``
-around ``Client``s.
+A request passes, in this order: the reply cache, the retries, the budget, the rate limit (calls and
+tokens per minute), the choice of an endpoint, the transport. The engine is a ``Client`` around
+``Client``s.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Engine:
     """Answers requests through one or several endpoints.
 
     Attributes:
-        endpoints: Where calls go; they change where addresses come and go.
+        endpoints: Destinations of calls; they change as addresses come and go.
         spec: Name of the model, rates, retries and time limits.
-        prices: Override the transport's prices, where they are known.
-        list_prices: By which calls are estimated where ``prices`` are not known.
+        prices: Prices that override the transport's, if known.
+        list_prices: Prices for estimates if ``prices`` are unknown.
         cache: Replies of earlier runs, or None.
         endpoint_cache: Properties of endpoints from earlier runs.
-        endpoint_at: Makes an endpoint of an address that comes; None where none does.
-        lists_models: True if endpoints are asked what they serve, once, before the first request.
-        budget: Limits and what is spent so far; engines may share one.
-        warn: Called at the end with how many answers stated no usage, if any.
+        endpoint_at: Makes an endpoint of a new address; None if addresses don't change.
+        lists_models: True if endpoints are asked once for their models, before the first request.
+        budget: Limits and the amounts spent so far; engines may share one.
+        warn: Called at the end with the number of answers without usage, if any.
     """
 
     endpoints: list[Endpoint]
@@ -104,12 +104,12 @@ class Engine:
 
     @property
     def concurrency(self) -> int:
-        """Calls in flight at most, at the endpoints that there are now."""
+        """Largest number of calls in flight at the present endpoints."""
         each = self.spec.concurrency_per_endpoint
         return self.spec.max_concurrency if each is None else each * len(self.endpoints)
 
     def sharing(self, cache: ReplyCache | None) -> Engine:
-        """This engine with another reply cache: endpoints, budget and rates are the same ones."""
+        """This engine with another reply cache; endpoints, budget and rates are shared."""
         other = copy(self)
         other.cache = cache
         return other
@@ -142,18 +142,25 @@ class Engine:
         return completion.model_copy(update={"usage": usage})
 
     async def _where(self) -> str:
-        """The place by which replies are kept; see ``served``."""
+        """The place under which replies are cached; see ``served``."""
         here = self._place
-        async with here.lock:
-            if here.name is None:
+        while here.name is None:
+            if here.asked is not None:  # wakes all waiting tasks at once, unlike a lock
+                await here.asked.wait()
+                continue
+            here.asked = asyncio.Event()
+            try:
                 addresses = [endpoint.address for endpoint in self.endpoints]
                 asks = self.lists_models and (self.cache is not None or len(addresses) > 1)
                 of = (self.spec.model, addresses, self.endpoint_cache)
                 here.name = place_of(addresses, await learn_served(*of) if asks else {})
+            finally:
+                here.asked.set()
+                here.asked = None
         return here.name
 
     def _cached(self, key: str, request: Request) -> Completion | None:
-        """A reply obtained in the format that the request would be sent in now."""
+        """A reply in the format in which the request would be sent now."""
         if self.cache is None:
             return None
         forms: set[Format] = {request.format_at(e.format) for e in self.endpoints}
@@ -175,7 +182,7 @@ class Engine:
                 if all(e.closed for e in self.endpoints):
                     raise
             except TransportError as error:
-                if endpoint not in self.endpoints:  # it left meanwhile: no failure of the others
+                if endpoint not in self.endpoints:  # it left meanwhile: not a failure of the others
                     continue
                 self._router.check_reachable()
                 tally.failed_at = None if isinstance(error, RateLimitedError) else endpoint
@@ -186,10 +193,10 @@ class Engine:
         return completion
 
     async def _negotiate(self, endpoint: Endpoint, request: Request, tally: _Tally) -> Completion:
-        """Calls in the strictest format that the endpoint takes, and remembers which it is.
+        """Calls in the strictest format that the endpoint accepts, and remembers it.
 
-        Only refusals teach: a request that wants a looser format, or none, leaves what is known of
-        the endpoint as it is.
+        Only refusals change what is known of the endpoint: a request for a looser format, or none,
+        does not.
         """
         first = request.format_at(endpoint.format)
         starts_at_known = first == endpoint.format
@@ -226,7 +233,7 @@ class Engine:
             now = self.clock.now()
             update: dict[str, Any] = {"latency_s": now - start}
             usage = completion.usage
-            if not usage.prompt_tokens and completion.cost_usd is None:  # by whatever client
+            if not usage.prompt_tokens and completion.cost_usd is None:  # clients may lack it
                 usage = update["usage"] = usage.model_copy(update={"unreported": 1})
             if self.prices.are_known:
                 update["cost_usd"] = self.prices.cost_usd(usage)
@@ -259,15 +266,15 @@ class Engine:
 
 @dataclass(slots=True)
 class _EndpointPlace:
-    """The place by which replies are kept, once it is known."""
+    """The place under which replies are cached, once known; ``asked`` is set when it may be."""
 
     name: str | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asked: asyncio.Event | None = None
 
 
 @dataclass(slots=True)
 class _Tally:
-    """The length of a request, what it took so far, its last format and where it failed last."""
+    """The length of a request, its cost so far, its last format and its last failing endpoint."""
 
     characters: int
     calls: int = 0
@@ -277,18 +284,18 @@ class _Tally:
 
 
 def concurrency_of(client: Client, spec: ModelSpec) -> int:
-    """Calls in flight at most, with as many endpoints as the client has now."""
+    """Largest number of calls in flight with the client's present endpoints."""
     return client.concurrency if isinstance(client, Engine) else spec.max_concurrency
 
 
 def is_cacheable(completion: Completion) -> bool:
-    """True if the reply is finished; after a filter or an empty reply the next may differ."""
+    """True if the reply is complete; after a filter or an empty reply the next one may differ."""
     has_content = completion.text or completion.tool_calls or completion.reasoning
     return bool(has_content) and completion.finish_reason in ("stop", "length", "tool_calls")
 
 
 def dump_completion(completion: Completion) -> bytes:
-    """A completion as it is cached: JSON, with what the call took."""
+    """A completion in the form of the cache: JSON, with the usage of the call."""
     cost = completion.cost_usd
     values = {
         "text": completion.text,
@@ -307,7 +314,7 @@ def dump_completion(completion: Completion) -> bytes:
 
 
 def load_completion(data: bytes) -> Completion | None:
-    """A completion from the cache; None when the entry is not one of ours."""
+    """A completion from the cache; None if the entry is not ours."""
     try:
         return Completion.model_validate_json(data)
     except ValidationError:

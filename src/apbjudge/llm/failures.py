@@ -35,7 +35,7 @@ _NAMES: Mapping[Meaning, str] = {
     TransportError: "InternalServerError ServiceUnavailableError BadGatewayError "
     "APIConnectionError APIError APIResponseValidationError OpenAIError MidStreamFallbackError "
     "MockException",
-    # of this run no call can succeed
+    # no call of this run can succeed
     AccessError: "AuthenticationError CallerCredentialAuthenticationError PermissionDeniedError "
     "NotFoundError PaymentRequiredError BudgetExceededError LiteLLMUnknownProvider "
     "ModelNotMappedError UnsupportedEndpointError EndpointNotSupportedByModelError",
@@ -51,11 +51,11 @@ _NAMES: Mapping[Meaning, str] = {
 MEANINGS: Mapping[str, Meaning] = {
     name: meaning for meaning, names in _NAMES.items() for name in names.split()
 }
-"""Name of a litellm exception to what it means; a test holds it against the installed litellm.
+"""Meanings by name of a litellm exception; a test compares them with the installed litellm.
 
-``TransportError`` and its kinds are repeated (``retry.REPEATS`` says how often),
-``FormatUnsupportedError`` in a less strict format, ``AccessError`` ends the run, the others leave
-the item unscored.
+``TransportError`` and its kinds are repeated (as often as ``retry.REPEATS`` allows),
+``FormatUnsupportedError`` is repeated in a less strict format, ``AccessError`` ends the run, the
+others leave the item unscored.
 """
 
 _BY_STATUS: Mapping[int, Meaning] = {
@@ -104,12 +104,12 @@ _NO_KEY = re.compile(
 )
 _KEY = re.compile(
     r"\bBearer\s+\S+|\b(?:sk|pk|key|hf|gsk|xai)[-_][-_A-Za-z0-9]{8,}|AIza[-_A-Za-z0-9]{8,}|\b[0-9A-Fa-f]{32,}\b"
-    r"|(?<=://)[^/\s\"']+(?=@)"  # of a proxy, as of any other address
+    r"|(?<=://)[^/\s\"']+(?=@)"  # in any address, such as a proxy's
     r"|(?i:(?<=key=)|(?<=token=)|(?<=secret=)|(?<=password=)|(?<=sig=))[^&\s\"')]+"
 )
 _NEVER_SENT = re.compile(r"cannot connect|connect call failed|refused|resolve", re.IGNORECASE)
 _NO_CONNECTION = frozenset({"ClientConnectorError", "ClientConnectorDNSError"})
-"""Names of such exceptions in aiohttp; what httpx calls ConnectError may be a broken one."""
+"""Names of such exceptions in aiohttp; httpx's ConnectError may be a broken connection."""
 _DEEPEST_CAUSE = 12
 _SILENT = "no answer in time"
 _KEY_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_ACCESS_KEY")
@@ -181,12 +181,12 @@ _ADVICE: Mapping[Meaning, Mapping[str, str]] = {
 
 
 def explained(error: JudgeError, spec: ModelSpec, address: str | None) -> JudgeError:
-    """A failure of a call with the likely cause and what to try, its own text behind them.
+    """A failure of a call with the likely cause, advice and then its own text.
 
     Args:
         error: From ``translate``, ``failure_of`` or an unusable answer; changed in place.
         spec: The model that was called.
-        address: Where, None for the provider's own address.
+        address: Its address; None for the provider's own.
     """
     raw, model = str(error), spec.model
     provider, _, name = model.partition("/")
@@ -222,7 +222,7 @@ def translate(error: Exception) -> JudgeError:
         error: An exception that litellm raised.
 
     Returns:
-        Ours, with a message fit for a user: short, and with nothing that looks like a key.
+        Ours, with a message for users: short, and without anything that looks like a key.
     """
     if isinstance(error, JudgeError):
         return error
@@ -240,7 +240,7 @@ def translate(error: Exception) -> JudgeError:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """True if a connection that was refused, or an unknown host, is behind an exception."""
+    """True if a refused connection, or an unknown host, caused an exception."""
     cause: BaseException | None = error
     for _ in range(_DEEPEST_CAUSE):
         if cause is None:
@@ -270,17 +270,17 @@ def failure_of(status: int, body: str, headers: Any) -> JudgeError:
 
 
 def may_pass(reason: str, detail: str) -> bool:
-    """True if the same call may succeed later: not where the endpoint rejected the request.
+    """True if the same call may succeed later; False if the endpoint rejected the request.
 
     Args:
-        reason: Why there is no answer.
-        detail: What the failure says, as ``translate`` and ``failure_of`` word it.
+        reason: Reason why there is no answer.
+        detail: Text of the failure, as from ``translate`` and ``failure_of``.
     """
     return reason in _MAY_PASS and detail.partition(":")[0] not in _REJECTED
 
 
 def _path_hint(provider: str, address: str | None) -> str:
-    """A hint for an address at which there is no API."""
+    """A hint for an address without an API."""
     usual = SERVERS.get(provider, ("", ""))[1]
     if not address or "/v1" in address or not (usual.endswith("/v1") or provider == "openai"):
         return "correct --api-base, which mostly ends in /v1"
@@ -297,7 +297,7 @@ def _error(meaning: Meaning, text: str, headers: Any) -> JudgeError:
 
 
 def _error_message(body: str) -> str:
-    """The message in an error's body; the body itself when it has another form."""
+    """The message in an error's body; the body itself if it has another form."""
     try:
         error = cast("dict[str, Any]", orjson.loads(body))["error"]
         parts = [error["message"], error.get("code"), error.get("type")]
@@ -307,7 +307,7 @@ def _error_message(body: str) -> str:
 
 
 def _unless_money(meaning: Meaning, text: str) -> Meaning:
-    """AccessError for an empty account, which some providers call too many requests."""
+    """AccessError for an empty account, which some providers report as too many requests."""
     return AccessError if meaning is RateLimitedError and _ABOUT_MONEY.search(text) else meaning
 
 
@@ -318,7 +318,7 @@ def _meaning(error: Exception, text: str) -> Meaning:
     if named is None:
         if isinstance(error, TimeoutError):
             return CallTimeoutError
-        named = TransportError  # its status counts, as of errors about files and batches
+        named = TransportError  # its status counts, as for errors about files and batches
     if named in (TruncatedError, RefusalError):
         return named
     if isinstance(status, int) and status in _BY_STATUS:
@@ -344,7 +344,7 @@ def _of_client_error(text: str, named: Meaning) -> Meaning:
 
 
 def fit_to_show(message: str) -> str:
-    """A message as a user may see it: 300 characters, one line, nothing that looks like a key."""
+    """A message for users: 300 characters, one line, nothing that looks like a key."""
     text = message.partition("Traceback (most recent call last)")[0]
     for name, value in os.environ.items():
         if name.endswith(_KEY_NAMES) and len(value) >= 6:
@@ -353,6 +353,6 @@ def fit_to_show(message: str) -> str:
 
 
 def _headers(error: Exception) -> Any:
-    """The headers of the endpoint's answer, None when there was none."""
+    """The headers of the endpoint's answer; None without one."""
     response: Any = getattr(error, "response", None)
     return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)

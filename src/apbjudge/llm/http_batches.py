@@ -1,4 +1,4 @@
-"""Batches over HTTP: of Anthropic, whose batches litellm does not create, and of Together."""
+"""Batches over HTTP: Anthropic's, which litellm does not create, and Together's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _HttpBatches(BatchApi):
         raise NotImplementedError
 
     async def _ask(self, method: str, path: str, **content: Any) -> dict[str, Any]:
-        """The JSON object that a call is answered with."""
+        """The JSON object in the answer to a call."""
         headers = self._headers() | content.pop("headers", {})
         url = f"{self._base()}{path}"
         return await ask_json(method, url, headers=headers, timeout_s=self.timeout_s, **content)
@@ -50,9 +50,9 @@ class _HttpBatches(BatchApi):
 
 
 class AnthropicBatches(_HttpBatches):
-    """Message Batches: the requests go along, and nothing tells one batch from another.
+    """Message Batches: requests are sent inline, and batches have no name or tag.
 
-    So a batch whose creation was not answered is known by its time and its number of requests.
+    So a batch whose creation was not answered is identified by its time and number of requests.
     """
 
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:
@@ -67,7 +67,7 @@ class AnthropicBatches(_HttpBatches):
         return {"x-api-key": self._key, "anthropic-version": "2023-06-01"}
 
     async def upload(self, path: Path) -> str:
-        """Nothing: there are no files of requests."""
+        """Does nothing: there are no files of requests."""
         return ""
 
     async def _created(self, order: Order, path: Path) -> str:
@@ -126,7 +126,7 @@ def _inline(path: Path) -> tuple[bytes, dict[str, str]]:
 
 
 def _counts(batch: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Requests that succeeded, that failed, and all, of a batch of Anthropic."""
+    """Numbers of requests of an Anthropic batch that succeeded, that failed, and in total."""
     counts = as_object(batch.get("request_counts")) or {}
     numbers = {name: n for name, n in counts.items() if isinstance(n, int)}
     failed = sum(numbers.get(name, 0) for name in ("errored", "canceled", "expired"))
@@ -134,7 +134,7 @@ def _counts(batch: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _time(text: object) -> float:
-    """Seconds since 1970 of a time as text; that of one that can't be read is after all others."""
+    """Seconds since 1970 of a time as text; an unreadable one comes after all others."""
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
@@ -153,7 +153,7 @@ _STATES = {
 
 
 class TogetherBatches(_HttpBatches):
-    """Batches of Together, of uploaded files."""
+    """Together's batches, from uploaded files."""
 
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:
         return body_maker(self.model)
@@ -166,7 +166,7 @@ class TogetherBatches(_HttpBatches):
         return {"Authorization": f"Bearer {self._key}"}
 
     async def upload(self, path: Path) -> str:
-        """Uploads a file of requests, whose lines have an id and a body here."""
+        """Uploads a file of requests, whose lines have an id and a body."""
         import aiohttp
 
         def lines() -> bytes:

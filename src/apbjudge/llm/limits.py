@@ -12,7 +12,7 @@ from ..config import Config, Option
 
 
 class Limits(Config):
-    """Upper limits of one session; None means none. Failed and repeated calls count."""
+    """Upper limits of one session; None for no limit. Failed and repeated calls count."""
 
     max_cost: float | None = Field(
         default=None, ge=0, description="Budget of a session in US dollars."

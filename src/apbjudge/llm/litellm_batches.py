@@ -1,4 +1,4 @@
-"""Batches through litellm, in the words of OpenAI."""
+"""Batches through litellm, in OpenAI's terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TAG = "apbjudge"
 GEMINI = "https://generativelanguage.googleapis.com"
 
 PLACES = ("aws_", "s3_")
-"""Beginnings of the names of parameters that say where an account's data lie."""
+"""Prefixes of parameters that state the place of an account's data."""
 
 _STREAMS = ("openai", "hosted_vllm", "litellm_proxy")
 _PAGE = 100
@@ -34,7 +34,7 @@ _KEY_OF = {**KEYS, "litellm_proxy": "LITELLM_PROXY_API_KEY"}
 
 
 class LitellmBatches(BatchApi):
-    """Batches that litellm creates, polls and fetches, in the words of OpenAI."""
+    """Batches that litellm creates, polls and fetches, in OpenAI's terms."""
 
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:
         return body_maker(self.model)
@@ -64,7 +64,7 @@ class LitellmBatches(BatchApi):
         return await self._call(send)
 
     def _metadata(self, tag: str) -> dict[str, str]:
-        return {TAG: tag, "name": tag}  # xai keeps the name and nothing else
+        return {TAG: tag, "name": tag}  # xai stores only the name
 
     async def _listed(self, order: Order) -> list[str]:
         def look(litellm: Any) -> list[str]:
@@ -122,10 +122,10 @@ class LitellmBatches(BatchApi):
 
 
 class GeminiBatches(LitellmBatches):
-    """Batches of the Gemini API, always of uploaded files: large inline ones could not be read."""
+    """Batches of the Gemini API, always from uploaded files: large inline ones are unreadable."""
 
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:
-        return lambda request: chat_body(request, self.name)  # it takes and gives OpenAI's form
+        return lambda request: chat_body(request, self.name)  # it uses OpenAI's form
 
     def _metadata(self, tag: str) -> dict[str, str]:
         return {"display_name": tag}  # litellm refuses anything else
@@ -160,7 +160,7 @@ class BedrockBatches(LitellmBatches):
     def _body_maker(self) -> Callable[[Request], dict[str, Any]]:
         def body(request: Request) -> dict[str, Any]:
             settings = {n: v for n, v in request.settings.items() if not n.startswith(PLACES)}
-            # litellm turns OpenAI's words into the model's own when it uploads
+            # litellm converts OpenAI's terms into the model's own when it uploads
             return chat_body(replace(request, settings=settings), f"bedrock/{self.name}")
 
         return body
@@ -170,7 +170,7 @@ class BedrockBatches(LitellmBatches):
         return super()._arguments() | places
 
     async def _listed(self, order: Order) -> list[str]:
-        """Asks through boto3, and knows a batch by its file: litellm names each one anew."""
+        """Asks through boto3, and identifies a batch by its file: litellm names each one anew."""
 
         def look(_: Any) -> list[str]:
             import boto3
@@ -199,7 +199,7 @@ def _input_of(job: Mapping[str, Any]) -> object:
 
 
 def _get(value: Any, name: str) -> Any:
-    """A field of an object or of a dict: litellm gives lists in both forms."""
+    """A field of an object or a dict: litellm returns lists of both."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value).get(name)
     return getattr(value, name, None)

@@ -22,11 +22,11 @@ from .rate_limit_headers import used_up_for
 _OPENAI = ("openai", "text-completion-openai", "aiohttp_openai")
 """Providers that are OpenAI."""
 _UNREAD = "Invalid response object"
-"""litellm's message for an answer that its own types don't take, such as content in parts."""
+"""litellm's message for an answer that does not fit its own types, such as content in parts."""
 
 
 class LitellmClient:
-    """One call of litellm a request. litellm is imported at the first one."""
+    """Makes one litellm call per request; litellm is imported at the first one."""
 
     async def complete(self, request: Request) -> Completion:
         """Answers one request; see ``Client``."""
@@ -55,7 +55,7 @@ class LitellmClient:
 
 @lru_cache(maxsize=1)
 def load_litellm() -> Any:
-    """Imports litellm once, with everything off that phones home, chatters or takes time."""
+    """Imports litellm once, without telemetry, messages and slow start-up work."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     is_log_requested = "LITELLM_LOG" in os.environ
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")
@@ -66,21 +66,21 @@ def load_litellm() -> Any:
     finally:
         if collects:
             gc.enable()
-    if not is_log_requested:  # else a program that logs everything would log every prompt
+    if not is_log_requested:  # a program that logs everything would log every prompt
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
-    # Of pydantic, on litellm's own types, when a call needs one for the first time: where a program
-    # turns warnings into errors, this one would become a failed call.
+    # A pydantic warning on litellm's own types, when a call first needs one: the call would fail if
+    # a program turns warnings into errors.
     warnings.filterwarnings("ignore", "Items? '.*' on TypedDict class", UserWarning)
-    # It prepares a call in a thread: where the call is cancelled meanwhile, it is never begun.
+    # litellm prepares a call in a thread: if the call is cancelled meanwhile, it never starts.
     never_begun = r"coroutine 'BaseLLMHTTPHandler\.async_completion' was never awaited"
     warnings.filterwarnings("ignore", never_begun, RuntimeWarning)
     module: Any = litellm
     module.suppress_debug_info = True
     module.telemetry = False
     module.drop_params = True
-    if gc.get_freeze_count():  # the program has asked for this already, and here is much more
+    if gc.get_freeze_count():  # the program already froze its objects; these are many more
         gc.freeze()
     return module
 
@@ -89,8 +89,8 @@ def load_litellm() -> Any:
 def _is_priced(model: str) -> bool:
     """True if litellm's table has a price of a model.
 
-    Others are registered at no price: a failed search of the table for each call would take a
-    third of its processor time.
+    Other models are registered without a price: a failed search of the table would take a third of
+    each call's processor time.
     """
     provider, slash, _ = model.partition("/")
     if slash and not model_entry(model):
@@ -102,7 +102,7 @@ def _is_priced(model: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _check_destination(model: str) -> None:
-    """Refuses a model of another provider that litellm knows no address of, and takes OpenAI's."""
+    """Refuses a model of a provider without a known address, which litellm would send to OpenAI."""
     litellm = load_litellm()
     named, slash, _ = model.partition("/")
     _, provider, _, address = litellm.get_llm_provider(model)
@@ -130,7 +130,7 @@ def _arguments(request: Request) -> dict[str, Any]:
         arguments["api_base"] = request.api_base
         provider = request.model.partition("/")[0]
         if provider in ("openai", "litellm_proxy", "xinference"):
-            # the SDK insists on one; litellm would send OpenAI's to the other two
+            # the SDK requires one; litellm would send OpenAI's to the other two
             key = os.environ.get(f"{provider.upper()}_API_KEY")
             arguments["api_key"] = key or "none"
     return arguments
@@ -140,14 +140,14 @@ _NOWHERE = "http://127.0.0.1:9"
 
 
 def body_of(model: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The body that litellm would send, with a key and an address that lead nowhere.
+    """The body that litellm would send, obtained with a dummy key and address.
 
     Args:
         model: litellm model name, with provider.
         arguments: The arguments of the call, messages among them.
 
     Returns:
-        The body; None where litellm does not say.
+        The body; None if litellm does not state it.
     """
     litellm = load_litellm()
     call = {
@@ -165,10 +165,10 @@ def body_of(model: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def dropped_settings(spec: ModelSpec) -> tuple[str, ...] | None:
-    """Settings that make no difference to what litellm sends: the provider does not take them.
+    """Settings that litellm does not send, since the provider does not accept them.
 
     Returns:
-        Their names in order, ``max_tokens`` among them; None where litellm does not say.
+        Their names in order, ``max_tokens`` among them; None if litellm does not state the body.
     """
     settings = {"max_tokens": spec.max_reply_tokens, **spec.sampling()}
 

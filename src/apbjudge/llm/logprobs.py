@@ -1,8 +1,8 @@
-"""Probabilities of a reply's answers, from the token probabilities an endpoint reports.
+"""Probabilities of a reply's answers, from the token probabilities that an endpoint reports.
 
-Endpoints differ: some report probabilities after the grammar has ruled tokens out, some before
-(a banned token then still has its mass), some give banned ones a logprob of -9999. So only the
-variants that could begin an allowed value are looked at, and they are scaled to sum to 1.
+Endpoints differ: some report probabilities after the grammar has excluded tokens, some before (a
+banned token then keeps its mass), some give banned ones a logprob of -9999. So only variants that
+could begin an allowed value count, scaled to sum to 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NEGLIGIBLE = 0.005
 
 
 class TokenChoice(NamedTuple):
-    """One token of a reply, and what might have stood in its place.
+    """One token of a reply, and its alternatives.
 
     Attributes:
         token: The token's text.
         logprob: Natural logarithm of its probability.
-        top: The likeliest tokens at this place with their logprobs, mostly this one among them.
+        top: The likeliest tokens at this place with their logprobs, usually including this one.
     """
 
     token: str
@@ -41,8 +41,8 @@ def read_logprobs(content: object) -> tuple[TokenChoice, ...]:
         content: A list of mappings with ``token``, ``logprob``, ``top_logprobs``.
 
     Returns:
-        The tokens in order. Empty when anything but an alternative is unreadable: with a token
-        missing, the text would no longer be the reply's. An unreadable alternative is left out.
+        The tokens in order. Empty if anything other than an alternative is unreadable: without a
+        token, the text would no longer be the reply's. An unreadable alternative is left out.
     """
     choices = [_choice(entry) for entry in as_list(content) or ()]
     known = tuple(choice for choice in choices if choice is not None)
@@ -52,16 +52,16 @@ def read_logprobs(content: object) -> tuple[TokenChoice, ...]:
 def yes_share(tokens: Sequence[TokenChoice], field: str) -> float | None:
     """Probability of *true* for a yes/no field of the last JSON object.
 
-    Given all that was written before it: where the flags come first and ``is_correct`` last,
-    the uncertainty sits in the flags and ``is_correct`` merely follows from them.
+    Conditional on all text before it: if the flags come first and ``is_correct`` last, the
+    uncertainty is in the flags, and ``is_correct`` merely follows from them.
 
     Args:
         tokens: The reply.
         field: Key of the field, such as ``is_correct``.
 
     Returns:
-        A share between 0 and 1 of what goes to true and false together; None when the field
-        is absent, neither of the two is seen, or no alternatives were reported.
+        The share of true, 0 to 1, in the probability of true and false together; None if the field
+        is absent, neither of the two occurs, or no alternatives were reported.
     """
     place = _value_place(tokens, field)
     if place is None:
@@ -79,18 +79,18 @@ def number_shares(
 ) -> dict[float, float] | None:
     """Probability of each level of a numeric field of the last JSON object.
 
-    The number is walked token by token; what was possible at each step goes to the level that
-    it leads to. Where a step not taken leads to several levels (``0`` instead of ``1``), nobody
-    knows to which.
+    The number is followed token by token; each alternative's probability goes to the level that it
+    leads to. If an alternative leads to several levels (``0`` instead of ``1``), its level is
+    unknown.
 
     Args:
         tokens: The reply.
         field: Key of the field, such as ``grade``.
-        levels: The numbers that are allowed, each once.
+        levels: The allowed numbers, each once.
 
     Returns:
-        Shares by level that sum to 1; None when the field is absent, its number is no level,
-        no alternatives were reported, or ``NEGLIGIBLE`` or more can't be attributed.
+        Shares by level that sum to 1; None if the field is absent, its number is not a level, no
+        alternatives were reported, or ``NEGLIGIBLE`` or more can't be attributed.
     """
     place = _value_place(tokens, field)
     if place is None:
@@ -122,7 +122,7 @@ def _normalized(shares: dict[float, float]) -> dict[float, float] | None:
 
 # Reading ------------------------------------------------------------------------------------------
 
-_RAW_BLANKS = str.maketrans("Ġ▁Ċĉ", "  \n\t")  # how vocabularies write blanks
+_RAW_BLANKS = str.maketrans("Ġ▁Ċĉ", "  \n\t")  # blanks as vocabularies write them
 
 
 def _choice(entry: object) -> TokenChoice | None:
@@ -138,13 +138,13 @@ def _token(fields: Mapping[str, Any]) -> tuple[str, float] | None:
     text, logprob = _text(fields), fields.get("logprob")
     if text is None or isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return None
-    if isnan(logprob) or logprob > 1e-6:  # no probability, whatever else it is
+    if isnan(logprob) or logprob > 1e-6:  # not a probability
         return None
     return text, min(float(logprob), 0.0)
 
 
 def _text(fields: Mapping[str, Any]) -> str | None:
-    """The token's text; its bytes are preferred, as half a character has no text of its own."""
+    """The token's text, preferably from its bytes: half a character has no text of its own."""
     raw = as_list(fields.get("bytes"))
     if raw and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):
         return bytes(raw).decode(errors="replace")
@@ -156,7 +156,7 @@ def _text(fields: Mapping[str, Any]) -> str | None:
 
 
 def _value_place(tokens: Sequence[TokenChoice], field: str) -> tuple[int, int] | None:
-    """The token in which a field's value starts, and how many of its characters come before.
+    """The token in which a field's value starts, and the number of its characters before that.
 
     The value of a text starts after its quote.
     """
@@ -178,7 +178,7 @@ _TRIES = 200
 
 
 def _last_object(text: str) -> tuple[int, int]:
-    """Start and end of the last JSON object; of the whole text when there is none."""
+    """Start and end of the last JSON object; of the whole text if there is none."""
     decoder = json.JSONDecoder(strict=False)
     span, at, failed = (0, len(text)), 0, 0
     while (start := text.find("{", at)) >= 0:
@@ -187,7 +187,7 @@ def _last_object(text: str) -> tuple[int, int]:
             span = start, at
         except (ValueError, RecursionError):
             at, failed = start + 1, failed + 1
-        if failed > _TRIES:  # every try may read to the end
+        if failed > _TRIES:  # every attempt may read to the end
             return 0, len(text)
     return span
 
@@ -204,15 +204,15 @@ def _from(
 
 
 def _variants(choice: TokenChoice, offset: int | None) -> dict[str, float]:
-    """The texts that could have stood here, each with its probability.
+    """The possible texts at this place, each with its probability.
 
     Args:
         choice: The token that was taken.
-        offset: Where the value starts in it; None when it has started in an earlier token.
+        offset: Offset of the value's start in it; None if it started in an earlier token.
 
     Returns:
-        The part of each variant that belongs to the value. Empty when the token came without
-        alternatives and is not as good as certain: nothing is known then.
+        The part of each variant that belongs to the value. Empty if the token has no alternatives
+        and is not almost certain: nothing is known then.
     """
     seen = choice.top
     if all(text != choice.token for text, _ in seen):
@@ -228,7 +228,7 @@ def _variants(choice: TokenChoice, offset: int | None) -> dict[str, float]:
 
 
 def _after(lead: str, text: str) -> str | None:
-    """The text after ``lead``, blanks apart; None when it starts otherwise."""
+    """The text after ``lead``, ignoring blanks; None if it starts otherwise."""
     rest = text.lstrip()
     for mark in "".join(lead.split()):
         if not rest.startswith(mark):
@@ -238,7 +238,7 @@ def _after(lead: str, text: str) -> str | None:
 
 
 def _begins(text: str, word: str) -> bool:
-    """True if a text is the start of a word, or the word and then something else."""
+    """True if a text is the start of a word, or the word followed by other text."""
     lowered = text.lower()
     if lowered.startswith(word):
         return not lowered[len(word) : len(word) + 1].isalnum()
@@ -249,7 +249,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?![\w.])")
 
 
 def _fitting(text: str, levels: Sequence[float]) -> tuple[float, ...]:
-    """The levels that a number which begins like this may still become."""
+    """The levels that a number with this beginning may still become."""
     begun = tuple(n for n in levels if text and _spelled(n, len(text)).startswith(text))
     number = _NUMBER.match(text)
     if begun or number is None:
@@ -258,6 +258,6 @@ def _fitting(text: str, levels: Sequence[float]) -> tuple[float, ...]:
 
 
 def _spelled(level: float, length: int) -> str:
-    """A level in decimals, with zeros enough to be compared with a text of this length."""
+    """A level in decimals, with enough zeros to compare it with a text of this length."""
     text = f"{Decimal(str(level)):f}"
     return (text if "." in text else f"{text}.") + "0" * length

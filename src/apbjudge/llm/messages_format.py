@@ -1,7 +1,7 @@
-"""Anthropic's Messages protocol, between what we ask in the chat protocol and what we read in it.
+"""Anthropic's Messages protocol, converted from requests and to completions of the chat protocol.
 
-litellm makes the body and reads the answer of a live call; here is what is left for batches, whose
-answers it does not read. Tests compare both with litellm.
+litellm makes the body and reads the answer of a live call; this module does the rest for batches,
+whose answers it does not read. Tests compare both with litellm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .chat_format import shape_arguments, unusable
 from .litellm_client import body_of
 
 _JSON_TOOL = "json_tool_call"
-"""The tool by which litellm has models answer in JSON that take no schema for the reply."""
+"""The tool by which litellm gets JSON from models that accept no schema for the reply."""
 _FINISHED = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -31,7 +31,7 @@ def chat_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as a chat completion, so that ``completion_of`` reads it.
 
     Raises:
-        TransportError: If it is none.
+        TransportError: If it is not one.
     """
     if not isinstance(message.get("content"), list):
         raise unusable("the provider answered with JSON that is no message")
@@ -66,7 +66,7 @@ def chat_of(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage(usage: object) -> dict[str, Any]:
-    """Tokens as the chat protocol counts them: those of the prompt cache among the prompt's."""
+    """Tokens as the chat protocol counts them: prompt tokens include those of the prompt cache."""
     stated = as_object(usage) or {}
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     sent = [stated.get(name) or 0 for name in names]
@@ -80,8 +80,8 @@ def _usage(usage: object) -> dict[str, Any]:
 def messages_maker(model: str) -> Callable[[Request], dict[str, Any]]:
     """A function that makes the body of a call, as litellm would send it.
 
-    litellm is asked once for each form of request, which takes it a thousand times as long as to
-    put the messages in; it puts in those that are more than texts and pictures in turn.
+    litellm is asked once for each form of request, which takes a thousand times as long as
+    inserting the messages; it also inserts messages other than alternating texts and pictures.
 
     Args:
         model: litellm model name, with its provider.
@@ -111,7 +111,7 @@ def messages_maker(model: str) -> Callable[[Request], dict[str, Any]]:
 
 
 def _parts(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The messages as litellm would put them; None where it would change more than their form."""
+    """The messages as litellm would write them; None if it would change more than their form."""
     system = [m for m in messages if m["role"] == "system"]
     turns = [m for m in messages if m["role"] != "system"]
     in_turn = [("user", "assistant")[n % 2] for n in range(len(turns))]
@@ -127,7 +127,7 @@ def _parts(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Content as blocks; empty where it is more than plain texts and pictures in the message."""
+    """Content as blocks; empty if it has more than plain texts and pictures."""
     content = message.get("content")
     if message.keys() - {"role", "content"}:
         return []

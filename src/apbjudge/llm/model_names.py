@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 _VERSION = re.compile(r"[-@:_](?:(?:\d{3,8}|\d{4}-\d\d-\d\d)(?:-v\d+(?::\d+)?)?|latest|default)")
-"""A provider's addition to the name of a model: a date or a number of three digits at least.
+"""A provider's addition to the name of a model: a date or a number of at least three digits.
 
-One or two digits tell one model from another: gpt-4.1 is not gpt-4.
+One or two digits distinguish models: gpt-4.1 is not gpt-4.
 """
 
 
 def is_same_model(asked: str, served: str) -> bool:
-    """True if a reported name may be that of the model asked: provider and version aside."""
+    """True if a reported name may be that of the model asked, apart from provider and version."""
     name, reported = (each.lower().rpartition("/")[2] for each in (asked, served))
     names = (name, name.removesuffix("-latest"))
     return reported in names or any(

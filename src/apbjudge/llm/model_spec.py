@@ -1,4 +1,4 @@
-"""The settings of a model: who answers, where, how replies are sampled, and within which limits."""
+"""The settings of a model: its name and addresses, the sampling of replies, and limits."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ SERVERS: Mapping[str, tuple[str, str]] = {
     "triton": ("", "http://localhost:8000"),
     "xinference": ("", "http://localhost:9997/v1"),
 }
-"""Providers whose server is one's own: the variable that litellm reads for its address, and where
-such a server usually listens.
+"""Providers with self-hosted servers: the variable that litellm reads for the address, and the
+address at which such a server usually listens.
 
 None of them is asked without an address: litellm would send the prompts to OpenAI or to whatever
-listens on this machine. A test holds the table against the installed litellm.
+listens on this machine. A test compares the table with the installed litellm.
 """
 
 KEYS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ _AT_OTHER_ADDRESS = re.compile(
     r"|[\w-]+(?:\.[\w-]+)+/|$)",
     re.IGNORECASE,
 )
-"""A text that looks like an address after a name, and not like a version or a part of the name."""
+"""A text that looks like an address after a name, not like a version or a part of the name."""
 
 _SECRET = re.compile(r"key|secret|password|headers|authorization|(?:^|_)token$", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(
@@ -69,8 +69,8 @@ _SECRET_WITHIN = re.compile(
     r'|(?:[^"]*(?:api|access|auth|private|subscription)[_-]?)?(?:key|token))":"',
     re.IGNORECASE,
 )
-"""A text deep in JSON under the name of a secret; more names than at the top are harmless, such as
-those of a schema, or ``eos_token``."""
+"""A text deep in JSON under the name of a secret; fewer names count than at the top, since a
+schema's names or ``eos_token`` are harmless."""
 
 _RESERVED = frozenset(
     "model messages stream n max_tokens max_completion_tokens temperature seed response_format "
@@ -85,7 +85,7 @@ _MAY_BE_DEFAULT = "temperature seed rpm tpm price_input price_output price_cache
 
 
 class ModelSpec(Config):
-    """A model and how it is asked; a field's description is the help text of the setting."""
+    """A model and the settings of its calls; descriptions of fields are their help texts."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Sampling": "temperature seed max_reply_tokens params",
@@ -205,9 +205,9 @@ class ModelSpec(Config):
     @model_validator(mode="before")
     @classmethod
     def _parsed(cls, values: Any) -> Any:
-        """A text is a model; its name is ``MODEL``, or ``MODEL@ADDRESS@ADDRESS``.
+        """Reads a model from text; its name is ``MODEL``, or ``MODEL@ADDRESS@ADDRESS``.
 
-        Its own addresses come first. Other names have an ``@`` too, as in ``claude@20240101``.
+        Addresses in the name come first. Other names have an ``@`` too, as in ``claude@20240101``.
         """
         values = {"model": values} if isinstance(values, str) else values
         settings = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
@@ -228,7 +228,7 @@ class ModelSpec(Config):
     @field_validator("api_base", mode="before")
     @classmethod
     def _addresses(cls, value: Any, info: ValidationInfo) -> list[str]:
-        """Reads one address or several, also as one text with commas."""
+        """Reads one address or several, also as text with commas."""
         addresses = [part.strip() for each in _listed(value) for part in str(each).split(",")]
         for address in addresses:
             check_address(address, info.data.get("model", ""))
@@ -237,7 +237,7 @@ class ModelSpec(Config):
     @field_validator("params")
     @classmethod
     def _no_secrets(cls, params: dict[str, Any]) -> dict[str, Any]:
-        """Settings are written into the manifest: keys come from the environment."""
+        """Refuses secrets: the manifest has all settings; keys come from the environment."""
         for name in params:
             if _SECRET.search(name):
                 raise ValueError(f"{name}: set the provider's environment variable instead")
@@ -245,7 +245,7 @@ class ModelSpec(Config):
                 raise ValueError(
                     f"{name}: not a parameter of the model, or one with its own setting"
                 )
-        import orjson  # not needed for the help
+        import orjson  # not needed for --help
 
         try:
             text = orjson.dumps(params).decode()
@@ -257,9 +257,9 @@ class ModelSpec(Config):
 
     @classmethod
     def of_model(cls, model: Any, settings: Mapping[str, Any]) -> Any:
-        """A model that is named, or has settings of its own, with further settings.
+        """A model, named or with its own settings, with further settings.
 
-        What is neither is left as it is, for the field that it stands in to refuse.
+        Other values are returned unchanged, for the field's own validation to refuse.
         """
         if isinstance(model, cls) and settings:
             model = {name: getattr(model, name) for name in model.model_fields_set}
@@ -270,10 +270,10 @@ class ModelSpec(Config):
 
     @property
     def stated_addresses(self) -> tuple[str, ...]:
-        """The addresses that are set; else the one in the variable of a server of one's own.
+        """The addresses that are set; else the one in the variable of a self-hosted server.
 
         Raises:
-            OptionError: If the variable's or the file's are unusable.
+            OptionError: If those of the variable or the file are unusable.
         """
         if self.api_base_file is not None:
             more = read_addresses(self.api_base_file, self.model)
@@ -289,10 +289,10 @@ class ModelSpec(Config):
 
     @property
     def addresses(self) -> tuple[str | None, ...]:
-        """The endpoint's addresses; one None for the provider's own.
+        """The endpoint's addresses; a single None for the provider's own.
 
         Raises:
-            OptionError: If it is a server of one's own, whose address nobody gave.
+            OptionError: If it is a self-hosted server without an address.
         """
         provider = self.model.partition("/")[0]
         if self.stated_addresses or provider not in SERVERS:
@@ -321,12 +321,12 @@ class ModelSpec(Config):
 
 
 class AsksModels(Config):
-    """Settings of a feature that asks models: options of models are those of each that it names.
+    """Settings of a feature that asks models: options for models apply to each model that it names.
 
     Attributes:
         spec: The settings of a model.
-        asked: The field with the models that ``api_base`` is about.
-        others: Fields with one model each, whose addresses stand in their names.
+        asked: The field with the models that ``api_base`` applies to.
+        others: Fields with one model each, whose addresses are in their names.
     """
 
     spec: ClassVar[type[ModelSpec]]
@@ -341,7 +341,7 @@ class AsksModels(Config):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **more: Any) -> Self:
-        """The configuration, each model with the settings of models among the options."""
+        """The configuration, with the options for models set in each model."""
         names = cls.spec.model_fields.keys() - cls.model_fields.keys() - {"model"}
         settings = {n: v for n, v in values.items() if n in names}
         models, asked = dict[str, Any](), values.get(cls.asked)
@@ -375,11 +375,11 @@ class AsksModels(Config):
 
 
 def check_address(address: str, model: str) -> None:
-    """Refuses what is no address, or holds a secret: addresses are printed, and written into files.
+    """Refuses an invalid address, or one with a secret: addresses are printed and written to files.
 
     Args:
         address: The address.
-        model: The model that is asked there.
+        model: The model at the address.
 
     Raises:
         ValueError: If it is refused; the text repeats nothing that may be secret.
@@ -401,7 +401,7 @@ def read_addresses(path: Path, model: str) -> tuple[str, ...]:
     are skipped.
 
     Raises:
-        OptionError: If it can't be read, has none, or a line is no address.
+        OptionError: If it can't be read, has none, or a line is not an address.
     """
     addresses: list[str] = []
     try:
@@ -425,7 +425,7 @@ def read_addresses(path: Path, model: str) -> tuple[str, ...]:
 
 
 def _address_option(settings: Mapping[str, Any]) -> str:
-    """The option that gives addresses; empty where none does."""
+    """The option that gives addresses; empty if none does."""
     name = next((name for name in ADDRESSES if settings.get(name)), "")
     return f"--{name.replace('_', '-')}" if name else ""
 

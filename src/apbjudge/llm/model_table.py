@@ -16,7 +16,7 @@ FILE = "model_prices_and_context_window_backup.json"
 
 
 class Prices(Record):
-    """US dollars per million tokens; None where the price is not known."""
+    """US dollars per million tokens; None if the price is unknown."""
 
     input: float | None = Field(default=None, description="Tokens sent.")
     output: float | None = Field(default=None, description="Tokens received.")
@@ -31,7 +31,7 @@ class Prices(Record):
         return self.input is not None and self.output is not None
 
     def cost_usd(self, usage: Usage) -> float | None:
-        """Price of some usage, None when price or usage is not known."""
+        """Price of some usage; None if price or usage is unknown."""
         if self.input is None or self.output is None or usage.unreported:
             return None
         cached = self.input if self.cached is None else self.cached
@@ -47,7 +47,7 @@ def supports_vision(model: str) -> bool:
 
 
 def context_tokens(model: str) -> int | None:
-    """The longest prompt of a model in tokens, None when not known."""
+    """The longest prompt of a model in tokens; None if unknown."""
     for entry in _entries(model):
         tokens = entry.get("max_input_tokens") or entry.get("max_tokens")
         if isinstance(tokens, int):
@@ -74,8 +74,8 @@ def model_prices(model: str, *, batched: bool = False) -> Prices:
 def model_entry(model: str) -> dict[str, Any]:
     """The table's entry for a model, empty if there is none.
 
-    A model that is listed by its bare name only belongs to one provider; others that serve a
-    model of that name ask their own price.
+    A model that is listed only by its bare name belongs to one provider; others that serve a model
+    of that name have their own prices.
     """
     provider = model.partition("/")[0]
     full, bare = _entries(model)
@@ -85,7 +85,7 @@ def model_entry(model: str) -> dict[str, Any]:
 def _entries(model: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The entries under a model's full name, and under its name without provider.
 
-    A name that stands for another model, such as its latest version, has the entries of that.
+    A name that is an alias of another model, such as its latest version, has that model's entries.
     """
     table = _table()
     model = (table.get(model) or {}).get("alias_of", model)

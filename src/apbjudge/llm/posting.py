@@ -1,4 +1,4 @@
-"""Documents posted to a server that the user named, in order and a few at a time."""
+"""Posts documents to a server that the user named, in order and a few at a time."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ async def posted(
     *,
     clock: Clock | None = None,
 ) -> AsyncIterator[Any]:
-    """Posts JSON documents and yields what the server answers to each, None for no JSON.
+    """Posts JSON documents and yields the server's answer to each, None if it is not JSON.
 
-    A redirection is a failure: nothing goes to an address that the user did not name. Of the
-    documents that are in flight together, those before a failure are yielded.
+    A redirect is a failure: nothing goes to an address that the user did not name. Of the documents
+    in flight, answers to those before a failure are yielded.
 
     Args:
         bodies: The documents.
-        url: Where to.
+        url: The address.
         headers: Headers, with the key.
         clock: Waits between attempts.
 

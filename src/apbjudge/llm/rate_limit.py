@@ -5,16 +5,16 @@ from __future__ import annotations
 from .base import Clock
 
 BURST_S = 5.0
-"""Seconds' worth of calls that may be made at once after a quiet time."""
+"""Seconds' worth of calls that may be made at once after a pause."""
 
 USUAL_REPLY_TOKENS = 400
 CHARACTERS_PER_TOKEN = 4
 PICTURE_CHARACTERS = 1500 * CHARACTERS_PER_TOKEN
-"""Length that a picture counts as: what large models take for one of about a megapixel."""
+"""Length of a picture in limits: the cost in large models of one of about a megapixel."""
 
 
 class RateLimit:
-    """Lets calls through at most at a given rate.
+    """Lets calls through at no more than a given rate.
 
     Args:
         rpm: Requests per minute, None for no limit.
@@ -31,7 +31,7 @@ class RateLimit:
         """Waits until a call with a prompt of some length may be made.
 
         Returns:
-            The tokens that it counts as, until ``correct`` is called.
+            The tokens that count for it until ``correct`` is called.
         """
         tokens = characters // CHARACTERS_PER_TOKEN + USUAL_REPLY_TOKENS
         waits = [self._requests.take(1) if self._requests else 0.0]
@@ -41,7 +41,7 @@ class RateLimit:
         return tokens
 
     def correct(self, reserved: int, used: int) -> None:
-        """Replaces an estimate by the tokens that a call really used."""
+        """Replaces an estimate by the tokens that a call used."""
         if self._tokens and used:
             self._tokens.take(used - reserved)
 

@@ -1,4 +1,4 @@
-"""Headers in which an endpoint asks to wait: Retry-After and the rate limits left."""
+"""Headers in which an endpoint asks for a pause: Retry-After and remaining rate limits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that the endpoint asked to wait, 0 to 3600; None when it did not.
+    """Seconds that the endpoint asked to wait, 0 to 3600; None if it did not.
 
-    Read are ``retry-after-ms``, then both forms of ``Retry-After``, seconds and a date.
+    Reads ``retry-after-ms``, then both forms of ``Retry-After``, seconds and a date.
     """
     get = getattr(headers, "get", None)
     if get is None:
@@ -37,7 +37,7 @@ def retry_after(headers: Any) -> float | None:
 
 
 def used_up_for(headers: Any) -> float | None:
-    """Seconds until a rate limit that is used up is reset; None when none is used up."""
+    """Seconds until an exhausted rate limit is reset; None if none is exhausted."""
     get = getattr(headers, "get", None)
     if get is None:
         return None

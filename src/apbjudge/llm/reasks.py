@@ -1,8 +1,8 @@
-"""Asking a model again where its reply can't be used: every re-ask of whatever caller is made here.
+"""Repeated questions to a model whose reply can't be used, for all callers.
 
-instructor runs them: it makes the call, validates the reply, and calls again. The call is one of
-the caller's client, so that cache, budget, rate limits, retries and transport are those of any
-other; words, form and validation are the caller's too.
+instructor runs them: it makes the call, validates the reply, and calls again. The call goes through
+the caller's client, so that cache, budget, rate limits, retries and transport apply as to any
+other; wording, form and validation are the caller's too.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ async def ask_until(
 ) -> T:
     """Asks a model until its reply can be used.
 
-    A first reply that can be used takes the short way; instructor is imported where one can't.
+    instructor is imported only if the first reply can't be used.
 
     Args:
         ask: Makes the next call.
-        read: What a reply comes to; None where the model is to be asked again, by what ``ask``
-            sends next.
-        reasks: How often at most ``read`` returns None.
+        read: Reads the result of a reply; None if the model has to be asked again, with what
+            ``ask`` sends next.
+        reasks: Largest number of further questions.
 
     Raises:
         Exception: What ``ask`` and ``read`` raise.
@@ -42,12 +42,12 @@ async def ask_until(
     if (result := read(await ask())) is not None:
         return result
     if not _instructor.cache_info().currsize:
-        await asyncio.to_thread(_instructor)  # it takes a second, and calls are in flight
+        await asyncio.to_thread(_instructor)  # it takes a second while calls are in flight
     patch, mode, model = _instructor()
     last: Completion | Exception | None = None
 
     async def create(**_: object) -> object:
-        """The next reply. A failure is one too: instructor would log and wrap it."""
+        """The next reply. A failure counts as one: instructor would log and wrap it."""
         nonlocal last
         try:
             last = await ask()
@@ -71,11 +71,11 @@ async def ask_until(
 
 _MESSAGE = SimpleNamespace(role="assistant", content="")
 _ANSWER = SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", message=_MESSAGE)])
-"""An answer in the form that instructor takes; the reply itself is read from where it is."""
+"""An answer in instructor's form; the reply itself is passed separately."""
 
 
 class _Reply(BaseModel):
-    """The value that instructor validates: that something came of a reply."""
+    """The value that instructor validates: the result of a reply, which must not be None."""
 
     result: Any
 

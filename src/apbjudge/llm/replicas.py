@@ -1,4 +1,4 @@
-"""Replicas that come and go while a run goes on, as a file or folder of addresses says."""
+"""Replicas that come and go during a run, by a file or folder of addresses."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .model_spec import ModelSpec
 from .served import learn_served
 
 REREAD_S = 30.0
-"""Seconds between two looks at the addresses."""
+"""Seconds between two readings of the addresses."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaWatch:
-    """Looks at the addresses of a model now and then, and tells the router.
+    """Reads the addresses of a model at intervals, and updates the router.
 
-    A list that can't be read or is empty changes nothing: it may be written just now. Calls that
-    are in flight to a replica that left may end; those that fail are made elsewhere.
+    An unreadable or empty list changes nothing: it may be in the middle of a write. Calls in flight
+    to a replica that left may end; those that fail are made elsewhere.
 
     Attributes:
         spec: The model, with the file or folder of its addresses.
         router: Chooses among the endpoints.
         endpoint_at: Makes an endpoint of an address.
         endpoint_cache: Properties of endpoints from earlier runs.
-        lists_models: True if a new replica is asked what it serves.
+        lists_models: True if a new replica is asked for its model.
         clock: Waits.
-        warn: Called with what has changed, and with what can't be used.
+        warn: Called with changes, and with addresses that can't be used.
     """
 
     spec: ModelSpec
@@ -45,12 +45,12 @@ class ReplicaWatch:
     _complaints: set[str] = field(default_factory=set[str])
 
     def start(self) -> None:
-        """Begins to look, in the running loop; where it does so already, nothing changes."""
+        """Begins to watch, in the running loop; does nothing if it already does."""
         if self.spec.api_base_file is not None and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._look_on())
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops watching."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
         self._task = None
@@ -66,7 +66,7 @@ class ReplicaWatch:
             await self._follow(addresses)
 
     async def _follow(self, addresses: Sequence[str | None]) -> None:
-        """Lets the router choose among the replicas at these addresses."""
+        """Makes the router choose among the replicas at these addresses."""
         known = {endpoint.address: endpoint for endpoint in self.router.endpoints}
         new = [address for address in addresses if address not in known]
         serving = await asyncio.gather(*map(self._serves_the_same, new))

@@ -1,4 +1,4 @@
-"""A judge's reply as text: the verdict that it gives beyond doubt, or why there is none."""
+"""A judge's reply as text: its unambiguous verdict, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class ReplyReading(Generic[T]):
     """A reply that was read.
 
     Attributes:
-        reply: What it says.
-        is_lenient: True if its syntax, a type or a wrapping is not what was asked for, or it stands
-            in the model's thinking. Prose and fences around JSON are not counted.
+        reply: The parsed reply.
+        is_lenient: True if its syntax, a type or a wrapping differs from the request, or it is in
+            the model's thinking. Prose and fences around JSON don't count.
     """
 
     reply: T
@@ -45,13 +45,13 @@ class ReplyReading(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """Another form of a reply, which stands for the fields that were asked for.
+    """Another form of a reply, which maps to the requested fields.
 
     Attributes:
-        keys: Other keys of fields, each of which only a reply has.
+        keys: Other keys of fields, which only replies have.
         common_keys: Other keys of fields that data may have too, such as ``score``.
-        within: Key of an object that may hold some of the fields; empty for none.
-        words: Field to the words that its values may be spelled by, in small letters.
+        within: Key of an object that may hold some of the fields; empty without.
+        words: Words for the values of fields, by field, in lower case.
     """
 
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -61,14 +61,14 @@ class ReplyForm:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All keys that it has and the reply that was asked for has not."""
+        """All keys of this form that the requested reply lacks."""
         return tuple(filter(None, (*self.keys, *self.common_keys, self.within)))
 
     def fields_of(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a reply in this form; those that it does not name stay as they are.
+        """The requested fields of a reply in this form; other fields stay as they are.
 
         Raises:
-            ReplyError: If a field stands twice, with different values.
+            ReplyError: If a field occurs twice with different values.
         """
         names = {**self.keys, **self.common_keys}
         inner = as_object(value.get(self.within)) or {}
@@ -91,21 +91,21 @@ def read_reply(
 ) -> ReplyReading[T]:
     """Reads a judge's reply: JSON alone, in a fence, amid prose or after a thinking block.
 
-    What can only mean one thing is read although it is not written as asked: see ``blocks`` for the
-    syntax; further ``"1.0"``, ``"False"``, 0 and 1 as what they spell, and an object in a list, in
-    an object with one key, or as JSON in a string. Nothing is guessed: two objects that decide
-    differently, a key that stands twice with different values, and a field of the verdict outside
-    of the object that is read are faults.
+    A reply that can only mean one thing is read even if it is not in the requested form: see
+    ``blocks`` for the syntax; also ``"1.0"``, ``"False"``, 0 and 1 as the values that they spell,
+    and an object in a list, in an object with one key, or as JSON in a string. Nothing is guessed:
+    two objects that decide differently, a key that occurs twice with different values, and a field
+    of the verdict outside of the object that is read are faults.
 
     Args:
         text: The reply's text.
         reply: The model that it must fit.
-        thinking: What the endpoint reports as the model's thinking. It is read where there is no
-            other text, and only if it ends with the one verdict in it.
+        thinking: The model's thinking, as the endpoint reports it. It is read if there is no other
+            text, and only if it ends with its only verdict.
         form: Another form that it may have.
 
     Raises:
-        ReplyError: ``unparsable``; the message names every fault, fit to be sent to the judge.
+        ReplyError: ``unparsable``; the message names every fault and can be sent to the judge.
     """
     try:
         exact = reply.model_validate_json(text, strict=True)
@@ -124,7 +124,7 @@ def read_reply(
 
 
 def _of_thoughts(text: str, reply: type[T], form: ReplyForm) -> ReplyReading[T]:
-    """The only verdict in a model's thinking, with which it ends."""
+    """The only verdict in a model's thinking, at its end."""
     thoughts = THINKING_TAG.sub("", text)
     if not thoughts.strip():
         raise ReplyError("the reply is empty")
@@ -135,7 +135,7 @@ def _of_thoughts(text: str, reply: type[T], form: ReplyForm) -> ReplyReading[T]:
 
 
 def _read(body: str, reply: type[T], form: ReplyForm, *, is_alone: bool = False) -> ReplyReading[T]:
-    """The verdict of a text in which all decide alike, or which ends with its only one."""
+    """The verdict of a text in which all verdicts agree, or which ends with its only one."""
     if THINKING_TAG.match(body.lstrip()):
         raise ReplyError("the reply ends within its thinking")
     if body.lstrip().startswith('"'):
@@ -167,7 +167,7 @@ def _read(body: str, reply: type[T], form: ReplyForm, *, is_alone: bool = False)
 
 
 def _verdicts(block: Block, reply: type[T], form: ReplyForm) -> list[ReplyReading[T]]:
-    """The verdicts that a JSON value consists of; none where it is no object at all."""
+    """The verdicts in a JSON value; none if it is not an object at all."""
     value, is_lenient = block.value, block.is_mended
     for _ in range(_MOST_WRAPPINGS):
         known, listed = as_object(value) or {}, as_list(value) or []
@@ -209,7 +209,7 @@ def _validated(
 
 
 def is_broken(reply: Completion) -> bool:
-    """True if a reply is refused or cut off, so that nothing in it counts."""
+    """True if a reply is a refusal or cut off, so that nothing in it counts."""
     return bool(reply.refusal) or reply.finish_reason in ("length", "content_filter")
 
 
@@ -219,7 +219,7 @@ _TRUTHS = {word: truth for word, truth in TRUTHS.items() if word[0] not in "yn"}
 
 
 def _as(kind: Any, value: object) -> object:
-    """A value as the type that it spells; itself where it spells none."""
+    """A value in the type that it spells; the value itself if it spells none."""
     if kind is bool:
         return _TRUTHS.get(str(value).strip().lower(), value)
     if kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
@@ -229,6 +229,6 @@ def _as(kind: Any, value: object) -> object:
 
 @lru_cache(maxsize=64)
 def _any_key(keys: tuple[str, ...]) -> re.Pattern[str]:
-    """One of the keys where the key of an object stands."""
+    """One of the keys, in the position of an object's key."""
     names = "|".join(map(re.escape, keys))
     return re.compile(rf"(?:[\"']|\{{\s*)(?:{names})\\*[\"']?\s*:")

@@ -1,4 +1,4 @@
-"""Makes a client of a model's settings: transport, endpoints, prices, cache."""
+"""Makes a client from a model's settings: transport, endpoints, prices, cache."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +26,7 @@ from .limits import CacheKind, Limits, StoreConfig
 from .litellm_client import LitellmClient
 from .model_spec import KEYS, SERVERS, ModelSpec
 from .model_table import Prices, model_prices, supports_vision
+from .pool import current_pool
 from .scripted import NOTE, SCRIPTED, ScriptedModel
 from .served import place_of, served_before
 
@@ -34,20 +36,20 @@ REPLIES = "replies"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """The resources of a session, besides a model's own settings.
+    """The resources of a session, apart from a model's own settings.
 
     Attributes:
-        client: Answers in place of the network; None for the real thing.
+        client: Answers in place of the network; None for real calls.
         limits: Limits of the session.
-        budget: The limits with what is spent so far, where several models share them.
+        budget: The limits with the amounts spent so far, if several models share them.
         cache: Folder of the caches, or None for none.
-        cache_kind: How replies are stored in it.
-        claiming: How folders of runs are claimed.
-        is_durable: True if each reply is on disk before it is used, so that a kill loses none;
-            else some are written at once.
+        cache_kind: Kind of storage of replies.
+        claiming: Settings of claims on folders of runs.
+        is_durable: True if each reply is on disk before it is used, so that a kill loses none; if
+            not, several are written together.
         clock: Measures time and waits.
         rng: Source of jitter.
-        warn: Called with each problem besides the requests themselves.
+        warn: Called with each problem other than those of requests.
     """
 
     client: Client | None = None
@@ -62,11 +64,14 @@ class Resources:
     warn: Callable[[str], None] = lambda message: None
 
     def open_cache(self) -> ReplyCache | None:
-        """The reply cache, None where there is none."""
+        """The reply cache; None without one."""
         if self.cache is None:
             return None
         every = 1 if self.is_durable else 64
-        return reply_cache(self.cache, self.cache_kind, every=every, warn=self.warn)
+        make = partial(reply_cache, self.cache, self.cache_kind, every=every, warn=self.warn)
+        pool = current_pool()
+        key = (self.cache, self.cache_kind, every)
+        return make() if pool is None else pool.cache(key, make, self.warn)
 
 
 def shared_resources(
@@ -76,7 +81,7 @@ def shared_resources(
     cache: bool | Path | None,
     warn: Callable[[str], None],
 ) -> Resources:
-    """Resources of all models of one session: they spend one budget; see ``Resources``.
+    """Resources of all models of one session, which share a budget; see ``Resources``.
 
     Args:
         client: Answers in place of the network.
@@ -85,7 +90,7 @@ def shared_resources(
         warn: Called with each problem.
 
     Raises:
-        OptionError: If the settings name a server of one's own without an address.
+        OptionError: If the settings name a self-hosted server without an address.
     """
     if client is None:
         check_access(_models(limits), warn)
@@ -111,11 +116,11 @@ def _models(settings: Config) -> Iterable[ModelSpec]:
 def check_access(
     models: Iterable[ModelSpec], warn: Callable[[str], None] = lambda message: None
 ) -> None:
-    """Refuses a server of one's own without an address, before any other model is asked.
+    """Refuses a self-hosted server without an address, before any other model is asked.
 
     Args:
         models: The models of a session.
-        warn: Called with each address that comes from the environment, and each name that is no
+        warn: Called with each address that comes from the environment, and each name that is not a
             model's.
 
     Raises:
@@ -131,12 +136,12 @@ def check_access(
 
 
 def addresses_of(spec: ModelSpec, client: Client | None) -> tuple[str | None, ...]:
-    """The addresses of a model; a client of the caller's own needs none."""
+    """The addresses of a model; the caller's own client needs none."""
     return spec.addresses if client is None else spec.stated_addresses or (None,)
 
 
 def cache_folder(*, wanted: bool | Path | None, client: Client | None) -> Path | None:
-    """The folder of the caches; a client of the caller's own is not cached unless asked for."""
+    """The folder of the caches; the caller's own client is cached only on request."""
     if isinstance(wanted, Path):
         return wanted
     if wanted is None:
@@ -154,26 +159,26 @@ def reply_cache(
 
 
 def has_replies(folder: Path, kind: CacheKind) -> bool:
-    """True if a folder of caches has a reply cache of a kind already."""
+    """True if a folder of caches already has a reply cache of a kind."""
     replies = folder / REPLIES
     return bool(segments_in(replies)) if kind == "segments" else (replies / DATABASE).exists()
 
 
 def cache_stats(*, warn: Callable[[str], None] = warnings.warn) -> CacheStats:
-    """Counts the cached replies; ``warn`` is told where the cache can't be used."""
+    """Counts the cached replies; calls ``warn`` if the cache can't be used."""
     each = [cache.stats() for cache in _all_caches(warn)]
     return CacheStats(each[0].folder, sum(of.entries for of in each), sum(of.bytes for of in each))
 
 
 def cache_clear(*, warn: Callable[[str], None] = warnings.warn) -> int:
-    """Removes all replies and properties of endpoints; returns how many replies there were."""
+    """Removes all replies and properties of endpoints; returns the number of replies."""
     removed = sum(cache.clear() for cache in _all_caches(warn))
     EndpointCache(default_cache_folder()).clear()
     return removed
 
 
 def _all_caches(warn: Callable[[str], None]) -> Iterator[ReplyCache]:
-    """The reply caches that runs use, of each kind that there is."""
+    """The existing reply caches of runs, of each kind."""
     folder = default_cache_folder()
     kinds: tuple[CacheKind, ...] = ("sqlite", "segments")
     for kind in kinds:
@@ -183,10 +188,10 @@ def _all_caches(warn: Callable[[str], None]) -> Iterator[ReplyCache]:
 
 
 def transport_of(spec: ModelSpec) -> str:
-    """``direct``, ``litellm`` or, where no model is asked, ``scripted``.
+    """``direct``, ``litellm`` or, if no model is asked, ``scripted``.
 
     Raises:
-        OptionError: If ``direct`` is asked for where it can't serve.
+        OptionError: If ``direct`` is requested but can't serve.
     """
     if spec.model == SCRIPTED:
         return "scripted"
@@ -239,13 +244,13 @@ def prices_of(spec: ModelSpec, *, batched: bool = False) -> Prices:
 
 
 def known_format(spec: ModelSpec, address: str | None, cache: Path | None) -> Format:
-    """The strictest reply format that an endpoint took in earlier runs, else the strictest."""
+    """The strictest reply format that an endpoint accepted in earlier runs, else the strictest."""
     known = EndpointCache(cache).get(spec.model, address).get("format")
     return FORMATS[FORMATS.index(known)] if known in FORMATS else FORMATS[0]
 
 
 def known_place(spec: ModelSpec, cache: Path | None) -> str:
-    """The place under which a model's replies are, as far as earlier runs know; see ``served``."""
+    """The place of a model's replies, as far as earlier runs know it; see ``served``."""
     of = (spec.model, spec.addresses, EndpointCache(cache))
     return place_of(spec.addresses, served_before(*of))
 
@@ -254,7 +259,7 @@ def make_engine(spec: ModelSpec, resources: Resources) -> Engine:
     """The engine of a model; no provider's library is imported before the first call.
 
     Raises:
-        OptionError: If the transport can't serve, or money is limited and prices are not known.
+        OptionError: If the transport can't serve, or money is limited and prices are unknown.
     """
     direct = transport_of(spec) == "direct"
     client = resources.client or make_client(spec)
@@ -293,7 +298,7 @@ def can_see(spec: ModelSpec, *, known: bool = True) -> bool:
 
     Args:
         spec: The model.
-        known: True if litellm's table can be trusted to know the model.
+        known: True if litellm's table is expected to know the model.
     """
     auto = spec.vision == "auto" and known
     return spec.vision == "yes" or (

@@ -1,4 +1,4 @@
-"""The one retry layer: which failures are asked again, how often and how soon."""
+"""The only retry layer: the failures after which a call is repeated, the number and the delays."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ T = TypeVar("T")
 
 LONGEST_WAIT_S = 60.0
 EVEN_REFUSALS = 9
-"""Up to so many refusals with 429 waits stay at four seconds: ``congestion`` sees to the load, and
-a call that is refused by chance should not wait for long. After that they double on."""
+"""Up to this number of refusals with 429, waits stay at four seconds: ``congestion`` reduces the
+load, and a call refused by chance should not wait for long. After that they double again."""
 
 REPEATS: Mapping[type[TransportError], float] = {
-    OutageError: 0.0,  # the endpoint counts as dead: the next session may try again
-    RateLimitedError: 5.0,  # 429: the endpoint is well, so patience costs nothing but time
-    CallTimeoutError: 0.5,  # 408 or no answer in time: each one may have been charged for
-    TransportError: 1.0,  # 5xx, broken connections, answers that are no answers
+    OutageError: 0.0,  # the endpoint counts as down: the next session may try again
+    RateLimitedError: 5.0,  # 429: the endpoint works, so patience costs only time
+    CallTimeoutError: 0.5,  # 408 or no answer in time: each call may have been charged
+    TransportError: 1.0,  # 5xx, broken connections, unusable answers
 }
-"""Repeats of a call after a failure that may pass, as a multiple of ``retries``.
+"""Repeats of a call after a temporary failure, as a multiple of ``retries``.
 
-Nothing else is repeated: a refusal, a prompt too long for the context, a wrong key, a rejected
-request stay what they are.
+Nothing else is repeated: a refusal, a prompt too long for the context, a wrong key and a rejected
+request would fail again.
 """
 
 
 def repeats(error: JudgeError, retries: int) -> int:
-    """The number of times that a call that failed this way may be repeated in all.
+    """The total number of times that a call with this failure may be repeated.
 
-    Where nobody listened it is twice at least: nothing was sent, and it takes two more attempts to
-    know (``endpoints.SILENT_FOR_S``).
+    At least 2 if nobody listened: nothing was sent, and two more attempts are needed to be sure
+    (``endpoints.SILENT_FOR_S``).
     """
     if isinstance(error, UnreachableError):
         retries = max(2, retries)
@@ -51,8 +51,8 @@ def repeats(error: JudgeError, retries: int) -> int:
 def backoff_s(attempt: int, error: TransportError, rng: random.Random) -> float:
     """Seconds to wait before attempt ``attempt + 1``.
 
-    Doubling from one second, half of it at random, at most a minute; after a 429 more slowly (see
-    ``EVEN_REFUSALS``). An endpoint that asked for a certain time gets at least that.
+    It doubles from one second, half of it random, to at most a minute; more slowly after a 429 (see
+    ``EVEN_REFUSALS``). If an endpoint asked for a certain time, it is at least that.
     """
     doublings = attempt - 1
     if isinstance(error, RateLimitedError):
@@ -69,12 +69,12 @@ async def with_retries(
     clock: Clock,
     rng: random.Random,
 ) -> T:
-    """Makes a call, and again after a failure that may pass.
+    """Makes a call, and repeats it after temporary failures.
 
     Args:
         call: Makes the call.
-        retries: The measure of ``REPEATS``.
-        deadline_s: Seconds for all attempts; none is begun that would have to wait beyond it.
+        retries: The unit of ``REPEATS``.
+        deadline_s: Seconds for all attempts; none begins that would have to wait beyond it.
         clock: Measures time and waits.
         rng: Source of the jitter.
 

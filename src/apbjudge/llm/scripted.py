@@ -1,7 +1,7 @@
-"""Replies without a model, for dry walks through every command: no key, no network, no cost.
+"""Replies without a model, to try every command: no key, no network, no cost.
 
-They are in the form that is asked for and made up; equal requests have equal replies. Whatever
-they go into has the name ``SCRIPTED``, which says that it is no model.
+They are made up in the requested form; equal requests have equal replies. All results made of them
+have the name ``SCRIPTED``, which shows that it is not a model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..records import Usage
 from .base import Completion, NativeCall, Request
 
 SCRIPTED = "scripted/no-model"
-"""The name by which it is asked, and which all results have."""
+"""The name by which it is asked, and that all results have."""
 NOTE = (
     f"{SCRIPTED} is no model: its replies are made up, for dry walks, so figures made with it say "
     "nothing"
@@ -25,11 +25,11 @@ NOTE = (
 _WORDS = "Made up: no model was asked."
 _NAME = re.compile(r'"name": ?"(\w[\w.-]*)"')
 _MOST_CALLS = 3
-"""Native calls in an episode, after which the answer comes."""
+"""Number of native calls in an episode before the answer."""
 
 
 class ScriptedModel:
-    """A client that answers by itself; see ``Client``."""
+    """A client that makes up answers; see ``Client``."""
 
     async def complete(self, request: Request) -> Completion:
         """Makes a reply up."""
@@ -54,7 +54,7 @@ class ScriptedModel:
 
 
 def _text(request: Request, rng: Random) -> str:
-    """The reply where it is no call: as a schema or the words of the prompt ask for it."""
+    """The reply if it is not a call, in the form that a schema or the prompt asks for."""
     if request.reply is not None:
         return _json(_verdict(request.reply.model_json_schema()["properties"], rng))
     texts = [str(message.get("content")) for message in request.messages]
@@ -72,14 +72,14 @@ def _text(request: Request, rng: Random) -> str:
         ]
         return _json({"plan": _WORDS, "tool_chain": chain})
     asked = re.search(r"exactly (\d+) objects", prompt)
-    called = names[:1] if asked or rng.random() < 1 / 2 else []  # an agent has to stop some time
+    called = names[:1] if asked or rng.random() < 1 / 2 else []  # an agent has to stop
     calls: Any = [{"type": "function", "function": {"name": n, "arguments": {}}} for n in called]
     step = {"role": "assistant", "thought": _WORDS, "tool_calls": calls}
     return _json([step] * int(asked[1]) if asked else step)
 
 
 def _verdict(rules: Mapping[str, Any], rng: Random) -> dict[str, Any]:
-    """A reply in a judge's schema that does not contradict itself; right or wrong by chance."""
+    """A consistent reply in a judge's schema; correct or incorrect at random."""
     is_right = rng.random() < 1 / 2
     reply = {name: _value(rule, is_right=is_right) for name, rule in rules.items()}
     flags = [n for n, of in rules.items() if of.get("type") == "boolean" and n != "is_correct"]
@@ -87,7 +87,7 @@ def _verdict(rules: Mapping[str, Any], rng: Random) -> dict[str, Any]:
 
 
 def _value(rule: Mapping[str, Any], *, is_right: bool) -> Any:
-    """A value by its JSON schema: of an enumeration the best one or the worst."""
+    """A value for its JSON schema; of an enumeration the best one or the worst."""
     match rule:
         case {"enum": [first, *_] as values}:
             return values[0 if isinstance(first, str) == is_right else -1]

@@ -1,8 +1,8 @@
-"""Models that endpoints serve, by their own lists: the place by which replies are kept.
+"""Models that endpoints serve, by their own lists: the place under which replies are cached.
 
-A server of one's own moves from node to node and port to port with the same weights, and other
-weights come to the same address. So its replies are kept by what it says that it serves, those of
-a provider by its address.
+A self-hosted server moves between nodes and ports with the same weights, and other weights appear
+at the same address. So its replies are cached under the model that it reports, those of a provider
+under its address.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _FACTS = ("id", "root", "parent", "revision", "max_model_len")
 
 
 Served = dict[str | None, Any]
-"""The model that each address serves, as far as it says so."""
+"""The model that each address serves, as far as it reports it."""
 
 
 def place_of(addresses: Sequence[str | None], served: Served) -> str:
-    """A text that tells one model from another of the same name: what is served, else where."""
+    """A text that distinguishes models of the same name: the served weights, else the addresses."""
     stated = {orjson.dumps(of).decode() for of in served.values()}
     return " ".join(sorted(stated or {address or "" for address in addresses}))
 
@@ -44,7 +44,7 @@ async def learn_served(model: str, addresses: Sequence[str | None], known: Endpo
     """Asks each address once which model it serves; no other address is asked.
 
     Returns:
-        What each said; of a server that does not answer, what it said the last time.
+        The report of each; if a server does not answer, its last report.
 
     Raises:
         AccessError: If replicas serve different weights.
@@ -67,7 +67,7 @@ async def learn_served(model: str, addresses: Sequence[str | None], known: Endpo
 
 
 def _facts(listed: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """The list's facts about a model; None unless it says which weights it has."""
+    """The list's facts about a model; None unless it states the weights."""
     for of in objects_of(listed.get("data")):
         if of.get("id") == name and of.get("root"):
             return {fact: of[fact] for fact in _FACTS if of.get(fact) is not None}

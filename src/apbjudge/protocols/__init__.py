@@ -1,4 +1,4 @@
-"""Protocols: from case to prompt to verdict, and the facts that code can prove."""
+"""Protocols: from case to prompt to verdict, and the facts that rules can prove."""
 
 from .base import Check, Protocol
 from .checks.cost import excess_cost, optimal_cost, plan_cost

@@ -20,7 +20,7 @@ Check = Callable[[Item, Rubric], Iterable[Finding]]
 
 
 _default_rubric = lru_cache(maxsize=64)(load_rubric)
-"""A file of a protocol outside the package is read once, not for every item."""
+"""A protocol's file outside the package is read once, not for every item."""
 
 
 def no_requirement(item: Item) -> None:
@@ -36,20 +36,21 @@ class Protocol:
     """Rubric, presentation and parsing of one way to grade.
 
     Attributes:
-        name: As on the command line.
-        shape: What a judge returns; a rubric of another shape is refused.
-        rubrics: Default rubric per form of prediction, shipped or a TOML file; also says which
-            forms are graded.
-        checks: The facts that code can prove, in the order they are reported.
-        admit: Raises RowError when a case lacks what the protocol needs.
+        name: Name on the command line.
+        shape: Shape of the judge's reply; a rubric of another shape is refused.
+        rubrics: Default rubric per form of prediction, shipped or a TOML file; other forms are not
+            graded.
+        checks: Checks by rule, in the order of their reports.
+        admit: Raises RowError if a case lacks something that the protocol needs.
         categorise: The category that follows from exact names alone, or None.
         template: Folder of the prompt templates, with version.
-        examines: What is judged: a tested model's ``response``, or the case itself, with its
-            ``reference`` in the response's place.
+        examines: The judged object: a tested model's ``response``, or the case itself, with its
+            ``reference`` in place of the response.
         needs_query: True if no model is asked about an item without a request.
-        rules: For checks of its own: what the judge reads about each rule's proven findings. It
-            must not quote the prediction, since a judge believes it.
-        instead: Shipped rubrics that lack what the protocol grades, each with the one that has it.
+        rules: For its own checks: text for the judge on each rule's proven findings. It must not
+            quote the prediction, since the judge believes it.
+        instead: Shipped rubrics that lack something that the protocol grades, each with one that
+            has it.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Protocol:
         object.__setattr__(self, "checks", checks)
 
     def rubric_for(self, item: Item, override: Rubric | None = None) -> Rubric:
-        """The rubric an item is graded by.
+        """The rubric that an item is graded by.
 
         Args:
             item: The item.
@@ -80,7 +81,7 @@ class Protocol:
 
         Raises:
             RowError: If the protocol does not grade predictions of the item's form, or the rubric
-                lacks what it grades.
+                lacks something that it grades.
         """
         if item.form not in self.rubrics:
             forms = " or ".join(_FORM_NAMES[form] for form in self.rubrics)
@@ -106,7 +107,7 @@ class Protocol:
         """Refuses a rubric that can't serve this protocol.
 
         Raises:
-            OptionError: If its shape or form is another, or it lacks what is graded.
+            OptionError: If its shape or form differs, or it lacks something that is graded.
         """
         if rubric.ref in self.instead:
             raise OptionError(
@@ -123,19 +124,18 @@ class Protocol:
     def find(
         self, item: Item, rubric: Rubric, *, spares_reference: bool = True
     ) -> tuple[Finding, ...]:
-        """The findings of every check; codes are dropped where the protocol has none.
+        """The findings of every check; codes are dropped if the protocol has none.
 
-        Where the rubric has codes of its own, its ``rule_codes`` say which of them a fact stands
-        for; a fact that stands for none is suspected at most. So is one that does not hold under
-        every reading of the reply.
+        If the rubric has its own codes, its ``rule_codes`` map facts to them; a fact without a code
+        is suspected at most. So is one that does not hold under every reading of the reply.
 
-        Of one rule at most FINDINGS_PER_RULE are recorded, so that a reply of a hundred thousand
-        calls does not make a judgement of a hundred thousand findings.
+        At most FINDINGS_PER_RULE are recorded per rule, so that a reply with a hundred thousand
+        calls does not give a judgement with a hundred thousand findings.
 
         Args:
             item: The item.
-            rubric: What it is graded by.
-            spares_reference: True if what the reference does too is suspected at most.
+            rubric: The rubric that it is graded by.
+            spares_reference: True if faults that the reference shares are suspected at most.
         """
         seen = Counter[tuple[str, str]]()
         findings: list[Finding] = []
@@ -158,7 +158,7 @@ class Protocol:
 
 
 def _in_codes_of(rubric: Rubric, finding: Finding) -> Finding:
-    """A finding in the codes of a rubric, in which a fact without a code can't decide."""
+    """A finding in the codes of a rubric; a fact without a code can't decide."""
     if rubric.shape != "flags":
         return finding.model_copy(update={"code": None})
     if finding.code in rubric.codes:

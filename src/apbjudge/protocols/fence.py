@@ -1,7 +1,7 @@
-"""The one function through which text from cases and predictions enters a prompt.
+"""The only function through which text from cases and predictions enters a prompt.
 
-A block of data stands between ``<data name="…">`` and ``</data>``. Inside, nothing may close the
-block, open another, pass for a chat template's control token, or hide from a human reader.
+A block of data is enclosed by ``<data name="…">`` and ``</data>``. Inside, nothing may close the
+block, open another, pass for a chat template's control token, or be invisible to a human reader.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from unicodedata import normalize
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
     "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"  # tags and selectors that smuggle text
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"  # tags and selectors that can hide text
 )
 _INVISIBLE = re.compile(f"[{_HIDDEN}]")
 _OPEN = "<\uff1c\u2039\u27e8\u3008\ufe64\u02c2\u1438\u226e\u227a\u2329\u276c\u276e\u29fc"
 _MARKS = r"\s\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\u115f\u1160\u2800\u3164\uffa0"
-"""Blanks, accents and joiners, which a reader passes over."""
+"""Blanks, accents and joiners, which a reader overlooks."""
 _GAP = rf"[{_MARKS}/\\\u2044\u2215\u29f8\uff0f\uff3c]*"
 _LETTER = r"(?:[^\W\d_\u115f\u1160\u3164\uffa0]|[\u24b6-\u24e9\U0001f130-\U0001f149])"
 _TAG = re.compile(
@@ -27,7 +27,7 @@ _TAG = re.compile(
 _LOOKS_LIKE = str.maketrans(
     "\u0430\u0251\u03b1\ua4ee\u13aa\u0501\u146f\ua4d2\u0442\u03c4\u13a2\ua4d4", "aaaaadddtttt"
 )
-"""Letters of other scripts, in lower case, that can't be told from those of ``data``."""
+"""Letters of other scripts, in lower case, that look like those of ``data``."""
 _CONTROL_TOKENS = re.compile(
     r"<(?=[|\uff5c][^|\uff5c\s]{1,64}[|\uff5c]>)|\[(?=\|[a-z_]{2,64}\|\])"
     r"|<(?=/?(?:s|sop|eop|bos|eos|pad|unk|(?:bos|eos)_token|think|tool_calls?|tool_response|image"
@@ -46,7 +46,7 @@ LONG = 400
 
 
 def neutralize(text: str) -> str:
-    r"""Makes a text unable to leave or fake a block; what it says stays readable.
+    r"""Makes a text unable to leave or fake a block; its content stays readable.
 
     Invisible characters become visible escapes (``\u200b``), the angle bracket of anything that
     looks like one of our tags becomes ``&lt;``, control tokens of chat templates
@@ -59,7 +59,7 @@ def _neutral(text: str) -> str:
     if _SUSPICIOUS.search(text) is None:
         return text
     is_plain = text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
-    if not is_plain:  # which takes a third of the time of looking for what is invisible
+    if not is_plain:  # takes a third of the time of a search for invisible characters
         text = _INVISIBLE.sub(_escape, text.replace("\r\n", "\n").replace("\r", "\n"))
     if "<" in text or not text.isascii():
         text = _TAG.sub(_tag, text)
@@ -67,7 +67,7 @@ def _neutral(text: str) -> str:
 
 
 _neutral_long = lru_cache(maxsize=16)(_neutral)
-"""The same for texts such as lists of tools, which neighbouring rows often share."""
+"""The same, cached, for texts such as lists of tools, which neighbouring rows often share."""
 
 
 def fence(name: str, text: str) -> str:
@@ -76,7 +76,7 @@ def fence(name: str, text: str) -> str:
 
 
 def _tag(match: re.Match[str]) -> str:
-    """The bracket of what looks like one of our tags, harmless; that of another as it is."""
+    """An escaped bracket for text that looks like one of our tags; other tags unchanged."""
     plain = normalize("NFKD", match[1]).lower().translate(_LOOKS_LIKE)
     is_ours = "".join(filter(str.isalpha, plain)) == "data"
     return "&lt;" if is_ours else match.group()

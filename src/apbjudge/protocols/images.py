@@ -1,7 +1,7 @@
 """Files of a case: read from the data folders only, bounded in size; pictures become data URLs.
 
-A tested model is shown the files whole, or the case is a bad one. A judge is shown of them what it
-can be shown, and is told of the others.
+A tested model is shown all files in full; a case for which that is impossible is a bad row. A judge
+is shown as many as possible, with a note on the others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ImagePart(Record):
 
     Attributes:
         label: The text above it for a judge; empty for none.
-        seconds: Of a frame that was cut from a video, the time that it shows; else None.
+        seconds: Time of a frame that was cut from a video; else None.
     """
 
     path: str
@@ -52,15 +52,15 @@ class ImagePart(Record):
 
 
 class ShownFiles(Record):
-    """The files of a case as a judge is shown them.
+    """The files of a case, as shown to a judge.
 
     Attributes:
         listed: Type and path of each file that is shown.
         images: The pictures that are shown.
         images_of: Pictures of the case, shown or not.
-        texts: Of each text file its path and its whole content.
+        texts: Path and whole content of each text file.
         not_shown: Type and path, and kind (see ``kind_of``), of each file that is not shown.
-            Pictures that were left out of a longer list are not among them.
+            Pictures left out of a longer list are not among them.
     """
 
     listed: tuple[str, ...] = ()
@@ -76,18 +76,18 @@ class ShownFiles(Record):
 
     @cached_property
     def kinds(self) -> Counter[str]:
-        """The kinds of the files that are not shown, with their numbers."""
+        """Numbers of the files that are not shown, by kind."""
         return Counter(self.not_shown.values())
 
     @cached_property
     def unseen(self) -> dict[str, Any]:
-        """The fields of a judgement that say what its judge was not shown."""
+        """The fields of a judgement on the files that its judge was not shown."""
         shown = {"images_shown": len(self.images), "images_of": self.images_of}
         return {**shown, "not_shown": tuple(self.kinds)}
 
     @cached_property
     def account(self) -> dict[str, Any]:
-        """The fields of a judgement that say what its judge was shown, and what it was not."""
+        """The fields of a judgement on the files that its judge was shown, and was not."""
         times: dict[str, list[float]] = {}
         for image in self.images:
             if image.seconds is not None:
@@ -96,7 +96,7 @@ class ShownFiles(Record):
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """All of it by name, for templates: a sandbox takes long to admit an object's attribute."""
+        """All values by name, for templates: a sandbox is slow to admit attributes of objects."""
         return {**dict(self), "left_out": self.left_out, "kinds": self.kinds}
 
 
@@ -128,15 +128,15 @@ def show_files(
     frames: int = 0,
     requires_all: bool = False,
 ) -> ShownFiles:
-    """Reads of the files of an item what a judge is shown.
+    """Reads the files of an item that a judge is shown.
 
     Args:
         item: The item.
         roots: The data folders; see ``load_images``.
-        max_images: As for ``load_images``; 0 shows no pictures.
+        max_images: See ``load_images``; 0 shows no pictures.
         max_image_bytes: Largest size of one picture on disk.
         max_text_bytes: Largest size of one text file; a larger one is not shown.
-        frames: Frames that a video is cut into, which are pictures of the case then; 0 for none.
+        frames: Number of frames that a video is cut into, which then count as pictures; 0 for none.
         requires_all: True if a row with a file that is not shown is unusable.
 
     Raises:
@@ -178,8 +178,8 @@ class _Picture(NamedTuple):
 
     Attributes:
         at: Place of its file.
-        path: As the row has it.
-        frame: Of a video; None for a file that is a picture, which is read where it is shown.
+        path: Its path, as the row has it.
+        frame: The frame of a video; None for a picture file, which is read when it is shown.
     """
 
     at: int
@@ -188,10 +188,10 @@ class _Picture(NamedTuple):
 
 
 def _pictures_of(roots: Sequence[Path], file: FileRef, at: int, frames: int) -> list[_Picture]:
-    """The pictures that a file is or is cut into; none for another file.
+    """The picture in a file, or the frames of a video; none for another file.
 
     Raises:
-        RowError: If it is a video to be cut that can't be read.
+        RowError: If a video to be cut can't be read.
     """
     if is_image(file):
         return [_Picture(at, file.path)]
@@ -202,7 +202,7 @@ def _pictures_of(roots: Sequence[Path], file: FileRef, at: int, frames: int) -> 
 
 
 def cut_video(roots: Sequence[Path], file: FileRef, field: str, frames: int) -> list[ImagePart]:
-    """The frames of a video as pictures, named by its path and their time.
+    """The frames of a video as pictures, named by its path and their times.
 
     Raises:
         RowError: If it can't be read.
@@ -223,9 +223,9 @@ def load_images(
 
     Args:
         item: The item.
-        roots: The data folders, at least one; a path is looked for in each in turn, and may not
-            lead out of all of them, by ``..``, links or otherwise.
-        max_images: Of a longer list this many are taken, evenly spaced, first and last included.
+        roots: The data folders, at least one; a path is searched in each in turn, and must not lead
+            out of all of them, by ``..``, links or otherwise.
+        max_images: Number taken of a longer list, evenly spaced, first and last included.
         max_bytes: Largest size of one picture on disk.
 
     Raises:
@@ -239,7 +239,7 @@ def load_images(
 def _shown(
     taken: Sequence[tuple[int, _Picture]], n_pictures: int, roots: Sequence[Path], *, max_bytes: int
 ) -> tuple[ImagePart, ...]:
-    """Pictures with a label each, where a case has several; see ``load_images``."""
+    """Pictures, each with a label if a case has several; see ``load_images``."""
     parts: list[ImagePart] = []
     for number, (place, (i, path, frame)) in enumerate(taken, 1):
         time = "" if frame is None else f" at {frame.seconds:.2f} s"
@@ -258,14 +258,14 @@ _WITHOUT = "--no-images judges without"
 
 
 def image_part(path: str, data: bytes, label: str = "") -> ImagePart:
-    """A picture, of its path as the row has it, its content and its label."""
+    """A picture with its path as in the row, its content and its label."""
     kind = MEDIA_TYPES[Path(path).suffix.lower()]
     url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return ImagePart(path=path, url=url, label=label)
 
 
 def content_of(parts: Sequence[str | ImagePart]) -> str | list[dict[str, Any]]:
-    """The content of a message: a text, or content parts where there are pictures."""
+    """The content of a message: a text, or content parts if there are pictures."""
     if all(isinstance(part, str) for part in parts):
         return "".join(map(str, parts))
     return [
@@ -305,7 +305,7 @@ def read_file(
         name: Its path as the row has it.
         field: The row's field, for messages.
         max_bytes: Its largest size on disk.
-        hint: What else the user can do where it can't be read.
+        hint: Advice to the user if it can't be read.
 
     Raises:
         RowError: If it is missing, outside the folders, too large or a picture without content.
@@ -326,7 +326,7 @@ def read_text(roots: Sequence[Path], file: FileRef, field: str, *, max_bytes: in
     """The text of a file of a case; see ``read_file``.
 
     Raises:
-        RowError: If it is no text, or can't be read.
+        RowError: If it is not text, or can't be read.
     """
     if (kind := kind_of(file)) != "text file":
         which = "a model that can see" if kind == "picture" else "a picture or a text file"
@@ -341,7 +341,7 @@ def find_file(roots: Sequence[Path], name: str, field: str, *, hint: str = "") -
     """Path of a file of a case, and its bytes on disk; see ``read_file``.
 
     Raises:
-        RowError: If it is missing, outside the folders or no regular file.
+        RowError: If it is missing, outside the folders or not a regular file.
     """
     path = _place(roots, name, field)
     try:
@@ -366,7 +366,7 @@ def _unreadable(
 
 
 def _place(roots: Sequence[Path], name: str, field: str) -> Path:
-    """Path of a picture: in the first folder that has it; in the first one when none has."""
+    """Path of a picture: in the first folder that has it; in the first one if none has."""
     bases = [root.resolve() for root in roots]
     inside: list[Path] = []
     leads_out = False
@@ -390,7 +390,7 @@ def _place(roots: Sequence[Path], name: str, field: str) -> Path:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name longer than names may be
+    except OSError:  # a name that is too long
         return False
 
 

@@ -1,4 +1,4 @@
-"""Patterns of what gives a case away: in prompts, names, queries and descriptions of tools."""
+"""Patterns that give a case away: in prompts, names, queries and descriptions of tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HINTS = {
         r"replace|substitut|instead|alternative|fallback|fall back|rather than", re.IGNORECASE
     ),
 }
-"""Words that say of a tool what it is in this case."""
+"""Words that state a tool's role in the case."""
 
 CONDITIONAL = re.compile(
     r"\b(?:if|when|whenever|whether|in case|should|unless|where|may|might|could|some|sometimes|"
@@ -60,12 +60,12 @@ TYPE_WORDS = {
         ),
     }.items()
 }
-"""Words that say why a case can't be solved, by its type."""
+"""Words that state why a case can't be solved, by its type."""
 STEMS = (
     "unsolvable unanswerable infeasible solved answered done impossible solution refused "
     "rejected contradict conflict missing withheld lacking removed taken"
 ).split()
-"""One of them is in whatever the patterns above find."""
+"""Everything that the patterns above find contains one of these."""
 
 TELLING = {
     "extraneous": frozenset(
@@ -79,7 +79,7 @@ TELLING = {
         "removed removal withheld".split()
     ),
 }
-"""Words that say what a case is about, by its condition."""
+"""Words that reveal a case's condition, by condition."""
 
 TELLS_CASE = re.compile(
     rf"{SAYS_UNSOLVABLE.pattern}|no solution|impossible to (?:do|know|look up)|"

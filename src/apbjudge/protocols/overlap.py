@@ -1,4 +1,4 @@
-"""Runs of words that texts share, and cases that are the same, or nearly, under other names."""
+"""Runs of words that texts share, and cases that are equal, or nearly so, under other names."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..records import Item, Step
 from ..records.keys import KeySet, short_key
 
 NEAR = 0.8
-"""Jaccard similarity of the queries' runs of words from which two cases are near duplicates."""
+"""Least Jaccard similarity of the runs of words in the queries of near-duplicate cases."""
 RUN = 5
 _MOST_COMPARED = 100
 _LEAST_WORDS = 8
 _BLOCK = 1024
-"""Cases, or pairs of them, that are compared at a time."""
+"""Number of cases, or pairs of them, that are compared at a time."""
 Place = TypeVar("Place")
 _WORD = re.compile(r"\w+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, letter case, spaces and punctuation apart."""
+    """The words of a text, without letter case, spaces and punctuation."""
     return _WORD.findall(text.casefold())
 
 
 def strings(value: object) -> Iterator[str]:
-    """Every string within a JSON value, names of fields left out."""
+    """Every string within a JSON value, without names of fields."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -43,7 +43,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def prose_of_prediction(item: Item) -> list[str]:
-    """The prose of a reply; all of it where no plan can be read in it."""
+    """The prose of a reply; all of the reply if no plan can be read in it."""
     prediction = item.prediction
     if prediction.kind == "text":
         return [item.response]
@@ -51,7 +51,7 @@ def prose_of_prediction(item: Item) -> list[str]:
 
 
 def prose_of_reference(item: Item, *, arguments: bool = True) -> list[str]:
-    """The prose of the expert's solution; nothing where there is none.
+    """The prose of the expert's solution; nothing without one.
 
     Args:
         item: The item.
@@ -81,12 +81,12 @@ def runs(text: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 @lru_cache(maxsize=256)  # rows of a case share their reference
 def run_hashes(texts: tuple[str, ...], n: int) -> frozenset[int]:
-    """The runs of n words within each of some texts, as hashes that hold in this process."""
+    """The runs of n words within each of some texts, as hashes that are valid in this process."""
     return frozenset(hash(run) for text in texts for run in runs(words(text), n))
 
 
 def shared_runs(texts: Iterable[str], n: int, hashes: frozenset[int]) -> Iterator[tuple[str, ...]]:
-    """The runs of n words within some texts that are among others, by their hashes."""
+    """The runs of n words within some texts that also occur among others, by their hashes."""
     for text in texts:
         yield from (run for run in runs(words(text), n) if hash(run) in hashes)
 
@@ -115,8 +115,8 @@ class Duplicates(Generic[Place]):
 
     Only cases with the same tools by name, files, earlier messages, number of steps and condition
     are compared, by the words of their queries: another truncation of one run, or another
-    robustness condition of one task, is another case. Of fewer than eight words all must be equal.
-    Memory holds the queries and some 400 bytes a case, and in the end 80 bytes a word.
+    robustness condition of one task, is another case. Queries of fewer than eight words have to be
+    equal. Memory holds the queries and about 400 bytes per case, and in the end 80 bytes per word.
     """
 
     def __init__(self) -> None:
@@ -124,15 +124,15 @@ class Duplicates(Generic[Place]):
         self._cases: list[_Case] = []
 
     def __len__(self) -> int:
-        """Cases that have a query."""
+        """Number of cases with a query."""
         return len(self._cases)
 
     def add(self, item: Item, place: Place) -> None:
-        """Adds a case, unless it has no query, or one of its ``case_id`` was added.
+        """Adds a case, unless it has no query, or one with its ``case_id`` was added.
 
         Args:
             item: The case.
-            place: The value to return with the case where it repeats another one.
+            place: The value to return with the case if it repeats another one.
         """
         if _WORD.search(item.query) and self._ids.add(short_key(item.case_id)):
             kind = short_key(repr(_kind(item)))
@@ -150,7 +150,7 @@ class Duplicates(Generic[Place]):
 
 
 def near_duplicates(texts: Iterable[str], others: Iterable[str]) -> Iterator[int]:
-    """Yields the positions of texts that nearly repeat one of some others, as cases do (NEAR)."""
+    """Yields the positions of texts that nearly repeat one of some others (NEAR, as for cases)."""
     sets = [frozenset(_features(text)) for text in others]
     having: defaultdict[str, list[int]] = defaultdict(list)
     for at, features in enumerate(sets):
@@ -164,23 +164,23 @@ def near_duplicates(texts: Iterable[str], others: Iterable[str]) -> Iterator[int
 
 
 def _features(query: str, kind: int = 0) -> Iterator[str]:
-    """The runs of a query, each with the kind of the case, so that other kinds share none."""
+    """The runs of a query, each with the case's kind, so that different kinds share none."""
     listed = words(query)
     n = RUN if len(listed) >= _LEAST_WORDS else len(listed)
     return (f"{kind} {n} {' '.join(run)}" for run in runs(listed, n))
 
 
 def _near_pairs(features: Iterable[Iterator[str]]) -> Iterator[tuple[int, int, float]]:
-    """Yields each set of features that is near an earlier one, the most similar, and how much.
+    """Yields each set of features near earlier ones, the most similar one, and their similarity.
 
-    Sets of which NEAR is shared have one of their first 1 - NEAR features in common, the rarest
-    first: only sets with such a feature are compared, each feature with the first 100 sets that
-    have it (prefix filter of Chaudhuri et al., 2006).
+    Sets that share NEAR of their features, rarest first, have one of the first 1 - NEAR in common:
+    only sets with such a feature are compared, each feature with the first 100 sets that have it
+    (prefix filter of Chaudhuri et al., 2006).
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    # of a million pairs of sets of 60 features two share a hash by chance
+    # two of a million pairs of sets of 60 features share a hash by chance
     hasher: Any = FeatureHasher(2**31 - 1, input_type="string")
     hashed: Any = hasher.transform(features)
     _, column, counts = np.unique(hashed.indices, return_inverse=True, return_counts=True)
@@ -206,7 +206,7 @@ def _near_pairs(features: Iterable[Iterator[str]]) -> Iterator[tuple[int, int, f
 
 
 def _first_of_rows(matrix: Any, n: Any) -> Any:
-    """A sparse matrix with the first entries of each row alone; n is their number by row."""
+    """A sparse matrix with only the first entries of each row; n is their number by row."""
     sizes = np.diff(matrix.indptr)
     first = matrix.copy()
     end = np.repeat(matrix.indptr[:-1] + n, sizes)

@@ -1,4 +1,4 @@
-"""Checks of what a prompt gives away that the tested model should not know."""
+"""Checks for information in a prompt that the tested model should not have."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PromptLeak(NamedTuple):
 
 
 def secrets_of(item: Item) -> list[str]:
-    """Facts that the tested model of a case must not know: some of ``PROMPT_LEAKS``."""
+    """Kinds of facts, of ``PROMPT_LEAKS``, that the tested model of a case must not know."""
     condition = item.condition
     held = (
         condition.extraneous,
@@ -73,7 +73,7 @@ def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
 
     Args:
         item: The item.
-        row: Its row, perhaps with ``prompt`` or ``messages``: what the tested model was sent.
+        row: Its row, perhaps with ``prompt`` or ``messages`` as sent to the tested model.
 
     Yields:
         At most one of each kind and field.
@@ -82,7 +82,7 @@ def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
     if not kinds:
         return
     prompt = sent_text(row)
-    if prompt:  # parts of it that are the case's own are looked at apart or may say anything
+    if prompt:  # the case's own parts are checked separately or may state anything
         material = [item.query, item.system_prompt, *strings(item.trajectory)]
         if item.tools is not None:
             material += [item.tools.text, *strings(row.get("tools_json"))]
@@ -101,12 +101,12 @@ def leaks_in_prompt(item: Item, row: Mapping[str, Any]) -> Iterator[PromptLeak]:
 
 @lru_cache(maxsize=64)
 def _descriptions(tools: str) -> tuple[str, ...]:
-    """Descriptions of tools and parameters; cached, since rows often repeat their tools."""
+    """Descriptions of tools and parameters; cached, since rows often repeat tools."""
     return tuple(text for text in strings(json.loads(tools)) if " " in text)
 
 
 def _without(text: str, material: Iterable[str]) -> str:
-    """The text with the material cut out, as it is and as JSON writes it."""
+    """The text without the material, in plain form and as JSON writes it."""
     for part in sorted(
         {part for part in material if len(part) >= _LEAST_CUT}, key=len, reverse=True
     ):
@@ -117,11 +117,11 @@ def _without(text: str, material: Iterable[str]) -> str:
 
 
 def _tool_leak(item: Item, kind: str, field: str, text: str) -> str:
-    """A tool's name where it says something; empty where it does not.
+    """The way in which a tool's name gives something away, in words; empty if it does not.
 
     In query and system prompt any mention counts, unless all tools are listed there. In a prompt,
-    which has to name the tools, it counts where the sentence says what the tool is, or where just
-    the distractors are listed.
+    which has to name the tools, it counts if the sentence states the tool's role, or if only the
+    distractors are listed.
     """
     condition = item.condition
     replacement = condition.replacement.name if condition.replacement else ""
@@ -164,7 +164,7 @@ def _lines(text: str, hint: re.Pattern[str], names: Collection[str]) -> Iterator
 
 
 def _type_leak(item: Item, field: str, text: str) -> str:
-    """A sentence that says that, or why, this case can't be solved; empty where there is none."""
+    """A sentence that states that, or why, this case can't be solved; empty without one."""
     secret = item.condition.unsolvable_type or ""
     if secret in text and not any(name in text for name in TYPE_WORDS if name != secret):
         return f"holds the type `{secret}`"
@@ -189,7 +189,7 @@ def _short(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Lines, and sentences within them; blank ones left out."""
+    """The sentences of each line, without blank ones."""
     return [part for part in _SENTENCE.split(text) if part.strip()]
 
 
@@ -198,8 +198,8 @@ def mentions(text: str, name: str) -> bool:
 
     Args:
         text: The text.
-        name: The tool's name. One that is a plain word (``search``) counts only where it stands
-            in quotes or back ticks, before a bracket or next to the word tool.
+        name: The tool's name. A plain word (``search``) counts only in quotes or backticks, before
+            a bracket or next to the word tool.
     """
     if not name:
         return False

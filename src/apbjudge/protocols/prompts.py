@@ -1,7 +1,7 @@
-"""Prompts: what a judge is sent, rendered from a rubric, an item and its findings.
+"""Prompts of judges, rendered from a rubric, an item and its findings.
 
-What many requests share comes first (rubric, then the case, then the prediction), so that prefix
-caches of providers and servers are hit by the replies of several tested models to one case.
+Parts that many requests share come first (rubric, then the case, then the prediction), so that
+replies of several tested models to one case hit the prefix caches of providers and servers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Prompt(Record):
     Attributes:
         system: Rubric and rules: the same for every item of a run.
         case: The case: the same for every tested model.
-        files: Files of the case; the pictures stand between the two texts.
+        files: Files of the case; the pictures are between the two texts.
         prediction: The prediction, with verified facts.
     """
 
@@ -47,7 +47,7 @@ class Prompt(Record):
 
     @cached_property
     def parts(self) -> tuple[str | ImagePart, ...]:
-        """The user's message: texts, and pictures where they stand, below their labels."""
+        """The user's message: texts, and pictures in their places, below their labels."""
         if not self.files.images:
             return (f"{self.case}\n\n{self.prediction}",)
         pictures = (part for image in self.files.images for part in (image.label, image) if part)
@@ -60,11 +60,11 @@ class Prompt(Record):
 
 
 class PromptMaker:
-    """Renders the prompts of a run; the part that all items share is rendered once a process.
+    """Renders the prompts of a run; the part that all items share is rendered once per process.
 
     Args:
-        blind: Leaves the reference out.
-        evidence: Shows the judge the proven findings; suspected ones are never shown.
+        blind: True to leave out the reference.
+        evidence: True to show the judge the proven findings; suspected ones are never shown.
     """
 
     def __init__(self, *, blind: bool = False, evidence: bool = True) -> None:
@@ -85,11 +85,11 @@ class PromptMaker:
 
         Args:
             item: The item.
-            rubric: What to judge by.
+            rubric: The rubric to judge by.
             template: Folder of templates, with version.
-            findings: What code has proven or suspects.
-            rules: The sentences for rules that are a protocol's own.
-            files: What is shown of the item's files, already read.
+            findings: Facts that rules have proven or suspect.
+            rules: The sentences for a protocol's own rules.
+            files: The item's files to show, already read.
         """
         sentences = {**RULES, **rules}
         proven = [f for f in findings if f.certainty == "proven" and self._evidence]
@@ -101,7 +101,7 @@ class PromptMaker:
             horizon=item.condition.horizon,
             unsolvable_type=item.condition.unsolvable_type,
             response=item.response,
-            # a rubric with codes of its own may have none for the form
+            # a rubric with its own codes may have none for the form
             form_code=rubric.form_code if rubric.form_code in rubric.codes else None,
             form_demanded=item.format_demanded,
             form=item.form,
@@ -173,7 +173,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Environment(ImmutableSandboxedEnvironment):
-        """Calls our own fence, several times a prompt, without asking whether it is safe."""
+        """Calls our own fence, several times per prompt, without the check for safety."""
 
         def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
             if obj is fence:
@@ -195,13 +195,13 @@ def _template(folder: str, name: str) -> Template:
 
 
 def compiled(source: str) -> Template:
-    """A template that can neither change nor reach anything but the values it is given.
+    """A template that can neither change nor reach anything except its values.
 
     Raises:
         jinja2.TemplateSyntaxError: If it can't be read.
     """
     template = _environment().from_string(source)
-    template.globals = dict(template.globals)  # copied for every prompt, and a plain one is quick
+    template.globals = dict(template.globals)  # copied for every prompt: a plain dict is quicker
     return template
 
 

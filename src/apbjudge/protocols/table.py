@@ -1,4 +1,4 @@
-"""The protocols, each a row of checks, and which of the benchmark's six grades a row of data."""
+"""The protocols with their checks, and the choice of the one that grades a row of data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLAN_CHECKS: tuple[Check, ...] = (
     low_overlap,
     repeated_calls,
 )
-"""Checks that can prove or suspect something of any whole plan."""
+"""Checks that can prove or suspect something in any whole plan."""
 
 STEP_CHECKS: tuple[Check, ...] = (
     output_format,
@@ -45,7 +45,7 @@ STEP_CHECKS: tuple[Check, ...] = (
     repeated_calls,
     vague_values,
 )
-"""Checks that can prove or suspect something of any proposed steps."""
+"""Checks that can prove or suspect something in any proposed steps."""
 
 
 def _base_checks(item: Item, rubric: Rubric) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def _has_costs(item: Item) -> None:
         raise RowError("tools", "a cost for every tool", "at least one tool without a cost")
 
 
-# A whole plan, graded for whether it solves the query.
+# A whole plan, graded by whether it solves the query.
 HOLISTIC = Protocol(
     name="holistic", shape="flags", rubrics={"plan": "apb-holistic@1"}, checks=PLAN_CHECKS
 )
@@ -87,9 +87,9 @@ TOOL_EXTRANEOUS = Protocol(
     checks=(distractors, _base_checks),
     instead={"apb-step-wise-strict@1": "apb-extraneous-step-strict@1"},
 )
-# Which of five behaviours follows a tool's failure. Categories 1 (replacement), 3 (retry) and 5 for
+# The behaviour, of five, after a tool's failure. Categories 1 (replacement), 3 (retry) and 5 for
 # an unknown tool follow from exact names, and so does 4 for the explicit REJECT form; 2 against 5
-# for an existing tool is for a judge.
+# for an existing tool is left to a judge.
 TOOL_BROKEN = Protocol(
     name="tool-broken",
     shape="category",
@@ -98,7 +98,7 @@ TOOL_BROKEN = Protocol(
     admit=_has_broken_tool,
     categorise=category,
 )
-# Whether the tested model declines for the right reason, with one set of rules per type.
+# Graded by whether the tested model declines for the right reason, with rules for each type.
 UNSOLVABLE = Protocol(
     name="unsolvable",
     shape="pass",
@@ -106,7 +106,7 @@ UNSOLVABLE = Protocol(
     checks=(carried_on, calls_offline, says_nothing),
     admit=_is_unsolvable,
 )
-# A whole plan where every tool has a cost; code adds up the cost itself.
+# A whole plan with tools that all have a cost; code adds up the costs.
 EFFICIENCY = Protocol(
     name="efficiency",
     shape="flags",
@@ -121,7 +121,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
 }
 """The six protocols of the Agent Planning Benchmark (arXiv:2606.04874)."""
 
-# The claims of a case that code can't prove; nothing of a tested model is looked at.
+# The claims of a case that code can't prove; no tested model is involved.
 CASE = Protocol(
     name="case",
     shape="flags",
@@ -142,7 +142,7 @@ def get_protocol(name: str) -> Protocol:
     """A protocol by name: one of the six, ``case``, or one that an installed package adds.
 
     Raises:
-        OptionError: If there is none of that name.
+        OptionError: If there is none with that name.
         PluginError: If the package can't be imported.
     """
     if name in _BY_NAME:

@@ -15,12 +15,12 @@ def name_words(name: str) -> list[str]:
 
 
 def squashed(text: str) -> str:
-    """A text without letter case, spaces and marks."""
+    """A text in lower case without spaces and punctuation."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def properties(tool: Tool) -> dict[str, dict[str, Any]]:
-    """A tool's parameters with their schemas, in order; empty where there is no JSON Schema."""
+    """A tool's parameters with their schemas, in order; empty without a JSON Schema."""
     if tool.parameter_kind != "json_schema":
         return {}
     described = as_object(tool.parameters["properties"]) or {}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..errors import OptionError, RowError, needs
 
 LONGEST_SIDE = 1024
-"""Pixels of the longer side of a frame at most; larger ones are made smaller."""
+"""Largest longer side of a frame in pixels; larger frames are scaled down."""
 
 
 class Frame(NamedTuple):
@@ -31,26 +31,26 @@ class Frame(NamedTuple):
 
 
 def check_decoder() -> None:
-    """Raises OptionError where nothing is installed that reads videos."""
+    """Raises OptionError if no library that reads videos is installed."""
     if find_spec("av") is None:
         raise OptionError(needs("--frames", "av"))
 
 
 def frames_of(path: Path, field: str, n: int) -> tuple[Frame, ...]:
-    """The frames in the middle of n equal parts of a video; fewer where it has no more.
+    """The frames in the middle of n equal parts of a video; fewer if it has fewer.
 
     Args:
         path: The file.
         field: The row's field, for messages.
-        n: How many.
+        n: Number of frames.
 
     Raises:
-        RowError: If the file is no video that can be read.
+        RowError: If the file is not a readable video.
     """
     status = path.stat()
     try:
         frames = _frames(path, n, status.st_size, status.st_mtime_ns)
-    except (ValueError, ArithmeticError, OSError) as error:  # PyAV's errors are of these
+    except (ValueError, ArithmeticError, OSError) as error:  # PyAV's errors derive from these
         reason = getattr(error, "strerror", None) or error
         raise RowError(field, "a video that can be read", f"{path.name}: {reason}") from None
     if not frames:
@@ -60,7 +60,7 @@ def frames_of(path: Path, field: str, n: int) -> tuple[Frame, ...]:
 
 @lru_cache(maxsize=8)
 def _frames(path: Path, n: int, size: int, changed: int) -> tuple[Frame, ...]:
-    """The frames of a file as it is now: several responses to a case follow each other."""
+    """The frames of a file in this version; cached, since a case's responses are consecutive."""
     av: Any = import_module("av")
     with av.open(str(path)) as container:
         if not container.streams.video:
@@ -85,7 +85,7 @@ def _frames(path: Path, n: int, size: int, changed: int) -> tuple[Frame, ...]:
 
 
 def _shown_at(at: float, frames: Iterator[Any]) -> Any:
-    """The last frame that begins by a time, else the first one; None without any."""
+    """The last frame that begins no later than a time, else the first one; None without any."""
     last = None
     for frame in frames:
         if last is not None and frame.time > at:
@@ -95,7 +95,7 @@ def _shown_at(at: float, frames: Iterator[Any]) -> Any:
 
 
 def _jpeg(av: Any, frame: Any) -> bytes:
-    """A frame as JPEG, made smaller where it is large."""
+    """A frame as JPEG, scaled down if it is large."""
     scale = min(1.0, LONGEST_SIDE / max(frame.width, frame.height))
     width, height = (max(2, round(side * scale / 2) * 2) for side in (frame.width, frame.height))
     picture = frame.reformat(width=width, height=height, format="yuvj420p")

@@ -1,4 +1,4 @@
-"""Wire rows and domain records: what enters, what leaves, and nothing that decides."""
+"""Wire rows and domain records: input and output, without any decisions."""
 
 from .base import Record, row_error
 from .consensus import Consensus, ConsensusTable, majority, resolve

@@ -1,4 +1,4 @@
-"""Checks before a run: the one form of what ``doctor`` and a dry run report, and its text."""
+"""Checks before a run: the form in which ``doctor`` and a dry run report them, and its text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CheckOutcome = Literal["passed", "failed", "unclear", "skipped"]
 
 
 class Check(Record):
-    """One question about a run that is to come: its name, the outcome, and a line for people."""
+    """One question about a future run: its name, its outcome and a line for people."""
 
     name: str
     outcome: CheckOutcome

@@ -25,8 +25,8 @@ class Texts:
 
     Attributes:
         block: All texts.
-        starts: Shape (n,): where each begins.
-        ends: Shape (n,): where each ends; -1 for None.
+        starts: Shape (n,): offset at which each begins.
+        ends: Shape (n,): offset at which each ends; -1 for None.
     """
 
     block: bytes
@@ -43,7 +43,7 @@ class Texts:
 
     @property
     def values(self) -> list[str | None]:
-        """All of them."""
+        """All texts."""
         block = self.block
         return [
             None if end < 0 else block[start:end].decode(errors="surrogatepass")
@@ -51,12 +51,12 @@ class Texts:
         ]
 
     def take(self, rows: Vector) -> Texts:
-        """Those of some rows."""
+        """The texts of some rows."""
         return Texts(self.block, self.starts[rows], self.ends[rows])
 
     @classmethod
     def joined(cls, parts: Sequence[Texts]) -> Texts:
-        """One after the other."""
+        """The texts of several columns, one after the other."""
         shifts = np.cumsum([0, *(len(part.block) for part in parts)])[:-1]
         moved = [p.starts + shift for p, shift in zip(parts, shifts, strict=True)]
         ends = [np.where(p.ends < 0, -1, p.ends + s) for p, s in zip(parts, shifts, strict=True)]
@@ -91,8 +91,8 @@ def keys_of(values: Iterable[bytes | None]) -> Vector:
 class ColumnBuilder:
     """Takes rows and makes columns of them, a chunk at a time.
 
-    Columns grow where they are: parts that are joined at the end take twice the memory, and that of
-    many small arrays is not given back.
+    Columns grow in place: joining parts at the end takes twice the memory, and the memory of many
+    small arrays is not released.
 
     Args:
         names: Names of the values of a row.
@@ -111,14 +111,14 @@ class ColumnBuilder:
         self._columns: dict[str, Any] = {}
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Takes in the values of a row."""
+        """Adds the values of a row."""
         self.n_rows += 1
         self._chunk.append(row)
         if len(self._chunk) == CHUNK:
             self.flush()
 
     def flush(self) -> None:
-        """Makes columns of the rows that are not yet any."""
+        """Makes columns of the pending rows."""
         columns = zip(*self._chunk, strict=True) if self._chunk else [()] * len(self._names)
         self._chunk = []
         for name, part in self._columns_of(dict(zip(self._names, columns, strict=True))).items():
@@ -135,13 +135,13 @@ class ColumnBuilder:
 
 
 class _Column:
-    """An array that grows; it begins empty, with the type and the shape of rows of another."""
+    """An array that grows; it begins empty, with the dtype and row shape of another one."""
 
     def __init__(self, like: Vector) -> None:
         self._array, self._n = np.empty((0, *like.shape[1:]), dtype=like.dtype), 0
 
     def add(self, part: Vector) -> None:
-        """Takes in more rows."""
+        """Appends rows."""
         start, self._n = self._n, self._n + len(part)
         if self._n > len(self._array):
             self._resize(self._n + self._n // 8)
@@ -164,7 +164,7 @@ class _TextColumn:
         self._lengths = _Column(np.empty(0, dtype=np.int32))
 
     def add(self, part: Texts) -> None:
-        """Takes in more texts, whose block holds them one after the other."""
+        """Appends texts, whose block holds them one after the other."""
         self._block += part.block
         self._lengths.add(np.where(part.ends < 0, -1, part.ends - part.starts).astype(np.int32))
 
@@ -179,7 +179,7 @@ class _TextColumn:
 
 
 class Codes:
-    """Numbers values in the order in which they first come."""
+    """Numbers values in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = defaultdict(count().__next__)
@@ -195,9 +195,9 @@ class Codes:
 
 
 class Measures:
-    """Numbers by name, of which each row has some, as a row of numbers with NaN for the others.
+    """Measures by name as columns, with NaN where a row lacks one.
 
-    A class is one number for each of its values, named ``class=value``.
+    A class becomes one number for each of its values, named ``class=value``.
     """
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class Measures:
         self._n_rows = 0
 
     def add(self, diagnoses: Sequence[Mapping[str, Any] | None]) -> Vector:
-        """Takes in what was measured of some rows; returns the number of each, -1 for nothing."""
+        """Adds the measures of some rows; returns the number of each row, -1 for one without."""
         stated: list[dict[str, float]] = []
         numbers = np.full(len(diagnoses), -1, dtype=np.int64)
         for i, diagnosis in enumerate(diagnoses):
@@ -223,9 +223,9 @@ class Measures:
         return numbers
 
     def columns(self, rows: Vector) -> tuple[tuple[str, ...], Vector]:
-        """The names, and shape (n, m): the numbers of some rows, by what ``add`` returned."""
+        """The names, and shape (n, m): the measures of some rows, by their numbers from ``add``."""
         names = tuple(self._at)
-        whole = np.full((self._n_rows + 1, len(names)), np.nan)  # the last row for nothing
+        whole = np.full((self._n_rows + 1, len(names)), np.nan)  # the last row for -1
         start = 0
         for at, part in self._parts:
             whole[start : start + len(part), at] = part
@@ -255,11 +255,11 @@ def flag_bits(
     """Error codes of some rows as bits.
 
     Args:
-        errors: For each row, true or false by code; None, or a missing code, for nothing.
+        errors: For each row, true or false by code; None or a missing code if not stated.
         codes: The codes of the bits; others are left out.
 
     Returns:
-        Shape (n,) each, uint32: which are set, and of which something is stated.
+        Shape (n,) each, uint32: the codes that are set, and those that are stated.
     """
     of_codes = [tuple(map((row or _EMPTY).get, codes)) for row in errors]
     values = np.array(of_codes, dtype=float).reshape(len(errors), len(codes))
@@ -287,12 +287,12 @@ class Scores:
     """Scores of n items by a judge, a rater or several together.
 
     Attributes:
-        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 nothing.
-        grade: Shape (n,), 0 to 1, NaN for nothing.
-        flags: Shape (n,), uint32, bit i set where the code ``error_codes[i]`` is.
-        known: Shape (n,), uint32, bit i set where something is stated of that code.
-        category: Shape (n,), int8, 1 to 5, 0 for nothing.
-        error_codes: The error codes behind the bits.
+        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 not stated.
+        grade: Shape (n,), 0 to 1, NaN if not stated.
+        flags: Shape (n,), uint32, bit i set where ``error_codes[i]`` is set.
+        known: Shape (n,), uint32, bit i set where that code is stated.
+        category: Shape (n,), int8, 1 to 5, 0 if not stated.
+        error_codes: The error codes of the bits.
     """
 
     correct: Vector
@@ -307,17 +307,17 @@ class Scores:
 
     @property
     def scores(self) -> Scores:
-        """The scores alone."""
+        """Only the scores."""
         return Scores(**{f.name: getattr(self, f.name) for f in fields(Scores)})
 
     @property
     def is_silent(self) -> Vector:
-        """Shape (n,): whether nothing is stated at all."""
+        """Shape (n,): true if nothing is stated at all."""
         stated = (self.correct >= 0) | ~np.isnan(self.grade) | (self.known > 0)
         return ~(stated | (self.category > 0))
 
     def differs_from(self, other: Scores) -> Vector:
-        """Shape (n,): whether other scores of the same items and codes say something else."""
+        """Shape (n,): true if other scores of the same items and codes differ."""
         same = (self.correct == other.correct) & (self.category == other.category)
         same &= (self.known == other.known) & (
             (self.flags & self.known) == (other.flags & other.known)
@@ -326,7 +326,7 @@ class Scores:
         return ~same
 
     def scores_at(self, rows: Vector) -> Scores:
-        """The scores of some rows; the row -1 stands for one without a statement."""
+        """The scores of some rows; nothing is stated in the row -1."""
         columns = {name: getattr(self, name) for name in _NOTHING}
         return Scores(
             **{
@@ -337,13 +337,13 @@ class Scores:
         )
 
     def errors_at(self, at: int) -> dict[Any, bool] | None:
-        """The codes of which something is stated in one row; None without."""
+        """The stated codes of one row; None without any."""
         flags, known = int(self.flags[at]), int(self.known[at])
         stated = ((code, 1 << i) for i, code in enumerate(self.error_codes) if known >> i & 1)
         return {code: bool(flags & bit) for code, bit in stated} or None
 
     def with_codes(self, codes: Sequence[str]) -> Self:
-        """The same with these codes behind the bits; what is stated of others is left out."""
+        """The same scores with bits for these codes; other codes are left out."""
         if tuple(codes) == self.error_codes:
             return self
         flags, known = np.zeros_like(self.flags), np.zeros_like(self.known)
@@ -356,7 +356,7 @@ class Scores:
 
 
 def all_codes(of: Iterable[Scores]) -> tuple[str, ...]:
-    """The error codes of several, those of the first one first."""
+    """The error codes of several scores, those of the first one first."""
     return tuple(dict.fromkeys(code for scores in of for code in scores.error_codes))
 
 
@@ -370,7 +370,7 @@ _NOTHING: Mapping[str, float] = {
 
 
 def no_scores(n: int = 0) -> Scores:
-    """Scores of n items without a statement."""
+    """Scores of n items, none of them stated."""
     kinds = {"correct": "b", "grade": "d", "flags": "I", "known": "I", "category": "b"}
     columns = {name: np.full(n, _NOTHING[name], kinds[name]) for name in kinds}
     return Scores(**columns, error_codes=ERROR_CODES)

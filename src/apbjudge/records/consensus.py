@@ -19,7 +19,7 @@ Key = tuple[str, str | None]
 """Item id and tested model; labels without a tested model are separate."""
 
 Answers = tuple[Vector, Vector]
-"""Sorted keys of items, and how many tested models answered each."""
+"""Sorted keys of items, and the number of tested models that answered each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,15 @@ class Consensus:
 
     Attributes:
         item_id: The item.
-        tested_model: Whose response it was; None where the labels don't say.
-        is_correct: True if the prediction passes; None where nobody answered or they are split.
-        grade: Median, 0 to 1; between two levels where the middle two of an even number differ.
-        errors: The codes that were decided; None where none was.
-        category: 1 to 5; None where nobody answered or they are split.
-        raters: Those with a label of the item, sorted, without the adjudicator.
-        ties: Fields on which no value has more than half: ``is_correct``, ``E1`` … ``category``.
+        tested_model: The tested model of the response; None if the labels don't name it.
+        is_correct: True if the prediction passes; None if no rater answered or the raters are
+            split.
+        grade: Median, 0 to 1; between two levels if the middle two of an even number differ.
+        errors: The decided codes; None without any.
+        category: 1 to 5; None as for ``is_correct``.
+        raters: Raters with a label of the item, sorted, without the adjudicator.
+        ties: Fields in which no value has more than half of the votes: ``is_correct``, ``E1`` …
+            ``category``.
         adjudicated: True if the adjudicator decided any field.
     """
 
@@ -51,19 +53,19 @@ class Consensus:
 
 @dataclass(frozen=True, kw_only=True)
 class ConsensusTable(Scores):
-    """Labels, put together per item and tested model; one entry each, as they first come.
+    """Labels combined per item and tested model; one entry each, in order of first occurrence.
 
     Attributes:
         labels: The labels.
-        first: Row of the first label of each.
+        first: Row of the first label of each entry.
         ties: uint32, bit i set where raters are split on ``fields[i]``; nothing is decided there.
         adjudicated: True if the adjudicator decided anything.
-        by_rater: Rows of each rater's own labels, in the order of the entries; raters sorted, the
-            adjudicator not among them.
+        by_rater: Rows of each rater's own labels, in the order of the entries; raters sorted,
+            without the adjudicator.
         entry: Shape (labels,): entry of each label that counts, -1 for others.
         n_repeated: Labels that a later one of the same rater on the same item replaces.
         n_changed: Those of them that differ from the label that replaces them.
-        n_silent: Labels that say nothing; they are left out everywhere.
+        n_silent: Labels that state nothing; they are left out everywhere.
         n_unsure: Labels that their raters are unsure of, whether they are counted or left out.
     """
 
@@ -90,9 +92,9 @@ class ConsensusTable(Scores):
         return self.labels.scores_at(at)
 
     def find(self, item: Vector, key: Vector, answers: Answers) -> Vector:
-        """The entry about each of some judged rows; -1 where there is none.
+        """The entry for each of some judged rows; -1 if there is none.
 
-        A label that names no tested model counts where one tested model alone answered the item.
+        A label that names no tested model counts if only one tested model answered the item.
 
         Args:
             item: Shape (n,), keys of the items.
@@ -111,7 +113,7 @@ class ConsensusTable(Scores):
         return int(self.find(item, key, answers)[0])
 
     def has_bare(self, item: Vector) -> Vector:
-        """True where an item has a label that names no tested model."""
+        """True for items with a label that names no tested model."""
         return self._at(item) >= 0
 
     def _at(self, keys: Vector) -> Vector:
@@ -166,7 +168,7 @@ class ConsensusTable(Scores):
 
     @property
     def first_faulty_steps(self) -> tuple[int, int]:
-        """Pairs of labels of one item that both mark a step, and how many agree on the first."""
+        """Counts of label pairs of an item that both mark a step, and that agree on the first."""
         firsts: dict[int, list[int]] = {}
         for rows in self.by_rater.values():
             for row in rows[self.labels.faulty_steps.ends[rows] >= 0].tolist():
@@ -199,17 +201,17 @@ def resolve(
 ) -> ConsensusTable:
     """Combines the labels of each item, field by field.
 
-    The adjudicator's word stands where there is one. Otherwise is_correct, each flag and the
-    category are what more than half of those say who answered; where no value has so many,
-    nothing is decided and the field is named in ``ties``. The grade is the median.
+    The adjudicator's value counts if there is one. Otherwise is_correct, each flag and the category
+    take the value that more than half of those who answered chose; without such a value nothing is
+    decided and the field is named in ``ties``. The grade is the median.
 
-    Not for measuring how well raters agree (``by_rater`` is), nor where some raters are known to
-    be better than others: every one has the same say.
+    Not for measuring how well raters agree (use ``by_rater``), nor for raters who are known to
+    differ in quality: all have the same weight.
 
     Args:
-        labels: In any order, but of a rater's labels on one item the last one counts. Lines that
-            name no rater are all by one and the same.
-        adjudicator: Rater whose word is final, and who has no vote among the others.
+        labels: The labels in any order, except that the last of a rater's labels on one item
+            counts. All lines that name no rater count as one rater's.
+        adjudicator: Rater whose labels are final and have no vote among the others.
         include_unsure: True if labels that their raters are unsure of count like any other.
     """
     table = labels if isinstance(labels, LabelTable) else label_table(labels)
@@ -256,7 +258,7 @@ def resolve(
 
 
 def _by_rater(table: LabelTable, rows: Vector) -> tuple[Vector, Vector, Vector]:
-    """Rows sorted by item and rater; which have the next one's; which are the last of theirs."""
+    """Rows sorted by item and rater; true if the next has the same ones; true for their last."""
     order = rows[np.lexsort((rows, table.rater[rows], table.key[rows]))]
     same = (table.key[order][1:] == table.key[order][:-1]) & (
         table.rater[order][1:] == table.rater[order][:-1]
@@ -272,17 +274,17 @@ def majority(labels: Iterable[HumanLabel]) -> dict[Key, bool]:
 
 
 def _decided(votes: Scores, entry: Vector, is_final: Vector, n: int) -> tuple[Scores, Vector]:
-    """The scores of each entry, and on which fields raters are split.
+    """The scores of each entry, and the fields on which raters are split.
 
     Args:
         votes: Labels, one per rater and entry.
         entry: Shape (labels,): the entry of each.
-        is_final: Shape (labels,): whether it is the adjudicator's.
+        is_final: Shape (labels,): true for the adjudicator's.
         n: Number of entries.
     """
 
     def counted(has: Vector) -> Vector:
-        """The labels whose word on a field counts: the adjudicator's, else all."""
+        """The labels that count for a field: the adjudicator's, else all."""
         by_final = np.zeros(n, dtype=bool)
         by_final[entry[has & is_final]] = True
         return has & (is_final | ~by_final[entry])

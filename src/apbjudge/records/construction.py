@@ -9,18 +9,18 @@ from pydantic import Field
 from .base import Record
 
 ContradictionKind = Literal["bounds", "missing_dimension", "compliance_lock", "dynamic_state"]
-"""Why the constraints of a case contradict each other: two limits on a number, or a tool that is
-out of service and alone sees what decides, alone gives results that count, or alone checks the
-state before an action (arXiv:2606.04874, figure 15)."""
+"""Reason why the constraints of a case contradict each other: two limits on a number, or a tool
+that is out of service although it alone sees the deciding fact, gives results that count, or checks
+the state before an action (arXiv:2606.04874, figure 15)."""
 
 
 class Bound(Record):
     """A limit on a number that a query states.
 
     Attributes:
-        subject: What is limited, in the query's words.
+        subject: The limited quantity, in the query's words.
         kind: ``at least`` or ``at most``.
-        value: The limit, itself allowed.
+        value: The limit, inclusive.
         text: The sentence or clause of the query that states it.
     """
 
@@ -43,17 +43,17 @@ class Composite(Record):
 
 
 class Construction(Record):
-    """The origin of a case and the way it was made; empty fields say nothing.
+    """The origin and construction of a case; empty fields state nothing.
 
     Attributes:
-        seed: Id of what it was made from.
-        transform: Name of what made it, such as ``tool_removal``.
-        source: Where the seed was read, such as ``log.jsonl:12``.
+        seed: Id of the record that it was made from.
+        transform: Name of the change that made it, such as ``tool_removal``.
+        source: Place of the seed, such as ``log.jsonl:12``.
         licence: Licence of the source.
-        twin: Id of the solvable case that this one differs from in its condition alone.
+        twin: Id of the solvable case that differs from this one only in its condition.
         removed_tools: Names of the tools that the twin has and this case lacks.
-        removed_value: The value that the twin's query states and this one's does not.
-        bounds: Limits of which two contradict each other.
+        removed_value: The value that the twin's query states and this query does not.
+        bounds: Limits, two of which contradict each other.
         contradiction_kind: The kind of contradictory constraints; None for other cases.
         requirement: The sentences of the query that demand the result of a tool.
         offline_tool: The tool that these sentences demand and declare out of service.
@@ -62,7 +62,7 @@ class Construction(Record):
         parameter_map: Parameter of the broken tool to that of its replacement.
         composites: Tools that replace several calls of the reference.
         traps: Tools that no cheapest plan calls.
-        repairs: What was mended on the way.
+        repairs: Repairs during construction.
         model: The model that wrote a part of it.
     """
 
@@ -86,7 +86,7 @@ class Construction(Record):
 
     @property
     def claims(self) -> dict[str, str]:
-        """Its claims about the case, a text for people by name; empty claims are left out.
+        """The claims about the case, texts for people by name; empty claims are left out.
 
         Returns:
             Some of ``parameter_map``, ``removed_tools``, ``removed_value``, ``limits``,

@@ -1,4 +1,4 @@
-"""The files that the path of a log stands for: one, a folder's, a pattern's, packed, a stream."""
+"""The files of a log, whose path is a file, a folder, a pattern, a packed file or a stream."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STDIN = Path("-")
 """Standard input, in place of a file."""
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj")
-"""Suffixes of the files of a folder that are read, also followed by one of ``PACKED``."""
+"""Suffixes of the files that are read in a folder, perhaps followed by one of ``PACKED``."""
 PACKED = (".gz", ".zst")
 
-_CUT = b'\n"the packed file breaks off here"\n'  # a line that is no run
+_CUT = b'\n"the packed file breaks off here"\n'  # a line that is not a run
 _LONGEST = 3500  # bytes of a path: with the working directory before it, 4,096 are the most
 _BRACES = re.compile(r"(.*?)\{(.*)\}(.*)", re.DOTALL)
 
@@ -36,7 +36,7 @@ class LogFile(NamedTuple):
     """A file of a log, or a folder that is a log by itself.
 
     Attributes:
-        path: Where it is.
+        path: Its path.
         name: Its name within the log.
     """
 
@@ -45,10 +45,10 @@ class LogFile(NamedTuple):
 
 
 def log_path(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Path:
-    """One path for several: ``{a.jsonl,b.jsonl}``, which stands for both.
+    """One path for several, such as ``{a.jsonl,b.jsonl}`` for two.
 
     Raises:
-        OptionError: If they are too many for that.
+        OptionError: If they are too many for one path.
     """
     if isinstance(paths, str | os.PathLike):
         return Path(paths)
@@ -67,13 +67,13 @@ def log_path(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
 
 
 def name_of(path: Path) -> str:
-    """A name for what is made of a log, without what a pattern has in it."""
+    """A name for the output of a log, without the special characters of a pattern."""
     stem = "stdin" if path == STDIN else path.stem
     return re.sub(r"[^\w.-]+", "-", stem).strip("-.") or "log"
 
 
 def is_there(path: Path) -> bool:
-    """True if a path stands for anything that can be read again."""
+    """True if a path leads to something that can be read again."""
     try:
         return path != STDIN and bool(_named(path))
     except InputError:
@@ -81,7 +81,7 @@ def is_there(path: Path) -> bool:
 
 
 def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
-    """The files of a log in the order of their paths: of folders, those in any depth.
+    """The files of a log in the order of their paths, those of subfolders included.
 
     Args:
         path: A file, a folder, ``-``, or a pattern of ``*``, ``?``, ``[]``, ``**`` and ``{a,b}``.
@@ -111,7 +111,7 @@ def files_of(path: Path, is_log: Callable[[Path], bool]) -> list[LogFile]:
 
 
 def _named(path: Path) -> list[Path]:
-    """The paths that a pattern stands for; a path that exists stands for itself."""
+    """The paths that match a pattern; a path that exists matches itself only."""
     try:
         if path == STDIN or path.exists():
             return [path]
@@ -136,7 +136,7 @@ def _alternatives(text: str) -> Iterator[str]:
 
 
 def _inside(folder: Path, is_log: Callable[[Path], bool]) -> Iterator[Path]:
-    """The files of a folder and of those in it; what begins with a dot is left out."""
+    """The files of a folder and its subfolders, without names that begin with a dot."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
@@ -151,9 +151,9 @@ def _inside(folder: Path, is_log: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def unpacked(path: Path) -> Path:
-    """The file itself, or a temporary one with what it packs, or what comes from a stream.
+    """The file itself, or a temporary one with the content of a packed file or a stream.
 
-    It is made once and lies there until the program ends, or some others were made after it.
+    It is made once and exists until the program ends, or until several others have been made.
 
     Raises:
         InputError: If it can't be read or unpacked.
@@ -170,7 +170,7 @@ def _plain_name(path: Path) -> str:
 
 
 class TemporaryFile:
-    """A file that lies there as long as this object is known.
+    """A file that exists as long as this object does.
 
     Args:
         name: Its name.
@@ -184,7 +184,7 @@ class TemporaryFile:
 
 @lru_cache(maxsize=16)
 def _unpacked(path: Path, _: tuple[Any, ...]) -> TemporaryFile:
-    """A copy of what a file packs, or of a stream."""
+    """A copy of the content of a packed file, or of a stream."""
     copy = TemporaryFile(_plain_name(path))
     try:
         with copy.path.open("wb") as out:
@@ -211,7 +211,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _unzstd(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The content of zstd frames; EOFError where a frame breaks off, OSError where it is none."""
+    """The content of zstd frames; EOFError if a frame breaks off, OSError if it is not one."""
     zstd, frame = zstandard(path), None
     for block in blocks:
         rest = block

@@ -1,8 +1,7 @@
-"""Judgements and labels in files of other tools: which column is what, and on which scale.
+"""Judgements and labels in files of other tools: the roles and scales of their columns.
 
 A file is of any kind that ``own_rows`` reads. Nothing is coerced: a value off its scale is refused
-with the line it is in, and a column is read only where its name leaves no doubt or the user names
-it.
+with its line, and a column is read only if its name is unambiguous or the user names it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .own_rows import kind_of, rows_in, stated_rows
 from .tables import column_names
 
 MAX_LEVELS = 101
-"""Levels of an ordinal scale, and classes; whole numbers over a wider range are a numeric one."""
+"""Limit of an ordinal scale's levels, and of classes; integers over a wider range are numeric."""
 
 Kind = Literal["yes/no", "ordinal", "numeric", "classes"]
 Role = Literal["verdict", "score", "class"]
@@ -53,8 +52,8 @@ class ForeignScale:
     """The values that a judge and humans could choose from.
 
     Attributes:
-        kind: ``ordinal`` has levels in order, ``classes`` names without one.
-        text: As it was stated.
+        kind: ``ordinal`` has levels in order, ``classes`` names without an order.
+        text: The scale as it was stated.
         names: Levels or classes, each with its other spellings; empty for numbers and yes/no.
         low: Least value of a range; the index 0 of named levels.
         high: Greatest value.
@@ -99,14 +98,14 @@ class ForeignScale:
 
     @property
     def role(self) -> Role:
-        """The column that the scale is of."""
+        """Role of the column that has this scale."""
         if self.kind == "yes/no":
             return "verdict"
         return "class" if self.kind == "classes" else "score"
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Scores as fractions of the range: levels in order, of a numeric scale its hundredths."""
+        """Scores as fractions of the range: levels in order; hundredths for a numeric scale."""
         steps = int(self.high - self.low) if self.kind == "ordinal" else MAX_LEVELS - 1
         return tuple(step / steps for step in range(steps + 1))
 
@@ -122,7 +121,7 @@ class ForeignScale:
         return {part.casefold(): i for i, name in enumerate(self.names) for part in name}
 
     def read(self, value: object, column: str) -> float:
-        """A value: index of the class from 0, or the score as a fraction of the range.
+        """Reads a value: index of the class from 0, or the score as a fraction of the range.
 
         Raises:
             RowError: If it is off the scale.
@@ -147,7 +146,7 @@ UNIT = ForeignScale.parse("0..1")
 
 
 def read_truth(value: object, column: str) -> bool:
-    """Yes or no.
+    """Reads a yes or no.
 
     Raises:
         RowError: If it is neither.
@@ -182,7 +181,7 @@ def _number(value: object) -> float | None:
 
 
 def read_rows(path: Path) -> tuple[list[str], Rows]:
-    """Columns and rows of a file; what a row leaves empty it lacks.
+    """Columns and rows of a file; rows lack their empty values.
 
     Objects within a row are columns named with dots (``scores.tone``).
 
@@ -207,7 +206,7 @@ def read_rows(path: Path) -> tuple[list[str], Rows]:
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
-    """A row whose objects are columns named with dots; without what is null or empty."""
+    """A row whose objects are columns named with dots; null and empty values are left out."""
     columns: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):
@@ -234,7 +233,7 @@ _NAMES: Mapping[str, str] = {
     "order": "order presented shown swapped",
     "preference": "preference winner preferred verdict label judgement judgment choice",
 }
-"""Names of columns that say what is in them, this project's own first."""
+"""Names of columns that imply a role, this project's own first."""
 
 
 @dataclass(frozen=True)
@@ -266,17 +265,17 @@ class ForeignRows:
 def column_of(
     path: Path, columns: Sequence[str], role: str, stated: str | None, option: str
 ) -> str | None:
-    """The column that has a role: the one stated, or the only one whose name says so.
+    """The column that has a role: the stated one, or the only one whose name fits.
 
     Args:
         path: The file, for messages.
         columns: Its columns.
         role: A role of ``_NAMES``.
         stated: The column that the user named.
-        option: The option for it, for messages.
+        option: The option that names it, for messages.
 
     Returns:
-        The column; None where no name fits.
+        The column; None if no name fits.
 
     Raises:
         InputError: If the stated column is missing, or several names fit equally well.
@@ -324,7 +323,7 @@ def own_columns(columns: Iterable[str], rows: Sequence[Row]) -> dict[str, list[s
 
 
 def usable(rows: Rows, path: Path, problems: list[str]) -> Iterator[tuple[int, Row]]:
-    """The rows that could be read; the others become a line in ``problems`` each."""
+    """The rows that could be read; each other one becomes a line in ``problems``."""
     for number, row in rows:
         if isinstance(row, RowError):
             problems.append(f"{path}:{number}: {row}")
@@ -348,5 +347,5 @@ _LOOKED_AT = 100
 
 
 def shown_values(values: Iterable[object]) -> str:
-    """Some of the different values, for a message."""
+    """Some of the distinct values, for a message."""
     return ", ".join(shorten(value) for value in list(dict.fromkeys(map(_word, values)))[:6])

@@ -1,4 +1,4 @@
-"""Fields that rows leave empty although a judge needs them, and fields that nobody reads."""
+"""Fields that rows leave empty although a judge needs them, and unread fields."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .wire import FIELDS
 _NEEDED = ("model_response", "query", "tools")
 """The fields that a judge needs."""
 _FIELDS = ("query", "tools", "model_response")
-"""The same, in the order in which they are named."""
+"""The same, in the order of messages."""
 _SHOWN = 10
 LOOKED_AT = 256
-"""Rows that are read before any of them is used, where all leave a field empty."""
+"""Limit of rows that are read before any is used, while all of them leave a field empty."""
 
 T = TypeVar("T")
 
 
 def may_be_prediction(row: Mapping[str, Any]) -> bool:
-    """True if a row may be meant as one: by its reply, by id and query or so, or all its fields."""
+    """True if a row may be a prediction: it has a reply, an id and a query, or only our fields."""
     others = ("query", *NAMES["model_response"].split())
     is_named = not row.keys().isdisjoint(("id", "item_id"))
     if "model_response" in row or (is_named and not row.keys().isdisjoint(others)):
@@ -35,7 +35,7 @@ def may_be_prediction(row: Mapping[str, Any]) -> bool:
 
 
 class RowGaps(Record):
-    """The gaps of one row: each attribute as in ``Gaps``, of which it is a part."""
+    """The gaps of one row; attributes as in ``Gaps``."""
 
     is_unasked: bool
     empty: tuple[str, ...]
@@ -43,7 +43,7 @@ class RowGaps(Record):
 
     @classmethod
     def of(cls, row: Mapping[str, Any], item: Item, *, has_response: bool) -> RowGaps:
-        """The gaps of a row; ``has_response``: whether it should have a tested model's reply."""
+        """The gaps of a row; ``has_response``: true if it should have a tested model's reply."""
         is_empty = {
             "query": not item.query.strip(),
             "tools": item.tools is None,
@@ -62,13 +62,13 @@ class Gaps:
     """Counts over rows that could be read.
 
     Attributes:
-        n_rows: How many.
-        empty: Rows by the field that says nothing: ``query``, ``tools``, ``model_response``.
-        unread: Rows by the field that nobody reads; those of our own predictions are not counted.
-        n_unasked: Rows in which nothing was asked; see ``Item.is_asked``, and for rows that have
-            no reply ``Item.has_task``.
-        names_unread: True if lines name what nobody reads, which they need not where a line
-            before states how columns are read.
+        n_rows: Number of rows.
+        empty: Rows by empty field: ``query``, ``tools``, ``model_response``.
+        unread: Rows by unread field; fields of our own predictions are not counted.
+        n_unasked: Rows in which nothing was asked; see ``Item.is_asked``, or ``Item.has_task`` for
+            rows without a reply.
+        names_unread: True if lines name the unread fields; not needed after a line that states how
+            columns are read.
     """
 
     n_rows: int = 0
@@ -78,11 +78,11 @@ class Gaps:
     names_unread: bool = True
 
     def add(self, row: Mapping[str, Any], item: Item, *, has_response: bool = True) -> None:
-        """Takes a row in; ``has_response``: whether it should have a tested model's reply."""
+        """Adds a row; ``has_response``: true if it should have a tested model's reply."""
         self.count(RowGaps.of(row, item, has_response=has_response))
 
     def count(self, row: RowGaps) -> None:
-        """Takes the gaps of a row in."""
+        """Adds the gaps of a row."""
         self.n_rows += 1
         self.n_unasked += row.is_unasked
         for name in row.empty:
@@ -91,11 +91,11 @@ class Gaps:
             self.unread[name] += 1
 
     def checked(self, rows: Iterator[T], name: str, *, needs_query: bool = False) -> Iterator[T]:
-        """Yields what is made of rows, each of which is added here before it is yielded.
+        """Yields the objects made of rows, whose iterator adds each row here before yielding it.
 
         Raises:
-            InputError: Before the first, if what the first rows have can't be meant, see
-                ``refusal``: looked at are as many as leave that open, at most ``LOOKED_AT``.
+            InputError: Before the first one, if the first rows, at most ``LOOKED_AT``, are refused;
+                see ``refusal``.
         """
         why, head = "", list[T]()
         for row in rows:
@@ -108,10 +108,10 @@ class Gaps:
         yield from chain(head, rows)
 
     def refusal(self, *, needs_query: bool = False) -> str:
-        """Why the rows can't be meant as they are; empty where they can.
+        """Reason why the rows can't be what the user meant; empty if they can.
 
-        They are refused where no row has a reply, where no row has a query or tools and a field
-        that nobody reads may hold them, and, with ``needs_query``, where nothing was asked.
+        They are refused if no row has a reply, if no row has a query or tools and an unread field
+        may hold them, and, with ``needs_query``, if nothing was asked.
         """
         for name in _NEEDED:
             if not self.n_rows or self.empty[name] < self.n_rows:
@@ -135,13 +135,13 @@ class Gaps:
         return ", ".join(names) + (f", {more} more" if more else "")
 
     def lines(self) -> Iterator[str]:
-        """The gaps that a user has to know, a line each."""
+        """A line for each gap that a user has to know."""
         for name, n in (+self.empty).items():
             yield f"{n} of {self.n_rows} rows have no {name}"
         if self.unread and self.names_unread:
             yield f"fields that nobody reads, in {self.n_rows} rows: {self._unread}"
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values; empty where there is nothing to say."""
+        """The counts as JSON values; empty without any gap."""
         counts = {"rows": self.n_rows, "empty": dict(+self.empty), "unread": dict(self.unread)}
         return counts if counts["empty"] or counts["unread"] else {}

@@ -18,7 +18,7 @@ ITEMS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnscoredRows:
-    """Rows without a verdict for one reason: how many, and the first of them with details."""
+    """Rows without a verdict for one reason: their number, and the first of them with details."""
 
     reason: str
     n: int
@@ -39,7 +39,7 @@ def unscored_rows(judgements: Iterable[Judgement]) -> tuple[UnscoredRows, ...]:
 
 
 def gates_document(gates: Sequence[GateResult], parts: Sequence[Part] = ()) -> Document:
-    """The result, the outcomes by condition, failed ones first, and what else is on the page.
+    """The result, the outcomes by condition, failed ones first, and the page's other parts.
 
     Figures are on the scale of their limits: rates from 0 to 1.
     """
@@ -80,7 +80,7 @@ def junit_xml(
     """JUnit XML, as GitHub actions, GitLab and Jenkins read it.
 
     A gate on a group is a test case, which fails as the gate does. Unscored rows are one test case
-    a reason: an error where there are more than allowed, else skipped.
+    per reason: an error if there are more than allowed, else skipped.
     """
     root = ET.Element("testsuites", name="apbjudge")
     counts = {

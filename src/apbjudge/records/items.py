@@ -32,7 +32,7 @@ class FileRef(Record):
 
 
 class Reference(Record):
-    """The expert's solution: one valid way, never the only one. Read when first looked at.
+    """The expert's solution: one valid way, never the only one. Parsed on first use.
 
     Attributes:
         form: The form of ``value``: a chain of calls or a list of steps.
@@ -64,7 +64,7 @@ class Reference(Record):
 
     @property
     def text(self) -> str:
-        """Plan and steps the way a judge is shown them; raises RowError when nested too deeply."""
+        """Plan and steps as a judge is shown them; raises RowError when nested too deeply."""
         shown = pretty(self.value) if self.value else ""
         return "\n\n".join(part for part in (self.plan, shown) if part)
 
@@ -86,7 +86,7 @@ class Condition(Record):
 
     @cached_property
     def distractors(self) -> frozenset[str]:
-        """The names in ``extraneous``, to look one up."""
+        """The names in ``extraneous`` as a set."""
         return frozenset(self.extraneous)
 
 
@@ -98,20 +98,20 @@ class Item(Record):
         case_id: Cluster of rows that share a case; equals ``item_id`` unless given.
         split: The published split, or None.
         form: The requested form: a whole plan or the next steps.
-        tools: None when the row says nothing of tools: then no name can be proven wrong.
+        tools: None if the row states no tools; then no name can be proven wrong.
         ends: Names of the tools whose call ends the task or hands it to a person, as the case
-            states them; None where it does not. ``endings`` has what is known without it.
+            states them; None if it does not. ``endings`` covers further cases.
         trajectory: Earlier messages, as given (step-wise).
         reference: None when the case has no expert solution.
         response: The raw reply.
         format_demanded: True if the tested model's prompt is known to have demanded the benchmark's
             output format.
-        prediction: The reply, read.
+        prediction: The parsed reply.
         groups: dataset, category, modality, stage, steps, horizon, level, unsolvable_type;
-            contradiction_kind, of cases that state it; finish_reason, where the row says why the
-            reply ended; span_id, where it says which span of a trace the step is; and stage_from,
-            ``prefix`` where the stage is not stated and follows from the earlier messages.
-        construction: How the case was built; None where the row does not say.
+            contradiction_kind, if the case states it; finish_reason, if the row states why the
+            reply ended; span_id, if it states the step's span in a trace; and stage_from,
+            ``prefix`` if the stage is not stated and follows from the earlier messages.
+        construction: Construction of the case; None if the row does not state it.
         line: 1-based line of the predictions file.
     """
 
@@ -137,7 +137,7 @@ class Item(Record):
 
     @property
     def endings(self) -> frozenset[str] | None:
-        """Names of the tools that end the task; None where nobody knows them.
+        """Names of the tools that end the task; None if unknown.
 
         Rows of a published split that do not state them are taken to be the published data.
         """
@@ -145,7 +145,7 @@ class Item(Record):
 
     @property
     def readings(self) -> tuple[Item, ...]:
-        """The item with each way to read its response; itself first."""
+        """The item with each reading of its response; itself first."""
         others = self.prediction.others
         return (self, *(self.model_copy(update={"prediction": other}) for other in others))
 
@@ -157,22 +157,22 @@ class Item(Record):
 
     @property
     def has_task(self) -> bool:
-        """True if there is something to ask a tested model with, be it files or a policy alone."""
+        """True if there is anything to ask a tested model, even if only files or a policy."""
         words = self.query.strip() or self.system_prompt.strip()
         return bool(words or self.trajectory or self.files)
 
     @property
     def is_silent(self) -> bool:
-        """True if the reply has no character."""
+        """True if the reply is empty or blank."""
         return not self.response.strip()
 
     @cached_property
     def content_id(self) -> str | None:
         """Hash of what the tested model was asked, distractors left out.
 
-        Rows that differ in distractors, number of steps, response or id alone share it: query
-        (spaces apart), system prompt, files, earlier messages and names of tools are equal. None
-        without a query and earlier messages, and where these are no JSON.
+        Rows that differ only in distractors, number of steps, response or id share it: query and
+        system prompt (apart from spaces), files, earlier messages and names of tools are equal.
+        None without a query and earlier messages, and if the latter are not JSON.
         """
         query = " ".join(self.query.split())
         if not query and not self.trajectory:

@@ -1,7 +1,7 @@
 """JSON files of any size, one element at a time.
 
-An element is found by its brackets before it is parsed, so one that is no JSON costs no other; and
-the parser is the one that reads JSONL, so a value means the same in either.
+Elements are separated by their brackets before they are parsed, so one that is not JSON affects no
+other; the parser is that of JSONL, so a value means the same in both.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Element(NamedTuple):
     Attributes:
         number: 1-based line of a JSONL file, else its number among the elements.
         offset: Bytes of the file read so far.
-        digest: SHA-256 of its text; where that is over the limit, of its beginning or of nothing.
+        digest: SHA-256 of its text; if that is over the limit, of its beginning or of nothing.
         value: The JSON value, or the RowError that says why there is none.
-        start: Byte at which its line begins; None where it is no line.
-        text: Its text, where it is part of an array or one of several objects.
+        start: Byte at which its line begins; None if it is not a line.
+        text: Its text, if it is part of an array or one of several objects.
     """
 
     number: int
@@ -60,10 +60,10 @@ class Element(NamedTuple):
 def layout_of(path: Path) -> Layout:
     """The layout of a file, by its beginning: JSON lines, or one array or object.
 
-    An array or an object that is the only line is taken for the latter.
+    A single line with an array or an object is taken for the latter.
 
     Raises:
-        InputError: If the file is empty, can't be read, or is no UTF-8 text.
+        InputError: If the file is empty, can't be read, or is not UTF-8 text.
     """
     try:
         with open_buffered(path) as file:
@@ -78,8 +78,8 @@ def layout_of(path: Path) -> Layout:
     value = _OPENINGS.get(first.start, "lines")
     if not following:
         return value
-    # Inside of a value, no two lines in a row are values themselves; and it breaks its lines after
-    # one of these. A first line that is broken otherwise costs no other.
+    # Within one value, no two lines in a row are values themselves, and lines are broken after
+    # one of these. A first line that is broken otherwise affects no other.
     if first.is_json or any(a.is_json and b.is_json for a, b in pairwise(following)):
         return "lines"
     runs_on = first.end in {b",", b"[", b"{"}
@@ -90,7 +90,7 @@ _OPENINGS: Mapping[bytes, Layout] = {b"[": "array", b"{": "object"}
 
 
 class _JsonLine(NamedTuple):
-    """First and last byte of a line, and whether it is a JSON value."""
+    """First and last byte of a line, and true if it is a JSON value."""
 
     start: bytes
     end: bytes
@@ -98,7 +98,7 @@ class _JsonLine(NamedTuple):
 
 
 def _filled_lines(file: IO[bytes]) -> Iterator[_JsonLine]:
-    """Lines with content; a long one is JSON if it ends as it should, since it may be the file."""
+    """Nonblank lines; a long one, which may be all of the file, counts as JSON by its two ends."""
     is_first = True
     while raw := file.readline(_LONG_LINE):
         line = (raw.removeprefix(_BOM) if is_first else raw).strip()
@@ -157,10 +157,10 @@ def read_whole(path: Path) -> Element:
 
 
 def read_object(path: Path) -> tuple[dict[str, Any], bytes]:
-    """The JSON object that a file is, which belongs to a run, and the SHA-256 of it.
+    """The JSON object in a file of a run, and the file's SHA-256.
 
     Raises:
-        RowError: With the file's name, if it can't be read or is none.
+        RowError: With the file's name, if it can't be read or is not an object.
     """
     try:
         element = read_whole(path)
@@ -177,12 +177,12 @@ _NO_NUMBERS = (b"NaN", b"Infinity")
 
 
 def parsed(text: bytes, field: str, *, has_nan: bool = False) -> Any:
-    """The JSON value of a text, or the RowError that says why it is none.
+    """The JSON value of a text, or the RowError that says why it is not one.
 
     Args:
         text: The text.
-        field: Name of it, for the error.
-        has_nan: True if numbers that JSON has not, NaN and the infinities, are null.
+        field: Its name, for the error.
+        has_nan: True if NaN and the infinities, which JSON lacks, are read as null.
     """
     try:
         return orjson.loads(text)
@@ -199,7 +199,7 @@ def parsed(text: bytes, field: str, *, has_nan: bool = False) -> Any:
 def read_array(path: Path) -> Iterator[Element]:
     """Yields the elements of a file that is one JSON array.
 
-    Where the file breaks off or goes on after the array, the last element says so.
+    If the file breaks off or continues after the array, the last element is that error.
 
     Raises:
         InputError: If the file can't be read.
@@ -234,9 +234,9 @@ def read_objects(path: Path) -> Iterator[Element]:
 
 
 def read_member(path: Path, key: str, *, has_nan: bool = False) -> Iterator[Element]:
-    """Yields the elements of an array that is a member of the object that the file is.
+    """Yields the elements of an array that is a member of the file's object.
 
-    Where the file breaks off or goes on after the object, the last element says so.
+    If the file breaks off or continues after the object, the last element is that error.
 
     Args:
         path: The file.
@@ -265,7 +265,7 @@ def read_member(path: Path, key: str, *, has_nan: bool = False) -> Iterator[Elem
 
 
 def array_members(path: Path, keys: frozenset[str]) -> Iterator[str]:
-    """Yields those of these members that hold an array in the object that the file is.
+    """Yields those of these members of the file's object that hold an array.
 
     Raises:
         InputError: If the file can't be read.
@@ -278,10 +278,10 @@ def array_members(path: Path, keys: frozenset[str]) -> Iterator[str]:
 
 
 def members_around(path: Path, key: str, *, has_nan: bool = False) -> dict[str, Any]:
-    """The other members of the object that the file is.
+    """The other members of the file's object.
 
-    Those after an array that no single run can be, for its length, are left out where an object
-    stands before it: logs begin with what holds for all of their runs.
+    Members after an array too long for a single run are left out if an object precedes it: logs
+    begin with facts of all their runs.
 
     Args:
         path: The file.
@@ -289,7 +289,7 @@ def members_around(path: Path, key: str, *, has_nan: bool = False) -> dict[str, 
         has_nan: As in ``parsed``.
 
     Raises:
-        InputError: If the file can't be read, or a member is no JSON or over the limit.
+        InputError: If the file can't be read, or a member is not JSON or over the limit.
     """
     around: dict[str, Any] = {}
     tokens = _tokens(path, 2)
@@ -314,9 +314,9 @@ class _Token(NamedTuple):
     """A bracket or comma of the outer levels with the text before it.
 
     Attributes:
-        text: Since the token before, without white space around; None where over the limit.
+        text: Text since the previous token, stripped; None if over the limit.
         mark: The character; empty at the end of the file.
-        depth: Brackets that are open after it.
+        depth: Number of brackets open after it.
         offset: Bytes read so far.
     """
 
@@ -353,7 +353,7 @@ def _elements(
 
 
 def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes | None]:
-    """The texts of an object's members; None where the array of that name begins.
+    """The texts of an object's members; None at the beginning of the array of that name.
 
     The caller that receives the None has to read the tokens up to the end of that array.
     """
@@ -378,7 +378,7 @@ def _members(path: Path, tokens: Iterator[_Token], key: str) -> Iterator[bytes |
 
 
 def _key(text: bytes | None) -> str:
-    """The key in ``"key":``; empty where it is none."""
+    """The key in ``"key":``; empty if it is not one."""
     value = parsed(text[:-1], "key") if text is not None and text.endswith(b":") else None
     return value if isinstance(value, str) else ""
 
@@ -412,7 +412,7 @@ _STEPS = np.array([0, 0, 1, -1, 0], dtype=np.int8)
 
 
 def _tokens(path: Path, level: int) -> Iterator[_Token]:
-    """The brackets and commas outside of texts, down to a depth, and the end of the file.
+    """The brackets and commas outside of strings, down to a depth, and the end of the file.
 
     Args:
         path: The file.

@@ -1,7 +1,7 @@
 """Judgements as Parquet: fixed columns, whatever the rows hold, and each row as it was.
 
-Types that a library infers change with the rows. So the columns are those fields of a judgement
-that are one text, number or truth value; the column ``json`` has the whole row.
+Types that a library infers change with the rows. So the columns are the fields of a judgement that
+are a single text, number or truth value; the column ``json`` has the whole row.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _TYPES = {str: "string", bool: "bool_", int: "int64", float: "float64"}
 
 
 def scalar_columns() -> dict[str, type]:
-    """The fields of a judgement that are text, a number or a truth value, with what they are."""
+    """The fields of a judgement that are text, a number or a truth value, with their types."""
     types = {name: _scalar(column.type) for name, column in COLUMNS.items()}
     return {name: type_ for name, type_ in types.items() if type_ is not None}
 
 
 def _scalar(type_: Any) -> type | None:
-    """The one type of all values but null; None where there are others."""
+    """The single type of all values except null; None if there are several."""
     origin, parts = get_origin(type_), get_args(type_)
     if origin is Annotated:
         return _scalar(parts[0])
@@ -73,10 +73,10 @@ def _as(type_: type, value: Any) -> Any:
 
 
 def json_lines(path: Path) -> Path:
-    """The file of judgements itself, or one with the rows of a Parquet file, which is temporary.
+    """The file of judgements itself, or a temporary one with the rows of a Parquet file.
 
     Raises:
-        InputError: If it can't be read, or is no Parquet file of judgements.
+        InputError: If it can't be read, or is not a Parquet file of judgements.
     """
     if path.suffix != ".parquet" or not path.is_file():
         return path
@@ -102,7 +102,7 @@ def _json_of(path: Path) -> Iterator[str]:
             raise InputError(f"{path}: {expected}, got no column {_JSON}")
         for batch in source.iter_batches(columns=[_JSON]):
             yield from batch.column(0).to_pylist()
-    except (OSError, ValueError) as error:  # of which pyarrow's own are
+    except (OSError, ValueError) as error:  # pyarrow's errors derive from these
         raise InputError(f"{path}: can't be read: {shorten(str(error), 200)[1:-1]}") from None
 
 

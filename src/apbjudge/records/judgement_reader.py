@@ -35,7 +35,7 @@ from .labels import CATEGORY, GRADE, place_of_category, place_of_grade
 from .scales import ScaleCheck
 
 MAX_COST = 1e15
-"""No plan costs more: beyond it sums of squares are no numbers any more."""
+"""Limit of a plan's cost, so that sums of squares stay finite."""
 
 NOT_STATED = "not stated"
 
@@ -45,9 +45,9 @@ def read_table(path: Path, problems: Problems) -> JudgementTable:
 
     Args:
         path: The file.
-        problems: Gets a line for each damaged row, which is left out, and one for all rows of
-            another judge than the first one's, which are left out too: what another judge says
-            would stand under this one's name.
+        problems: Receives a line for each damaged row, and one for all rows of a judge other than
+            the first row's; both are left out, since the other judge's verdicts would appear under
+            this one's name.
 
     Raises:
         InputError: If the file can't be read, holds no judgement, or its grades or categories are
@@ -68,15 +68,15 @@ def read_table(path: Path, problems: Problems) -> JudgementTable:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> JudgementTable:
-    """The table of rows in memory, judged by anybody.
+    """The table of rows in memory, of any judges.
 
     Args:
         rows: The rows.
-        has_names: True if ids of items and cases stay readable; else each is an empty text, and
-            rows of one are known by its key alone.
+        has_names: True if ids of items and cases stay readable; if not, each is an empty text, and
+            only its key identifies it.
 
     Raises:
-        InputError: If one is no judgement.
+        InputError: If one is not a judgement.
     """
     reader = _Reader(None, has_names=has_names)
     for number, row in enumerate(rows, 1):
@@ -88,7 +88,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> Ju
 
 
 def first_complaint(problems: Sequence[str]) -> str:
-    """The first complaint, for the end of a message that a whole file is unusable."""
+    """The first complaint, to end a message that a whole file is unusable."""
     return f"; first complaint: {visible(problems[0])}" if problems else ""
 
 
@@ -102,7 +102,7 @@ _OF_JSON: Mapping[str, Any] = {
     "frame_times": dict[str, list[float]] | None,
     **dict.fromkeys(("findings", "overrides"), list[dict[str, Any]]),
 }
-"""Types of columns in a file where they are not those of ``COLUMNS``, or need not be."""
+"""Types of columns in a file that differ, or may differ, from those of ``COLUMNS``."""
 
 
 _Test = Callable[[Iterable[Any]], bool]
@@ -112,10 +112,10 @@ _SCALARS = {str, int, float, bool, NoneType}
 
 
 def _quick_test(type_: Any) -> _Test:
-    """A test that many values pass only if all are of a type; pydantic says what is wrong else.
+    """A test that values pass only if all are of a type; if not, pydantic states the fault.
 
-    It makes no copies, which take longer than the rest of the reading. What it does not know, such
-    as whole numbers where others are meant, does not pass.
+    It makes no copies, which take longer than the rest of the reading. Values that it does not
+    know, such as integers in place of floats, do not pass.
     """
     origin, parts = get_origin(type_), get_args(type_)
     types = {*parts} if origin in (Union, UnionType) else {type_}
@@ -230,7 +230,7 @@ _LONG = [at for at, name in enumerate(COLUMNS) if name in {"reasoning", "raw"}]
 
 
 class _Reader:
-    """Takes in rows of judgements, and checks them some at a time, a column at once."""
+    """Reads rows of judgements and checks them in chunks, a column at a time."""
 
     def __init__(self, path: Path | None, *, has_names: bool = True) -> None:
         self.path = path
@@ -245,7 +245,7 @@ class _Reader:
         self._rows = ColumnBuilder(("position", "number", *COLUMNS), self._columns_of)
 
     def add(self, row: Mapping[str, Any] | RowError, number: int, offset: int) -> None:
-        """Takes in a line by its number and where it begins."""
+        """Adds a line with its number and offset."""
         if isinstance(row, RowError):
             self._faults.append((number, row))
         else:
@@ -257,11 +257,11 @@ class _Reader:
 
     @property
     def complaints(self) -> list[tuple[int, RowError]]:
-        """Numbers of the lines that are no judgements, and why, in order; whole after ``table``."""
+        """Numbers of the invalid lines with their errors, in order; complete after ``table``."""
         return sorted(self._faults, key=lambda fault: fault[0])
 
     def _checked(self, of: _Columns) -> _Columns:
-        """The columns without the rows that are no judgements, or those of another judge."""
+        """The columns without rows that are not judgements or are another judge's."""
         faults = _faults_of_columns(of) or dict(_odd(of))
         if faults:
             for at in sorted(faults):
@@ -274,7 +274,7 @@ class _Reader:
         return _without(of, others) if others else of
 
     def _others(self, of: _Columns) -> list[int]:
-        """The rows that are not the judge's; one that never became an item always is."""
+        """The rows of other judges; a row that never became an item is not among them."""
         judges = of["judge"]
         self._first_judge = self._first_judge or next(iter(judges), "")
         if self.path is None:
@@ -297,7 +297,7 @@ class _Reader:
             )
 
     def _count_scales(self, of: _Columns, at: int) -> None:
-        """Counts the numbers of a row that does not count by where they lie on their scale."""
+        """Counts the numbers of a row that is left out by their places on their scales."""
         judge, line, correct = of["judge"][at], of["number"][at], of["is_correct"][at]
         if self.path is None or not isinstance(judge, str):
             return
@@ -398,7 +398,7 @@ _SHIPPED_CODES = frozenset(ERROR_CODES)
 
 
 def _faults_of_columns(of: _Columns) -> dict[int, RowError]:
-    """The first fault of each row with a value that is wrong in its column."""
+    """The first fault of each row with an invalid value in a column."""
     faults: dict[int, RowError] = {}
     for name, are_right in _TESTS.items():
         if are_right(of[name]):
@@ -415,7 +415,7 @@ def _faults_of_columns(of: _Columns) -> dict[int, RowError]:
 
 
 def _odd(of: _Columns) -> Iterator[tuple[int, RowError]]:
-    """Rows whose columns are each right and together, or in their size, are not."""
+    """Rows whose values are valid one by one, but not in combination or in size."""
     for at, (kind, correct, uncertainty, diagnosis) in enumerate(
         zip(*(of[name] for name in "kind is_correct uncertainty diagnosis".split()), strict=True)
     ):
@@ -472,7 +472,7 @@ def _is_off_form(findings: list[dict[str, Any]] | None) -> bool:
 
 
 def _counts(usages: Sequence[Mapping[str, int] | None]) -> Vector:
-    """Shape (n, 7): the counts of each usage; -1 where none is stated."""
+    """Shape (n, 7): the counts of each usage; -1 if none is stated."""
     names = tuple(Usage.model_fields)
     none = [-1] * len(names)
     counts = [none if usage is None else [usage.get(n, 0) for n in names] for usage in usages]
@@ -485,9 +485,9 @@ def _case_keys(
     contents: Sequence[str | None],
     item_keys: Vector,
 ) -> Vector:
-    """Shape (n, 2): keys of each row's case; a row that names none is the case of its item.
+    """Shape (n, 2): keys of each row's case, which is the item if the row names none.
 
-    Where a row names no case but itself, its content tells of which case it is.
+    If a row names no case other than itself, its content identifies the case.
     """
     at = [i for i, case in enumerate(cases) if case is not None and case != items[i]]
     names = item_keys.copy()

@@ -1,7 +1,7 @@
-"""The judgements of a run as columns: what every figure, comparison and table is made of.
+"""The judgements of a run as columns, from which all figures, comparisons and tables are made.
 
-A row takes about 200 bytes, so that a million of them fit; its own text is read back from the
-file when it is asked for.
+A row takes about 200 bytes, so that a million of them fit; its text is read from the file on
+demand.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ BY_FIELDS = tuple(
 """Fields by which results can be broken down."""
 
 BY_OF_TRAJECTORIES = ("outcome", "ending")
-"""Likewise of whole trajectories, by what became of each."""
+"""The same for whole trajectories, by how each ended."""
 GROUPS = (*BY_FIELDS, "stage_from", "unsolvable_type", "setting", "level")
 TRAJECTORY = "trajectory"
-"""The form of whole trajectories; rows of these alone have a ``setting``."""
+"""The form of whole trajectories; only their rows have a ``setting``."""
 PROFILE = ("protocol", "tested_model", "rubric", "decided_by", *GROUPS)
-"""Everything by which a judgement is grouped; a run has few different values of it."""
+"""Fields by which judgements are grouped; a run has few distinct combinations of them."""
 
 _MODEL, _DECIDED_BY = PROFILE.index("tested_model"), PROFILE.index("decided_by")
 _SETTING = PROFILE.index("setting")
@@ -49,21 +49,21 @@ class Totals:
     Attributes:
         rows: All rows.
         unscored: Rows without a verdict, by reason.
-        last_errors: What the unscored row furthest down the input says, by reason.
+        last_errors: Detail of the unscored row furthest down the input, by reason.
         missing: Unscored rows that are cases without a prediction, which no judge could have
             scored.
-        unseen: Rows by what of their files the judge was not shown, see ``UNSEEN``.
-        inconsistent: Verdicts whose reply contradicted itself to the end.
-        lenient_replies: Replies that were not written as asked.
+        unseen: Rows by kind of files that the judge was not shown, see ``UNSEEN``.
+        inconsistent: Verdicts whose last reply contradicted itself.
+        lenient_replies: Replies that were not in the requested form.
         overridden: Verdicts that a rule or a proven finding changed.
-        cost_usd: Price in US dollars; None where that of one row is not known.
+        cost_usd: Price in US dollars; None if that of any row is unknown.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
-        cached_tokens: Those of the tokens sent that the endpoint had in its prefix cache.
+        cached_tokens: Tokens of those sent that the endpoint had in its prefix cache.
         calls: Calls made.
-        lost: Calls of these that ended without a usable answer.
+        lost: Calls that ended without a usable answer.
         reused: Replies taken from the cache.
-        unreported: Calls of these whose answer stated no counts of tokens.
+        unreported: Calls whose answer stated no token counts.
     """
 
     rows: int
@@ -98,34 +98,34 @@ class JudgementTable(Scores):
 
     Attributes:
         judge: Name of the judge.
-        path: File of the judgements; None where they were in memory.
-        profiles: The different values of ``PROFILE``, as they stand in the rows.
+        path: File of the judgements; None if they were in memory.
+        profiles: The distinct values of ``PROFILE``, as the rows have them.
         profile: Index of each row's profile.
         position: Byte offset of the row in the file.
         item_id: Item id; None for a row that never had one.
-        case_id: Case id; None where the row names none.
+        case_id: Case id; None if the row names none.
         item: uint64, key of the item id.
         case_keys: Shape (n, 2), uint64: keys of the case by its name and by its content. They are
             the same unless a row names no case but itself.
-        content: uint64, key of what the tested model was asked; 0 where that is not known.
+        content: uint64, key of what the tested model was asked; 0 if unknown.
         response: uint64, key of what it replied, or of its whole trajectory; likewise.
         scored: True if there is a verdict.
-        facts: The facts of ``COLUMNS`` by name: an amount, NaN where it is not known; a count; true
-            or false; or 1 true, 0 false, -1 not known.
-        unseen: What of a case's files the judge was not shown: a bit for each of ``UNSEEN``.
+        facts: The facts of ``COLUMNS`` by name: an amount, NaN if unknown; a count; true or false;
+            or 1 true, 0 false, -1 unknown.
+        unseen: Kinds of a case's files that the judge was not shown: a bit for each of ``UNSEEN``.
         overridden: True if a rule changed the verdict.
-        off_form: True if code found something against the form of the reply.
-        entropy: Bits of ``is_correct``, NaN where not measured.
-        p_correct: Share of the judge's replies that said correct, NaN where not measured.
-        reason: Index into ``reasons``: why there is no verdict.
-        reasons: The different reasons.
-        last_errors: What the unscored row furthest down the input says, by reason.
-        weights: The weight of each code of an own rubric; empty where all weigh the same.
-        usage: Shape (n, 7): the counts of ``Usage``; -1 where a row states none.
-        measures: Shape (n, m): what code measured of whole trajectories, NaN where not applicable.
-            A class is one measure ``class=value`` for each value, 1 or 0.
+        off_form: True if a rule found a fault in the form of the reply.
+        entropy: Bits of ``is_correct``, NaN if not measured.
+        p_correct: Share of the judge's replies that said correct, NaN if not measured.
+        reason: Index into ``reasons``, for rows without a verdict.
+        reasons: The distinct reasons.
+        last_errors: Detail of the unscored row furthest down the input, by reason.
+        weights: Weight of each code of the user's own rubric; empty if all are equal.
+        usage: Shape (n, 7): the counts of ``Usage``; -1 if a row states none.
+        measures: Shape (n, m): measures of whole trajectories by rule, NaN if not applicable. A
+            class is one measure ``class=value`` for each value, 1 or 0.
         measure_names: The names of the m measures.
-        intervals: How intervals of figures are made.
+        intervals: Settings for intervals of figures.
     """
 
     judge: str = ""
@@ -156,7 +156,7 @@ class JudgementTable(Scores):
     intervals: IntervalSettings = BY_FORMULA
 
     def take(self, rows: Vector) -> Self:
-        """The table of some rows, with those profiles alone that they have."""
+        """The table of some rows, with only the profiles that they have."""
         used, profile = np.unique(self.profile[rows], return_inverse=True)
         of = {name: getattr(self, name) for name in _ROW_FIELDS}
         taken = {
@@ -170,9 +170,9 @@ class JudgementTable(Scores):
     def in_order(self) -> Self:
         """The same rows in an order that does not depend on the one in which they finished.
 
-        The columns are sorted where they are, which takes half the memory: this table is of no use
-        afterwards. Sums of floats, and all that is made of them, are the same to the last digit in
-        any order of completion and for any number of parts only where they are taken in one order.
+        The columns are sorted in place, which takes half the memory; this table is unusable
+        afterwards. Sums of floats, and all that is made of them, are the same to the last digit for
+        any order of completion and any number of parts only if they are taken in one order.
         """
         places = sorted(range(len(self.profiles)), key=lambda at: repr(self.profiles[at]))
         reasons = sorted(range(len(self.reasons)), key=self.reasons.__getitem__)
@@ -231,7 +231,7 @@ class JudgementTable(Scores):
         )
 
     def with_measures(self, names: Sequence[str]) -> Self:
-        """The same with these measures, NaN where it has none of the name."""
+        """The same table with these measures, NaN for those that it lacks."""
         if tuple(names) == self.measure_names:
             return self
         measures = np.full((len(self), len(names)), np.nan)
@@ -241,9 +241,9 @@ class JudgementTable(Scores):
         return replace(self, measures=measures, measure_names=tuple(names))
 
     def measure(self, name: str) -> Vector:
-        """Shape (n,): a measure by name, or ``is_correct``; NaN where a row has none.
+        """Shape (n,): a measure by name, or ``is_correct``; NaN for rows without it.
 
-        A value of a class that no row has is 0 where rows have a value of the class.
+        A value of a class that no row has is 0 in rows that have another value of the class.
         """
         if name == "is_correct":
             return np.where(self.scored & (self.correct >= 0), self.correct, np.nan)
@@ -257,7 +257,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def missing(self) -> Vector:
-        """Bool: whether a row is a case that its tested model has no prediction of."""
+        """Bool: true for a case of which its tested model has no prediction."""
         if MISSING not in self.reasons:
             return np.zeros(len(self), dtype=bool)
         is_plan = np.array([profile[_SETTING] is None for profile in self.profiles], dtype=bool)
@@ -266,7 +266,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def lacks_outcome(self) -> Vector:
-        """Bool: true for a row that is a run without a stated success or failure."""
+        """Bool: true for a trajectory without a stated success or failure."""
         at = self.reasons.index(NO_OUTCOME) if NO_OUTCOME in self.reasons else -1
         return ~self.scored & (self.reason == at)
 
@@ -300,9 +300,9 @@ class JudgementTable(Scores):
         return self.keys(by_model=True, by_protocol=False)
 
     def keys(self, *, by_model: bool, by_protocol: bool) -> Vector:
-        """Keys of the items, under the same tested model or protocol where these count.
+        """Keys of the items, together with tested model or protocol if these count.
 
-        Runs in another setting are as those under another protocol.
+        Trajectories in another setting count as under another protocol.
         """
         models = [model_key(p[_MODEL]) if by_model else 0 for p in self.profiles]
         protocols = [
@@ -322,12 +322,12 @@ class JudgementTable(Scores):
         return item if model is None else f"{item} of {visible(model)}"
 
     def first_rows(self, problems: Problems, *, by_protocol: bool = False) -> Self:
-        """The first row of each item and tested model: a label could not tell others from it.
+        """The first row of each item and tested model: labels can't distinguish later ones from it.
 
         Args:
-            problems: Gets a line when there are more.
-            by_protocol: True if an item under another protocol is another one. Then rows that
-                never became items are all left in.
+            problems: Receives a line if there are more.
+            by_protocol: True if an item under another protocol is another one; all rows that never
+                became items then stay.
         """
         keys = self.keys(by_model=True, by_protocol=by_protocol)
         rows = np.flatnonzero(self.is_item) if by_protocol else np.arange(len(self))
@@ -347,7 +347,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def by_rule(self) -> Vector:
-        """Per profile: whether code alone judged its rows, which proves faults, not correctness."""
+        """Per profile: true if rules alone judged its rows: they prove faults, not correctness."""
         return np.array(
             [(profile[_DECIDED_BY] or self.judge) == STATIC for profile in self.profiles],
             dtype=bool,
@@ -355,7 +355,7 @@ class JudgementTable(Scores):
 
     @property
     def form_of_trajectories(self) -> int:
-        """The code of the form of whole trajectories; -1 where there is none."""
+        """The code of the form of whole trajectories; -1 without any."""
         forms = self.labels["form"]
         return forms.index(TRAJECTORY) if TRAJECTORY in forms else -1
 
@@ -368,7 +368,7 @@ class JudgementTable(Scores):
 
     @cached_property
     def labels(self) -> dict[str, list[str | None]]:
-        """For each grouping field, the text behind a code."""
+        """For each grouping field, the text of each code."""
         return {name: labels for name, (_, labels) in self._labelled.items()}
 
     @cached_property
@@ -402,6 +402,19 @@ class JudgementTable(Scores):
         """Number of distractors for some rows."""
         return self.levels[self.profile[rows]]
 
+    def profiles_by(self, names: Sequence[str]) -> dict[tuple[int, ...], list[int]]:
+        """Indices of the profiles with the same codes of some grouping fields, by these codes."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for at, key in enumerate(zip(*(self.codes[name].tolist() for name in names), strict=True)):
+            groups.setdefault(key, []).append(at)
+        return dict(sorted(groups.items()))
+
+    def rows_of(self, profiles: Sequence[int]) -> Vector:
+        """Rows of some profiles, by their indices."""
+        of_profile = np.zeros(len(self.profiles), dtype=bool)
+        of_profile[profiles] = True
+        return self.where(of_profile)
+
     def where(self, of_profile: Vector) -> Vector:
         """Rows whose profile is marked.
 
@@ -411,7 +424,7 @@ class JudgementTable(Scores):
         return np.flatnonzero(of_profile[self.profile])
 
     def values(self, name: str) -> list[Any]:
-        """A field of ``PROFILE`` as it stands in each row."""
+        """A field of ``PROFILE`` for each row."""
         at = PROFILE.index(name)
         return [self.profiles[code][at] for code in self.profile.tolist()]
 
@@ -421,7 +434,7 @@ class JudgementTable(Scores):
         return case_numbers(self.case_keys[:, 0], self.case_keys[:, 1])
 
     def sample(self, rows: Vector, *, alone: bool = False) -> Sample:
-        """The sampling of some rows: those of a case together; ``alone``: no two are of one."""
+        """The sampling of some rows, clustered by case; ``alone``: true if no two share one."""
         return self.intervals.of(Sample(clusters=None if alone else self.case[rows]))
 
     def share_cases(self, rows: Vector) -> bool:
@@ -471,7 +484,7 @@ def case_numbers(cases: Vector, contents: Vector) -> Vector:
 
     Args:
         cases: Shape (n,), keys of ``case_id``.
-        contents: Shape (n,), keys of contents; that of the name where it names the case.
+        contents: Shape (n,), keys of contents; where ``case_id`` names the case, the key of that.
 
     Returns:
         Shape (n,), int32.

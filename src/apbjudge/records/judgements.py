@@ -29,8 +29,8 @@ class Finding(Record):
     """A fact established by rule before any model is asked.
 
     Attributes:
-        code: Error code, or None where the protocol has no error codes (unsolvable,
-            tool-broken) and the fact bears on the verdict itself.
+        code: Error code, or None if the protocol has no error codes (unsolvable, tool-broken) and
+            the fact bears on the verdict itself.
         certainty: ``proven`` decides; ``suspected`` is shown and never decides.
         where: Place in the prediction, such as ``tool_chain[2].parameter_description.date``.
         message: One sentence.
@@ -51,7 +51,7 @@ class Override(Record):
         field: The field, such as ``errors.E6``.
         was: Its value in the judge's reply.
         now: Its value in the judgement.
-        because: The rule, and what it found.
+        because: The rule and its finding.
     """
 
     field: str
@@ -66,13 +66,13 @@ class Usage(Record):
     Attributes:
         prompt_tokens: Tokens sent, as the endpoint counted them.
         completion_tokens: Tokens received.
-        cached_tokens: Those of ``prompt_tokens`` that the endpoint had in its prefix cache.
+        cached_tokens: Tokens of ``prompt_tokens`` that the endpoint had in its prefix cache.
         calls: Calls made.
-        lost: Calls of these that ended without a usable answer (time-out, broken connection, an
-            answer that is no completion): whether the endpoint charged for them is not known.
+        lost: Calls that ended without a usable answer (time-out, broken connection, an answer that
+            is not a completion); the endpoint may have charged for them.
         reused: Replies taken from the reply cache, for which no call was made.
-        unreported: Calls of these whose answer stated no usable counts of tokens: their tokens are
-            not known, and in none of the sums above.
+        unreported: Calls whose answer stated no usable token counts: their tokens are unknown and
+            in none of the sums above.
     """
 
     prompt_tokens: int = 0
@@ -95,12 +95,12 @@ class Uncertainty(Record):
     Attributes:
         method: ``samples`` (several replies), ``logprobs`` (probabilities of the verdict's
             tokens in one reply) or ``panel`` (several judges).
-        n: Replies, or judges; 1 for ``logprobs``.
+        n: Number of replies or judges; 1 for ``logprobs``.
         shares: Share of *true*, 0 to 1, for ``is_correct`` and each flag that the rubric has.
-        grades: Share of each grade, keyed ``"0.8"``; empty where there is none or not known.
+        grades: Share of each grade, keyed ``"0.8"``; empty if there is none or unknown.
         categories: Share of each category, keyed ``"1"`` to ``"5"``; likewise.
         entropy: Entropy in bits of ``is_correct``, each flag, ``grade``, ``category``; a key is
-            missing where the shares are not known.
+            missing if its shares are unknown.
     """
 
     method: Literal["samples", "logprobs", "panel"]
@@ -128,38 +128,38 @@ class Diagnosis(Record):
 
 
 UNSEEN = ("more pictures", "picture", "video", "text file", "other file")
-"""Files of a case that a judge may not be shown: some pictures of a longer list, or others."""
+"""Kinds of a case's files that a judge may have missed; first, pictures beyond a sample."""
 
 
 def unseen_of(images_shown: object, images_of: object, not_shown: object) -> list[str]:
-    """Those of ``UNSEEN`` that a judgement's fields of these names state."""
+    """The kinds of ``UNSEEN`` that these fields of a judgement state."""
     kinds = cast("Sequence[object]", not_shown or ())
     is_sampled = bool(images_shown) and images_shown != images_of
     return [name for name in UNSEEN if name in kinds or (is_sampled and name == UNSEEN[0])]
 
 
 MISSING: UnscoredReason = "missing"
-"""Reason where a case has no trajectory, or a tested model no prediction of it."""
+"""Reason if a case has no trajectory, or a tested model no prediction of it."""
 NO_OUTCOME: UnscoredReason = "no_outcome"
-"""Reason where a trajectory was measured, and nothing says whether it succeeded."""
+"""Reason if a trajectory was measured, but nothing states if it succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A field of a judgement: its reading from a file and the places that show it.
 
-    Its name, its type and what stands for "missing" are those of the field.
+    Its name, type and missing value are those of the field.
 
     Attributes:
         name: Name of the field.
-        type: What a row may have in it; JSON null is missing.
-        is_required: True if a row without it is no judgement. Rows of another program may lack the
-            others, which are missing then.
-        is_new: True if files of a release before lack it, so that a run may continue without.
+        type: Type of its values in a row; JSON null is missing.
+        is_required: True if a row without it is not a judgement. Rows of another program may lack
+            the other columns.
+        is_new: True if files of an earlier release lack it, so that a run may continue without it.
         is_fact: True if it is a number or a truth value of its own, which the table of judgements,
             the frame and the page show under its name.
-        label: Words on the page for a fact of the prediction, which is the same whoever judges it;
-            empty for a fact of the judging, for which the page has a place of its own.
+        label: Words on the page for a fact of the prediction, the same for every judge; empty for a
+            fact of the judging, which has its own place on the page.
     """
 
     name: str = ""
@@ -181,8 +181,8 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 class _Judgement(Record):
     """The columns of ``judgements.jsonl``, in their order; both kinds have all of them.
 
-    This is the one place where they are listed: a field that is added here is written, checked and
-    read back; one with a ``_fact`` is in the table, the frame and the page as well.
+    They are listed here only: a field that is added here is written, checked and read back; one
+    with a ``_fact`` is in the table, the frame and the page as well.
     """
 
     item_id: Annotated[str | None, _KEY]
@@ -231,46 +231,46 @@ class Verdict(_Judgement):
     """A judge's verdict on one item, after the rules were applied.
 
     Attributes:
-        item_id: The item; None where its row can't be read.
+        item_id: The item; None if its row can't be read.
         case_id: Its case, the cluster of intervals.
-        tested_model: Whose response it is.
+        tested_model: The tested model of the response.
         protocol: The protocol.
         rubric: The rubric with its version.
         judge: The judge.
-        decided_by: In a cascade, the judge whose verdict stands; None elsewhere.
+        decided_by: In a cascade, the judge whose verdict counts; None elsewhere.
         kind: ``verdict`` or ``unscored``.
         is_correct: True if the prediction passes.
-        grade: One of the rubric's six levels, or None where the protocol has none.
-        errors: Flag per code, or None where the protocol has none.
+        grade: One of the rubric's six levels, or None if the protocol has none.
+        errors: Flag per code, or None if the protocol has none.
         category: 1–5 for tool-broken (None: not decided by rule), None elsewhere.
         plan_cost: Sum of the costs of the plan's calls; None when not computable.
-        excess_cost: ``plan_cost`` less the cost of the cheapest way of the reference; below 0 where
-            the plan found a cheaper one or leaves something out. None where either is not known.
+        excess_cost: ``plan_cost`` minus the cost of the reference's cheapest way; below 0 if the
+            plan is cheaper or leaves something out. None if either is unknown.
         uses_distractor: True if a listed distractor is called; None without distractors.
-        matches_reference: True if the reference's tools are called in its order; None where that is
-            unknown.
+        matches_reference: True if the reference's tools are called in its order; None if unknown.
         over_refusal: True if a plan of a solvable case is the reject form; None for other cases and
             without a prediction.
-        images_shown: Pictures of the case that the judge was shown; None where no model was asked.
+        images_shown: Pictures of the case that the judge was shown; None if no model was asked.
         images_of: Pictures of the case; likewise.
         not_shown: Kinds of files of the case that the judge was not shown, see ``UNSEEN``.
-        frame_times: Seconds of the frames that it was shown of each video, by its path; None where
-            none was cut.
+        frame_times: Times in seconds of the frames shown of each video, by its path; None if no
+            video was cut.
         findings: Facts by rule, proven or suspected.
-        overrides: What a proven finding or the consistency rule changed.
+        overrides: Changes by a proven finding or the consistency rule.
         inconsistent: True if the judge's last reply contradicted itself.
-        uncertainty: How sure the judge was; None when it was asked once and for no probabilities.
+        uncertainty: Uncertainty of the judge; None if it was asked once and without probabilities.
         reasoning: The judge's reasons.
-        reply_fields: What the judge said in fields that the rubric adds; None without.
-        diagnosis: What code measured of a whole trajectory; None for plans and steps.
-        reason: Why an unscored row has no verdict.
+        reply_fields: Values of the fields that the rubric adds to the reply; None without any.
+        diagnosis: Measures of a whole trajectory, by rule; None for plans and steps.
+        reason: Reason why an unscored row has no verdict.
         detail: The same in a sentence.
-        raw: The judge's raw reply (replies, oldest first, when it was asked again).
-        lenient_replies: Replies that were not written as asked and can only mean one thing.
+        raw: The judge's raw reply (all replies, oldest first, if it was asked again).
+        lenient_replies: Number of replies that were not in the requested form, but can only mean
+            one thing.
         usage: Calls and tokens, repetitions included.
         cost_usd: Price of all calls; None when unknown, 0.0 only when truly free.
         latency_s: Seconds from the first request to the last reply.
-        fingerprint: Hash of everything that could move the verdict.
+        fingerprint: Hash of everything that could change the verdict.
         line: 1-based line of the row.
         content_id: Hash of what the tested model was asked, without distractors.
         response_id: Hash of the reply.
@@ -287,7 +287,7 @@ class Unscored(_Judgement):
     """No verdict, and why. Never a grade, never dropped.
 
     Attributes:
-        diagnosis: What code measured of a whole trajectory all the same; None without.
+        diagnosis: Measures of a whole trajectory, by rule; None without.
     """
 
     kind: Literal["unscored"] = "unscored"
@@ -330,7 +330,7 @@ _NESTED = tuple(name for name, column in COLUMNS.items() if not _is_json(column.
 
 
 def judgement_row(judgement: Verdict | Unscored) -> dict[str, Any]:
-    """The judgement as a JSON row; both kinds have the same columns, null where not theirs."""
+    """The judgement as a JSON row; both kinds have the same columns, null if of the other kind."""
     row = {**judgement.__dict__}
     for name in _NESTED:
         if (value := row[name]) is not None:
@@ -342,24 +342,24 @@ def read_judgement(row: Mapping[str, Any]) -> Verdict | Unscored:
     """Reads a row of ``judgements.jsonl`` back; columns of later versions are ignored.
 
     Raises:
-        pydantic.ValidationError: If the row is no judgement.
+        pydantic.ValidationError: If the row is not a judgement.
     """
     return _ADAPTER.validate_python(_stated(row))
 
 
 def _stated(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row, those left out that take their default."""
+    """The fields of a row without those that take their default."""
     return {k: v for k, v in row.items() if k in COLUMNS and (v is not None or k in _OF_ITEMS)}
 
 
 def check_written_row(values: Mapping[str, Any] | RowError) -> dict[str, Any]:
-    """A row of ``judgements.jsonl``, if it is whole: as ``judgement_row`` makes it.
+    """A row of ``judgements.jsonl``, if it is complete: as ``judgement_row`` makes it.
 
-    Stricter than ``read_judgement``, which takes a default for what a row of another program
-    lacks: a run that continues must notice that a line was damaged.
+    Stricter than ``read_judgement``, which fills what a row of another program lacks with defaults:
+    a run that continues must notice that a line was damaged.
 
     Args:
-        values: The JSON object of the line, or why it is none.
+        values: The JSON object of the line, or its error.
 
     Returns:
         The row, with null in new columns that it does not have.

@@ -1,4 +1,4 @@
-"""Many 64-bit keys in little memory: 8 bytes each, where a set of integers takes a hundred."""
+"""Many 64-bit keys in little memory: 8 bytes each, instead of a hundred in a set of integers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeySet:
         return key in self._recent or self._is_sorted_in(key)
 
     def add(self, key: int) -> bool:
-        """Adds a key; returns whether it is new.
+        """Adds a key; returns True if it is new.
 
         Args:
             key: 0 to 2**64 - 1.
@@ -38,13 +38,13 @@ class KeySet:
         return True
 
     def _is_sorted_in(self, key: int) -> bool:
-        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        keys = self._view  # a view yields integers, which are faster than NumPy scalars
         at = bisect_left(keys, key)
         return at < len(keys) and keys[at] == key
 
 
 class KeyMap:
-    """Keys with some 64-bit values each, 8 bytes a number. Filled first, then looked up.
+    """Keys with some 64-bit values each, 8 bytes a number; filled first, then looked up.
 
     Args:
         n_values: Values of each key.
@@ -74,8 +74,8 @@ class KeyMap:
         return len(self.keys)
 
     def index(self, key: int) -> int | None:
-        """Place of a key among the sorted keys, None where it is not."""
-        keys = self._view  # a view yields integers, which take less time than numbers of numpy
+        """Place of a key among the sorted keys; None if it is missing."""
+        keys = self._view  # a view yields integers, which are faster than NumPy scalars
         at = bisect_left(keys, key)
         return at if at < len(keys) and keys[at] == key else None
 
@@ -91,8 +91,8 @@ class KeyMap:
 def short_key(*parts: str) -> int:
     """A 64-bit key of some strings.
 
-    Among a million keys two are equal with a probability of 3 in 100 million, at a tenth of the
-    memory of the strings themselves.
+    Two of a million keys are equal with a probability of 3 in 100 million; a key takes a tenth of
+    the memory of its strings.
     """
     return bytes_key("\x00".join(parts).encode(errors="surrogatepass"))
 
@@ -103,5 +103,5 @@ def bytes_key(data: bytes) -> int:
 
 
 def model_key(tested_model: str | None) -> int:
-    """The number that turns an item's key, by ``^``, into that of the item and a tested model."""
+    """The number that, by ``^``, turns an item's key into the key of item and tested model."""
     return 0 if tested_model is None else short_key("tested_model", tested_model)

@@ -39,10 +39,10 @@ class LabelTable(Scores):
         item_id: Item ids.
         item: uint64, keys of the item ids.
         model: Index into ``models``.
-        models: The different tested models; None where labels name none.
+        models: The distinct tested models; None for labels that name none.
         rater: Index into ``raters``.
-        raters: The different raters, in the order in which they first come.
-        note: What raters remarked.
+        raters: The distinct raters, in the order of their first label.
+        note: Remarks of the raters.
         unsure: True if the rater is unsure of the label.
         faulty_steps: Numbers of the steps that were marked, joined by commas; None for none.
     """
@@ -100,15 +100,15 @@ def read_label_table(
     """Reads files of labels whose numbers are on our scales; see ``labels.read_labels``.
 
     A rater's numbers in a field may be on another scale, such as marks from 1 to 5 in ``grade``:
-    those that lie on ours as well would be misread. Single ones off the scale are bad rows where
-    at least four times as many entries show that the scale is ours: grades between 0 and 1, or 1
-    where ``is_correct`` is true, and ``true`` or ``no`` in words.
+    those that lie on ours as well would be misread. Single ones off the scale are bad rows if at
+    least four times as many entries show that the scale is ours: grades between 0 and 1, or 1 where
+    ``is_correct`` is true, and ``true`` or ``no`` in words.
 
     Args:
-        paths: The files, each read as if it followed in the one before.
-        problems: Gets the complaint about a row that can't be used, which is left out.
-        codes: The error codes that there are.
-        columns: Columns by the field that they stand for, where they have other names.
+        paths: The files, read as if they were one.
+        problems: Receives a complaint about each unusable row, which is left out.
+        codes: The known error codes.
+        columns: Columns by field, for those with other names than ours.
 
     Raises:
         InputError: If a file as a whole is unusable, or a rater's field is on another scale.
@@ -140,13 +140,13 @@ _KNOWN_ANSWERS = 4096
 
 @dataclass(slots=True)
 class _Answer:
-    """Rows that say the same of different items.
+    """Rows with the same values for different items.
 
     Attributes:
         row: The first of them.
         line: Its line.
-        values: The values of ``_ANSWER``, or what is wrong with one.
-        n: How many rows there are.
+        values: The values of ``_ANSWER``, or the error of one.
+        n: Number of rows.
     """
 
     row: Mapping[str, Any]
@@ -156,7 +156,7 @@ class _Answer:
 
 
 class _LabelReader:
-    """Takes in labels of files."""
+    """Reads labels of files."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._codes = tuple(codes)
@@ -164,7 +164,7 @@ class _LabelReader:
         self.rows = ColumnBuilder(("item_id", "note", *_ANSWER), self._columns_of)
 
     def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
-        """Takes in the labels of a file."""
+        """Reads the labels of a file."""
         scales, answers = ScaleCheck(path), dict[str, _Answer]()
         rows = label_rows(path, self._codes, any_column=bool(columns))
         names = {column: name for name, column in columns.items()}
@@ -177,7 +177,7 @@ class _LabelReader:
             try:
                 if isinstance(row, RowError):
                     raise row
-                key = repr(tuple(map(row.get, fields)))  # tells True from 1 and from "1"
+                key = repr(tuple(map(row.get, fields)))  # distinguishes True, 1 and "1"
                 answer = answers.get(key)
                 if answer is None:
                     if len(answers) == _KNOWN_ANSWERS:
@@ -201,7 +201,7 @@ class _LabelReader:
             return error
 
     def _check(self, scales: ScaleCheck, answers: dict[str, _Answer]) -> None:
-        """Counts the numbers of answers by where they lie on their scales, and forgets them."""
+        """Counts the numbers of answers by their places on their scales, and clears the answers."""
         for answer in answers.values():
             check_scales(scales, answer.row, answer.line, self._codes, answer.n)
         answers.clear()

@@ -1,4 +1,4 @@
-"""Labels of humans: one label an item and rater, from JSONL or CSV."""
+"""Human labels, one per item and rater, from JSONL or CSV."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class HumanLabel(Record):
 
     Attributes:
         item_id: The item.
-        tested_model: Whose response it was; None where item ids are already unique.
-        rater: Who said so; lines that name nobody are all by ``human``.
+        tested_model: The tested model of the response; None if item ids are already unique.
+        rater: The rater; ``human`` for all lines that name none.
         is_correct: True if the prediction passes.
         grade: 0 to 1, meant to be one of the rubric's levels.
-        errors: Flag per code; a code that is missing was not said.
+        errors: Flag per code; a missing code was not labelled.
         category: 1 to 5 for tool-broken.
-        note: What the rater remarked; empty where nothing, and in labels from tables, which may
-            have several columns of that name.
-        unsure: True if the rater is unsure of the label; it is a label all the same.
-        faulty_steps: Numbers of the steps that are wrong, from 1, sorted; empty where nobody
-            marked any, which does not say that there is none.
-        shown_at: When the rater first saw the item, ISO 8601 in UTC; None where unknown.
-        decided_at: When the label became what it is; None where unknown.
-        seconds: Time that the rater had the item open until then; None where unknown.
-        decided_from: Of an adjudicated label, the raters' labels that it was decided from.
+        note: The rater's remark; empty without one, and in labels from tables, which may have
+            several columns of that name.
+        unsure: True if the rater is unsure of the label, which still counts as one.
+        faulty_steps: Numbers of the wrong steps, from 1, sorted; empty if none was marked, which
+            does not imply that none is wrong.
+        shown_at: Time at which the rater first saw the item, ISO 8601 in UTC; None if unknown.
+        decided_at: Time of the label's last change; None if unknown.
+        seconds: Time that the rater had the item open until then; None if unknown.
+        decided_from: For an adjudicated label, the raters' labels that it was decided from.
     """
 
     model_config = ConfigDict(extra="ignore")  # labels carry notes of all sorts
@@ -67,8 +67,8 @@ class HumanLabel(Record):
     def contradiction(self) -> str | None:
         """The contradiction within the label, in words; None without one.
 
-        A plan is correct exactly when no error is flagged and the grade is 1.0
-        (arXiv:2606.04874). Such a label still counts as it stands.
+        A plan is correct exactly when no error is flagged and the grade is 1.0 (arXiv:2606.04874).
+        A label that contradicts itself still counts as it is.
         """
         flags = ", ".join(code for code, is_set in (self.errors or {}).items() if is_set)
         if self.is_correct and flags:
@@ -87,21 +87,21 @@ def read_labels(
     scales: ScaleCheck | None = None,
     codes: Sequence[str] = ERROR_CODES,
 ) -> Iterator[HumanLabel]:
-    """Yields the labels of a file: JSON lines, a table, or what else ``own_rows`` reads.
+    """Yields the labels of a file: JSON lines, a table, or another kind that ``own_rows`` reads.
 
-    Null and an empty cell mean that nothing was said; fields that a label does not have are
-    ignored. ``errors`` maps codes to true or false, or lists those that are set: then all others
-    were said to be false. A flag may also have a field of its own, such as E1.
+    Null and an empty cell mean that nothing was stated; unknown fields are ignored. ``errors`` maps
+    codes to true or false, or lists those that are set: then all others are false. A flag may also
+    have a field of its own, such as E1.
 
     Args:
         path: The file.
-        bad: Is given the complaint about a row that can't be used (``file:line: field …``), which
-            is then left out; None raises it.
-        scales: Takes in every number of a field that has a scale.
-        codes: The error codes that there are.
+        bad: Called with the complaint about an unusable row (``file:line: field …``), which is then
+            left out; None raises it.
+        scales: Receives every number of a field that has a scale.
+        codes: The known error codes.
 
     Raises:
-        InputError: If the file as a whole is unusable, or one of its rows and ``bad`` is None.
+        InputError: If the file as a whole is unusable, or a row is and ``bad`` is None.
     """
     for _, label in read_label_rows(path, bad=bad, scales=scales, codes=codes):
         yield label
@@ -114,7 +114,7 @@ def read_label_rows(
     scales: ScaleCheck | None,
     codes: Sequence[str],
 ) -> Iterator[tuple[Mapping[str, Any], HumanLabel]]:
-    """Yields the labels of a file, each with all that its row holds; see ``read_labels``."""
+    """Yields the labels of a file, each with its whole row; see ``read_labels``."""
     for number, values in label_rows(path, codes):
         try:
             if isinstance(values, RowError):
@@ -142,12 +142,12 @@ def label_rows(
 
     Args:
         path: The file.
-        codes: The error codes that there are.
+        codes: The known error codes.
         any_column: True if all columns of a table are read, not just those named like our fields.
 
     Raises:
-        InputError: If the file can't be read, or holds a judge's judgements: they would pass for a
-            human's.
+        InputError: If the file can't be read, or holds a judge's judgements, which would pass for
+            human labels.
     """
     columns, needed = ((), ()) if any_column else ((*_COLUMNS, *codes), ("item_id",))
     for number, values in stated_rows(path, columns, needed):
@@ -164,7 +164,7 @@ _OF_JUDGEMENTS = {"judge", "kind", "fingerprint"}
 
 
 def label_of(values: Mapping[str, Any], codes: Sequence[str] = ERROR_CODES) -> HumanLabel:
-    """The label that a row holds; ``codes`` are the error codes that there are.
+    """The label that a row holds; ``codes`` are the known error codes.
 
     Raises:
         RowError: If a field is unusable.
@@ -186,7 +186,7 @@ CATEGORY = "a whole number from 1 to 5"
 
 
 def read_name(value: object, field: str) -> str:
-    """A name or an id; raises RowError where it is none."""
+    """A name or an id; raises RowError if it is neither."""
     if not isinstance(value, str) or not value.strip():
         raise RowError(field, "a non-empty string", value)
     return value
@@ -203,7 +203,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(e[+-]?\d{1,3})?", re.ASCII
 
 
 def _number(value: object) -> float | None:
-    """A number, also as text with a decimal point or comma; None when it is none."""
+    """A number, also as text with a decimal point or comma; None for anything else."""
     if isinstance(value, str):
         text = value.strip()
         return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
@@ -241,7 +241,7 @@ def _steps(value: object, field: str) -> tuple[int, ...]:
     return tuple(sorted({int(number) for number in numbers if number is not None}))
 
 
-# Of what only describes how a label came about, an unusable value costs no label.
+# These fields only describe how a label came about: an unusable value does not cost the label.
 
 
 def _time(value: object, field: str) -> str | None:
@@ -267,7 +267,7 @@ def _sources(value: object, field: str) -> tuple[dict[str, Any], ...]:
 def check_scales(
     scales: ScaleCheck, values: Mapping[str, Any], line: int, codes: Sequence[str], n: int = 1
 ) -> None:
-    """Counts the numbers of a row, or of n equal ones, by where they lie on their field's scale."""
+    """Counts the numbers of a row, or of n equal ones, by their places on their fields' scales."""
     rater = values.get("rater")
     who = rater if isinstance(rater, str) else "human"
     errors = values.get("errors")
@@ -287,7 +287,7 @@ def check_scales(
 
 
 def _place_of_truth(value: object) -> Place | None:
-    """Words are sure; of numbers, 1 is the worst mark of many a scale, and 0 of others."""
+    """Words are sure; the numbers are not, since 1 or 0 is the worst mark of many a scale."""
     if value is None or isinstance(value, bool):
         return None if value is None else "sure"
     number = _number(value)
@@ -297,7 +297,7 @@ def _place_of_truth(value: object) -> Place | None:
 
 
 def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  # noqa: FBT001
-    """The place of a grade relative to the scale; None for none.
+    """The place of a grade relative to the scale; None without a grade.
 
     A grade between 0 and 1 is surely of our scale, and so is a 1 for a correct row or a 0 for an
     incorrect one. A 0 or 1 without such agreement may come from another scale.
@@ -314,7 +314,7 @@ def place_of_grade(grade: float | None, correct: bool | None) -> Place | None:  
 
 
 def place_of_category(category: float | None) -> Place | None:
-    """The place of a category; None for none. Categories that are counted from 0 look like ours."""
+    """The place of a category; None without one. Categories counted from 0 look like ours."""
     if category is None:
         return None
     return "within" if category in (1, 2, 3, 4, 5) else "off"
@@ -349,7 +349,7 @@ def _flags(codes: tuple[str, ...]) -> _Flags:
 
 
 class _Flags:
-    """Reads what rows say of some codes."""
+    """Reads the flags of some codes from rows."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._codes = codes
@@ -399,7 +399,7 @@ class _Flags:
         return {code: _truth(flag, f"errors.{code}") for code, flag in stated.items()}
 
     def _from_list(self, value: list[object]) -> Flags:
-        """A list names every flag that is set; an empty one says that there is none."""
+        """A list names every flag that is set; an empty one states that none is."""
         is_set = {self._code(entry) for entry in value}
         return {code: code in is_set for code in self._codes}
 

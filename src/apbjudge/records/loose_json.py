@@ -27,7 +27,7 @@ def as_list(value: object) -> list[Any] | None:
 
 
 def objects_of(value: object) -> list[dict[str, Any]]:
-    """The JSON objects of an array that have something in them; none for any other value."""
+    """The nonempty JSON objects of an array; none for any other value."""
     return [of for of in map(as_object, as_list(value) or ()) if of]
 
 
@@ -35,7 +35,7 @@ TRUTHS: Mapping[str, bool] = {
     **dict.fromkeys("true yes y 1 1.0".split(), True),
     **dict.fromkeys("false no n 0 0.0".split(), False),
 }
-"""Words and numbers for true and false, as texts in small letters."""
+"""Words and numbers for true and false, as texts in lower case."""
 
 
 def truth_of(value: object) -> bool | None:
@@ -52,15 +52,15 @@ THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGN
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A JSON object or array that stands somewhere in a text.
+    """A JSON object or array somewhere in a text.
 
     Attributes:
-        value: What it says.
+        value: The parsed value.
         start: Where it begins.
         end: Where it ends.
-        fault: Why it can't be relied on: a number that is none, or a key that stands twice with
-            different values. Empty otherwise.
-        is_mended: True if it was JSON only once its syntax was mended.
+        fault: Reason why it can't be relied on: NaN or an infinity, or a key that occurs twice with
+            different values; empty otherwise.
+        is_mended: True if it became JSON only after its syntax was repaired.
     """
 
     value: object
@@ -75,8 +75,8 @@ def json_values(text: str, words: list[str] | None = None) -> Iterator[object]:
 
     Args:
         text: The reply.
-        words: Gets what stands before, between and after the values, once all are read; nothing
-            where the reply is one value and no more.
+        words: Receives the text before, between and after the values, once all are read; nothing if
+            the reply is a single value.
     """
     try:
         yield _shallow(orjson.loads(text))
@@ -88,7 +88,7 @@ def json_values(text: str, words: list[str] | None = None) -> Iterator[object]:
     for block in blocks(body):
         beside.append(body[read_to : block.start])
         read_to = block.end
-        if not block.fault:  # a value with NaN is no JSON, and its parts aren't the answer either
+        if not block.fault:  # a value with NaN is not JSON, and its parts aren't the answer either
             yield block.value
     beside.append(body[read_to:])
 
@@ -99,7 +99,7 @@ def decodable(text: str) -> str:
 
 
 _MOST_MENDED = 2**19
-"""Characters of a text that are looked at to mend its syntax: far more than a verdict has."""
+"""Limit of characters that are examined to repair syntax: far more than a verdict has."""
 
 
 def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
@@ -110,9 +110,9 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 
     Args:
         body: The text, without lone surrogates.
-        mends: True if what is no JSON is read as what it can only mean: single quotes, a comma at
-            the end, raw line breaks, backslashes that escape nothing, comments, ``True``,
-            ``False`` and ``None``. Keys that stand twice with different values are then a fault.
+        mends: True if syntax that can only mean one thing is repaired: single quotes, a trailing
+            comma, raw line breaks, backslashes that escape nothing, comments, ``True``, ``False``
+            and ``None``. Keys that occur twice with different values are then a fault.
     """
     faults: list[str] = []
 
@@ -149,7 +149,7 @@ def blocks(body: str, *, mends: bool = False) -> Iterator[Block]:
 
 
 def _once(faults: list[str], pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; a key that stands twice with different values is a fault."""
+    """A JSON object; a key that occurs twice with different values is a fault."""
     result = dict(pairs)
     twice = (key for key, value in pairs if result[key] is not value and result[key] != value)
     faults += [f"{key!r} stands twice, with different values" for key in islice(twice, 1)]
@@ -166,14 +166,14 @@ _TOKEN = re.compile(
 """A string in either quotes, a comment, a constant of Python, a run of other text, a character."""
 _ESCAPE = re.compile(r'(\\["\\/bfnrtu])|\\')
 _KEY_IN_COMMENT = re.compile(r"[\"']\s*:")
-"""A comment that sets a key is no remark: such a text is not mended."""
+"""A key in a comment, which may be content: such a text is not repaired."""
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 
 
 def _mended(body: str, start: int, last: int) -> tuple[str, int]:
-    """The text from a bracket on, as JSON as far as that goes, and the position of its end.
+    """The text from a bracket on, repaired into JSON if possible, and the position of its end.
 
-    The text is empty where the bracket is not closed before ``last``.
+    The text is empty if the bracket is not closed before ``last``.
     """
     depth, pieces, comma = 0, list[str](), -1
     for match in _TOKEN.finditer(body, start, last):
@@ -204,7 +204,7 @@ def _as_json(piece: str) -> str:
 
 
 def _as_escape(match: re.Match[str]) -> str:
-    return match[1] or r"\\"  # a backslash that escapes nothing stands for itself
+    return match[1] or r"\\"  # a backslash that escapes nothing is literal
 
 
 def _work_of(error: Exception, body: str, start: int) -> int:
@@ -228,7 +228,7 @@ def _replaced(match: re.Match[str]) -> str:
 
 
 def _integer(digits: str) -> int:
-    """A whole number; one that JSON libraries can't hold is the nearest that they can."""
+    """An integer; one that JSON libraries can't hold becomes the nearest that they can."""
     if len(digits) < 19:
         return int(digits)
     value = int(digits[:40]) * (1 if len(digits) <= 40 else 10**40)
@@ -258,13 +258,13 @@ def _shallow(value: object) -> object:
 
 
 def lenient(text: str) -> tuple[object, bool]:
-    """A text as JSON, with numbers and characters that libraries refuse.
+    """Parses JSON, including numbers and characters that libraries refuse.
 
     Args:
         text: JSON or not.
 
     Returns:
-        The value, None where it is nested too deeply to be walked; whether the text is JSON.
+        The value, None if it is nested too deeply to be walked; and True if the text is JSON.
     """
     try:
         value: object = orjson.loads(text)
@@ -285,14 +285,14 @@ def lenient(text: str) -> tuple[object, bool]:
         return None, True
 
 
-# What a record keeps of it -----------------------------------------------------------------------
+# Storing ------------------------------------------------------------------------------------------
 
 MAX_DEPTH = 200
 _DEPTH_OF_WRITER = 254  # of orjson
 
 
 def is_shallow(value: object) -> bool:
-    """True if a JSON value is nested at most ``MAX_DEPTH`` deep, as what is written has to be."""
+    """True if a JSON value is nested at most ``MAX_DEPTH`` deep, the limit for writing."""
     for _ in range(_DEPTH_OF_WRITER - MAX_DEPTH):
         value = [value]
     try:
@@ -303,7 +303,7 @@ def is_shallow(value: object) -> bool:
 
 
 def check_depth(field: str, value: object) -> None:
-    """Raises RowError if a value that a run keeps as JSON is too deep to be written with it."""
+    """Raises RowError if a value that a run stores as JSON is nested too deeply to be written."""
     if not is_shallow(value):
         raise RowError(field, f"JSON nested at most {MAX_DEPTH} deep", "deeper JSON")
 
@@ -321,7 +321,7 @@ def json_text(value: object, field: str) -> str:
 
 
 def rest_of(entry: Mapping[str, Any], known: AbstractSet[str]) -> dict[str, Any]:
-    """The fields that have no place of their own; those that say nothing are left out."""
+    """The fields that are not among the known ones, without empty ones."""
     if entry.keys() <= known:
         return {}
     nothing: tuple[Any, ...] = (None, [], {}, "")

@@ -2,8 +2,8 @@
 
 Agents answer as chat messages of their provider, as bare calls, with calls between tags, or as
 Thought, Action and Action Input. Each becomes a step with ``tool_calls``, whatever its spelling;
-what can't be read for sure is left alone, since a guess could charge the tested model with a call
-that it never made.
+what can't be read with certainty is left alone, since a guess could blame the tested model for a
+call that it never made.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ _OTHERS = ("tool", "user", "system")
 def native_entries(value: object, horizon: int | None) -> list[object] | None:
     """The steps of a JSON value, as ``{"thought" or "content", "tool_calls"}``.
 
-    Read are the benchmark's own steps; messages and parts in every dialect of ``messages``, alone,
-    in a list or in the response as a server sends it; bare calls. Messages of tools and users are
-    left out.
+    It reads the benchmark's own steps; messages and parts in every dialect of ``messages``, alone,
+    in a list or in a server's response; and bare calls. Messages of tools and users are left out.
 
     Args:
         value: A JSON value.
-        horizon: The k of the case: a list of as many bare calls is taken for k steps, any other
-            for the calls of one step where k is 1.
+        horizon: The k of the case: above 1, a list of bare calls is one step per call (with texts
+            among them only if there are k calls); otherwise it is one step.
 
     Returns:
-        One entry a step; None where the value holds no step.
+        One entry per step; None if the value holds no step.
     """
     if (listed := as_list(value)) is not None:
         return _entries_of_list(listed, horizon)
@@ -93,7 +92,7 @@ def _steps_of_calls(calls: Sequence[Entry], horizon: int | None) -> list[object]
 
 
 def _is_foreign(spec: Mapping[str, Any]) -> bool:
-    """True if a message is a tool's or a user's; one with calls has only a wrong role."""
+    """True if a message is a tool's or a user's; one with calls merely has the wrong role."""
     return role_of(spec) in _OTHERS and not spec.get("tool_calls")
 
 
@@ -154,7 +153,7 @@ _TAGS = re.compile(r"<(?:tool_?calls?|function=|function_calls|invoke )|\[TOOL_C
 
 
 def tagged_entries(text: str) -> list[Entry] | None:
-    """One step of the calls that a text holds between tags; None where it holds none."""
+    """One step with the calls that a text holds between tags; None if it holds none."""
     calls = list(tagged_calls(text))
     return [{"content": _TAGS.split(text)[0].strip(), "tool_calls": calls}] if calls else None
 
@@ -170,11 +169,11 @@ _FENCE = re.compile(r"\A```\w*\s*|(?<!\s)\s*```\s*\Z")
 
 
 def react_entries(text: str, horizon: int | None) -> list[Entry] | None:
-    """Steps written as Thought, Action and Action Input; None where the text has none.
+    """Steps written as Thought, Action and Action Input; None if the text has none.
 
     An action has to begin a line and to be the name of a tool, alone or with its arguments in
-    brackets; alone it also needs an input or a thought. Text after an observation that the model
-    made up itself is left out beyond the steps that were asked for.
+    brackets; alone it also needs an input or a thought. If the model made up an observation, steps
+    beyond those asked for are left out.
     """
     fields = _labelled(text)
     labels = {label for label, _ in fields}

@@ -11,11 +11,13 @@ from .loose_json import as_list, as_object
 
 _METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
 _LONGEST_NAME = 64
-"""Characters that providers take in the name of a tool."""
+"""Limit of characters that providers accept in the name of a tool."""
 _MOST_HOPS = 32
-"""References in a row that lead to an object."""
+"""Limit of consecutive references that are followed to an object."""
 _MOST_NODES = 20_000
-"""Values in the schemas of one operation, above which no model could be shown it."""
+"""Limit of values in the schemas of one operation: no model could be shown more."""
+_NOT_INPUTS = {(name, "header") for name in ("accept", "content-type", "authorization")}
+"""Headers that OpenAPI does not count as parameters."""
 _COMPONENTS = re.compile("#/(?:components/schemas/)?")
 
 
@@ -28,13 +30,13 @@ def tools_of(document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[st
     """The operations of an API as definitions of tools, and a reason for each one left out.
 
     A tool has the operation's id as its name (without one, its method and path), its description
-    or summary, and as parameters those of path and query and the fields of a JSON or form body,
-    which are below ``body`` where they are not all named. Schemas that are referred to are
-    copied once to ``$defs``, so circular references work. Headers and cookies are left to the
-    program that makes the calls.
+    or summary, and as parameters those of path, query, headers and cookies and the fields of a
+    JSON or form body, which are below ``body`` unless all of them are named. Referenced schemas are
+    copied once to ``$defs``, so circular references work. Credentials are left to the program that
+    makes the calls: the header ``Authorization``, and the keys of security schemes.
 
     Raises:
-        RowError: If it is of another version, or has no operations.
+        RowError: If it has another version or no operations.
     """
     if not str(document.get("openapi", "")).startswith("3."):
         got = document.get("openapi") or document.get("swagger")
@@ -74,19 +76,26 @@ class _Operation:
     def tool(
         self, place: str, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The definition; raises RowError where the operation can't be one."""
+        """The definition; raises RowError if the operation can't be one."""
         properties: dict[str, Any] = {}
         required: list[str] = []
         stated = [p for of in (item, operation) for p in as_list(of.get("parameters")) or ()]
         by_place = {(p.get("name"), p.get("in")): p for p in map(self._resolved, stated)}
+        not_inputs = _NOT_INPUTS | self._credentials()
         for (name, where), parameter in by_place.items():
-            if where not in ("path", "query"):
+            if where not in ("path", "query", "header", "cookie"):
+                raise RowError("in", "path, query, header or cookie", where)
+            if _place(name, where) in not_inputs:
                 continue
+            if str(name) in properties:
+                raise RowError("parameters", "names that occur once", name)
             described = {"description": text} if (text := parameter.get("description")) else {}
             properties[str(name)] = self._schema({**parameter.get("schema", {}), **described})
             required += [str(name)] * (where == "path" or parameter.get("required") is True)
         if operation.get("requestBody") is not None:
             fields, needed = self._body(self._resolved(operation["requestBody"]), properties)
+            if fields.keys() & properties.keys():
+                raise RowError("parameters", "names other than that of the body", "body")
             properties |= fields
             required += needed
         parameters = {"type": "object", "properties": properties, "required": required}
@@ -118,6 +127,13 @@ class _Operation:
         needed = as_list(resolved.get("required")) or []
         return self._schema(own), needed if is_required else ()
 
+    def _credentials(self) -> set[tuple[str, str]]:
+        """Name and place of the key of each security scheme with one."""
+        components = as_object(self._document.get("components")) or {}
+        schemes = (as_object(components.get("securitySchemes")) or {}).values()
+        each = (scheme for scheme in map(as_object, schemes) if scheme)
+        return {_place(of.get("name"), of.get("in")) for of in each if of.get("type") == "apiKey"}
+
     def _at(self, pointer: str) -> Any:
         value: Any = self._document
         for part in pointer.removeprefix("#/").split("/") if pointer.startswith("#/") else [None]:
@@ -128,7 +144,7 @@ class _Operation:
         return value
 
     def _resolved(self, value: object) -> dict[str, Any]:
-        """The object itself, where a reference stands for it."""
+        """The object itself, or the one that a reference leads to."""
         for _ in range(_MOST_HOPS):
             known = as_object(value) or {}
             if not isinstance(pointer := known.get("$ref"), str):
@@ -159,6 +175,11 @@ class _Operation:
         return schema
 
 
+def _place(name: object, where: object) -> tuple[str, str]:
+    """Name and place of a parameter; names of headers are case-insensitive."""
+    return str(name).lower() if where == "header" else str(name), str(where)
+
+
 def _key(pointer: str) -> str:
-    """The name in ``$defs`` of what a pointer leads to."""
+    """The name in ``$defs`` of a pointer's target."""
     return _COMPONENTS.sub("", pointer, count=1).replace("/", ".")

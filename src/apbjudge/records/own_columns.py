@@ -1,7 +1,7 @@
-"""Matches columns of people's own rows with our fields.
+"""Matches columns of users' own rows with our fields.
 
-A column is taken where its name leaves no doubt; otherwise the user says so with ``--map``. Facts
-about the names: the documentation of the tools that write such rows.
+A column is taken if its name is unambiguous; otherwise the user names it with ``--map``. Source of
+the names: the documentation of the tools that write such rows.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ NAMES: Mapping[str, str] = {
     "expected_tools reference_tool_calls answer",
     "system_prompt": "system_prompt system",
 }
-"""Fields, each with the names of columns that it is read from; those of ours are first."""
+"""Fields, each with the names of columns that it is read from, our own first."""
 OF_PREDICTIONS = frozenset(NAMES)
 OF_CASES = OF_PREDICTIONS - {"tested_model", "model_response"}
 OF_JOINED = frozenset(("id", "tested_model", "model_response"))
-"""Fields that are looked for: in predictions, in cases, in predictions with a file of cases."""
+"""Fields to match: in predictions, in cases, in predictions with a file of cases."""
 
 _SHOWN = 12
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -50,9 +50,9 @@ class ColumnMatch:
     Attributes:
         fields: The column of each field that has one, such as ``{"query": "question"}``; a part of
             it is written as in ``a.b[0]``. ``reference`` is a plan as text or a list of calls.
-        unread: The columns that nobody reads, in their order.
-        complaint: Why the rows can't be read so, in words for the user; empty where they can.
-        missing: Of ``id`` and ``tested_model``, those that no column holds and rows have to have.
+        unread: The columns that are not read, in their order.
+        complaint: Reason why the rows can't be read so, in words for the user; empty if they can.
+        missing: Those of ``id`` and ``tested_model`` that rows need and no column holds.
         is_own: True if the rows are in our own format, so that nothing is renamed or filled in.
     """
 
@@ -63,10 +63,10 @@ class ColumnMatch:
     is_own: bool = True
 
     def describe(self, **defaults: str) -> str:
-        """A line on what is read as what.
+        """A line on the columns that are read as fields.
 
         Args:
-            **defaults: Where missing fields come from, such as ``id="line number"``.
+            **defaults: Sources of missing fields, such as ``id="line number"``.
         """
         sources = {n: of for n, of in defaults.items() if n in self.missing} | {**self.fields}
         order = sorted(sources, key=lambda name: [*NAMES, name].index(name))
@@ -81,10 +81,10 @@ class ColumnMatch:
         return "".join(f" (--map {name}={visible(column)}?)" for name in near)
 
     def rename(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row with our names for its fields; columns that nobody reads keep theirs.
+        """A row with our names for its fields; unread columns keep theirs.
 
-        JSON in the cells of fields with a structure, such as tools, is opened, in no others. What
-        is empty is left out, but for a reply.
+        JSON in cells is parsed only for structured fields, such as tools. Empty values are left
+        out, except a reply.
         """
         taken = {*self.fields.values(), *self.fields}
         values = {name: value for name, value in row.items() if name not in taken}
@@ -97,7 +97,7 @@ class ColumnMatch:
             elif name in STRUCTURED:
                 value = parsed(value)
             elif name == "id" and isinstance(value, float) and value.is_integer():
-                value = int(value)  # as tables with an empty cell somewhere have it
+                value = int(value)  # tables with an empty cell have floats
             values[name] = value
         return values
 
@@ -109,13 +109,13 @@ def match_columns(
 ) -> ColumnMatch:
     """Matches the columns of rows with our fields.
 
-    A name of ours comes first, then what was stated; else a column is taken by its name, in which
-    letter case, spaces, ``-`` and ``_`` don't count.
+    Our own names come first, then the stated columns, then columns with a known name, ignoring
+    letter case, spaces, ``-`` and ``_``.
 
     Args:
-        rows: The first rows; their values tell a text from messages, a name from a prompt.
-        stated: Columns by field, as ``--map`` has them; an empty one is not read.
-        wanted: The fields that other names are looked for; a reply is needed if it is one.
+        rows: The first rows; their values distinguish text from messages, and a name from a prompt.
+        stated: Columns by field, as in ``--map``; a field with an empty one is not read.
+        wanted: The fields that are matched by other names; a reply among them is required.
     """
     stated = stated or {}
     if not rows or (not stated and any("fingerprint" in row for row in rows)):  # as we wrote them
@@ -140,7 +140,7 @@ def _matched(
     stated: Mapping[str, str],
     wanted: Set[str],
 ) -> tuple[dict[str, str], str]:
-    """The column of each field that has one, and what is wrong where a field has several."""
+    """The column of each field that has one, and a complaint if a field has several."""
     by_key = {_key(name): name for name in reversed([*columns])}
     fields = {name: by_key[key] for name in sorted(FIELDS) if (key := _key(name)) in by_key}
     fields |= {name: name for name in columns if name in FIELDS}
@@ -163,7 +163,7 @@ def _matched(
 
 
 def value_at(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column, or of a part of it such as ``a.b[0]``; None where there is none."""
+    """The value of a column, or of a part of it such as ``a.b[0]``; None without."""
     if column in row:
         return row[column]
     value: Any = row if column else None
@@ -179,14 +179,14 @@ def value_at(row: Mapping[str, Any], column: str) -> Any:
 
 def near_fields(name: str) -> list[str]:
     """The fields that a misspelled name of a column may mean, at most one."""
-    of_names = reversed([*NAMES.items()])  # an answer is a reply, if it may be one
+    of_names = reversed([*NAMES.items()])  # an answer is taken for a reply, if possible
     known = {_key(other): of for of, others in of_names for other in others.split()}
     known |= {_key(own): own for own in FIELDS}
     return [known[key] for key in get_close_matches(_key(name), known, 1, 0.8)]
 
 
 def _map_hint(name: str, unread: Iterable[str], columns: Iterable[str]) -> str:
-    """A hint to name the column of a field, with the likely one and all there are."""
+    """A hint to name the column of a field, with the likely one and a list of all."""
     near = next((column for column in unread if name in near_fields(column)), "COLUMN")
     listed = shorten(", ".join(map(visible, columns)), 400)[1:-1]
     return f"name it with --map {name}={visible(near)}; the columns are {listed}"
@@ -195,7 +195,7 @@ def _map_hint(name: str, unread: Iterable[str], columns: Iterable[str]) -> str:
 def _unusable(
     stated: Mapping[str, str], columns: Iterable[str], rows: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Why a stated mapping can't be used."""
+    """The reason why a stated mapping can't be used; empty if it can."""
     for name, column in stated.items():
         if name not in FIELDS and name not in NAMES:
             fields = f"{', '.join(NAMES)}, or another of docs/input.md"
@@ -216,7 +216,7 @@ def _own_names(name: str, wanted: Set[str]) -> set[str]:
 def _candidates(
     name: str, free: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """The columns whose name and values fit a field; a part of one where no other does."""
+    """The columns whose name and values fit a field; a part of one only if no column does."""
     is_alone = True
     for known in sorted(NAMES[name].split(), key=lambda each: not each.isidentifier()):
         is_part = not known.isidentifier()
@@ -242,7 +242,7 @@ def _fits(name: str, known: str, value: object) -> bool:
 
 
 def _reference(value: Any) -> tuple[str, Any]:
-    """A reference as the field that it is: a list of calls, or the text of a plan."""
+    """The field and value of a reference: a list of calls, or the text of a plan."""
     opened = parsed(value)
     calls = as_list(opened) or ([opened] if as_object(opened) else [])
     if calls and all(as_object(call) is not None for call in calls):

@@ -1,4 +1,4 @@
-"""People's own rows, in whatever kind of file, as JSON lines with our names for their fields.
+"""Users' own rows, in any kind of file, as JSON lines with our names for their fields.
 
 Rows that already have this form are read from their file without a copy. All others are written
 once to a file with the line numbers of the original, so that code that reads rows, their lines and
@@ -40,7 +40,7 @@ from .own_columns import OF_PREDICTIONS, ColumnMatch, match_columns, value_at
 from .tables import TABLE_SUFFIXES, column_names, read_arrow, read_cells, read_table
 
 LOOKED_AT = 256
-"""Rows that columns are recognised by."""
+"""Number of rows by which columns are recognised."""
 _MEMBERS = frozenset("testCases test_cases rows data examples samples instances results".split())
 """Members of an object that may hold the rows of a file."""
 _ARROW = (".parquet", ".arrow", ".feather")
@@ -54,10 +54,10 @@ class RowReading:
     """The way to read rows that are not in our own format; empty for those that are.
 
     Attributes:
-        origins: The files as they were named, by those that are read in their place.
+        origins: The files that the user named, by the files that are read in their place.
         columns: Columns by field.
         text: The same as a line for the user.
-        out: Folder of the run that the rows are of; None where it is in memory.
+        out: Folder of the run that the rows belong to; None for a run in memory.
     """
 
     origins: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
@@ -66,7 +66,7 @@ class RowReading:
     out: Path | None = None
 
     def origin_of(self, path: Path) -> Path:
-        """The file that the user named, for one that is read."""
+        """The file that the user named, for a file that is read in its place."""
         return self.origins.get(path, path)
 
     def copied(self, path: Path, name: str) -> Path:
@@ -97,7 +97,7 @@ class RowReading:
 
 
 class OwnRows(NamedTuple):
-    """Rows in our own format: a file of JSON lines, or in memory; and how they were read."""
+    """Rows in our own format, in a file of JSON lines or in memory, with their reading."""
 
     rows: Path | Iterable[Mapping[str, Any]]
     reading: RowReading = RowReading()
@@ -118,15 +118,16 @@ def own_rows(
         rows: A file: CSV, TSV, JSON (lines, an array, objects over several lines), Parquet, Arrow,
             also packed or as a stream; the folder of a data set; or rows in memory.
         columns: Columns by field, as the user named them; see ``match_columns``.
-        wanted: The fields that are looked for.
-        split: That of the data set.
-        tested_model: That of rows which name none, in place of the file's name.
-        is_own: True if a file is known to be JSON lines with our own names, so that it is not
-            looked at.
+        wanted: The fields to match.
+        split: Split of the data set.
+        tested_model: Tested model of rows that name none, in place of the file's name.
+        is_own: True if a file is known to be JSON lines with our own names, and need not be
+            inspected.
 
     Raises:
-        InputError: If the file can't be read, or its columns can't.
-        OptionError: If the data set has several splits and none was chosen, or no such.
+        InputError: If the file or its columns can't be read.
+        OptionError: If the data set has several splits and none was chosen, or lacks the chosen
+            one.
     """
     columns = columns or {}
     if not isinstance(rows, str | Path):
@@ -135,7 +136,7 @@ def own_rows(
     as_it_is = OwnRows(path, RowReading({path: path} if is_fetched(path) else {}))
     is_there = path == STDIN or path.exists()
     if not is_there or ((is_own or path.is_fifo()) and not columns):
-        return as_it_is  # whoever reads it says so; rows of a pipe are read as they come
+        return as_it_is  # its reader complains; rows of a pipe are read as they come
     kind = kind_of(path, split)
     sample = _sample(rows_in(path, kind, split), columns)
     match = _checked(str(path), sample, columns, wanted)
@@ -183,7 +184,7 @@ def _reading(
 def _renamed(
     rows: Iterable[tuple[int, Any]], match: ColumnMatch, stem: str, tested_model: str
 ) -> Iterator[tuple[int, Any]]:
-    """The rows with our names, and with what they lack of an id and a tested model."""
+    """The rows with our names, and with an id and a tested model if they lack one."""
     model = {"tested_model": tested_model or stem}
     fills = model if tested_model or "tested_model" in match.missing else {}
     for number, row in rows:
@@ -193,7 +194,7 @@ def _renamed(
 
 
 def _sample(rows: Iterable[tuple[int, Any]], columns: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The first rows, and the first one that has what was named and they lack."""
+    """The first rows, and later ones with named columns that the first rows lack."""
     read = (cast("dict[str, Any]", row) for _, row in rows if isinstance(row, dict))
     head = list(islice(read, LOOKED_AT))
     lacking = [c for c in columns.values() if c and all(value_at(r, c) is None for r in head)]
@@ -224,7 +225,7 @@ def _stamp(path: Path) -> tuple[Any, ...]:
 
 
 def _write(rows: Iterable[NumberedRow], file: IO[bytes]) -> None:
-    """Writes each row on the line that its number is; blank lines are no rows."""
+    """Writes each row on the line with its number; the lines between stay blank."""
     at = 1
     for number, row in rows:
         file.write(b"\n" * (number - at) + line_of(row))
@@ -239,7 +240,7 @@ def kind_of(path: Path, split: str = "") -> Kind:
 
     Raises:
         InputError: If it can't be read.
-        OptionError: If a split is named of what is no data set.
+        OptionError: If a split is named of a path that is not a data set.
     """
     if is_dataset(path):
         return "dataset"
@@ -250,7 +251,7 @@ def kind_of(path: Path, split: str = "") -> Kind:
         with open_buffered(plain) as file:
             head = file.peek()
             may_be_object = head.startswith(b"{") and head.count(b"\n") <= 1
-            # a row longer than the head, and more behind it: else all of the file would be scanned
+            # a row longer than the head, with more rows after it: avoids scanning the whole file
             first = parse_object(file.readline(MAX_LINE_BYTES)) if may_be_object else {}
             has_rows = isinstance(first, dict) and file.read(1) == b"{"
     except OSError as error:
@@ -269,7 +270,7 @@ def kind_of(path: Path, split: str = "") -> Kind:
 
 
 def rows_in(path: Path, kind: Kind, split: str = "") -> Iterator[NumberedRow]:
-    """Yields the rows of a file: the line or the number of each, and why it can't be read.
+    """Yields the rows of a file, or their errors, each with its line or number.
 
     Raises:
         InputError: If it can't be read.
@@ -304,8 +305,8 @@ def stated_rows(
 
     Args:
         path: The file, as ``own_rows`` takes it.
-        columns: Columns of a CSV file that are looked at; empty for all.
-        needed: Columns of which a CSV file must have one; empty for any.
+        columns: Columns of a CSV file that are read; empty for all.
+        needed: Columns of which a CSV file must have at least one; empty for any.
 
     Yields:
         As ``rows_in`` does.
@@ -337,7 +338,13 @@ def _row_of(element: Element) -> NumberedRow:
 
 
 def _member_of(path: Path) -> str:
-    """The member that holds the rows, where the file is an object with such; empty without."""
+    """The member of the file's object that holds the rows; empty without one."""
+    return _member(path, _stamp(path))
+
+
+@lru_cache(maxsize=16)
+def _member(path: Path, _: tuple[Any, ...]) -> str:
+    """The same, once per stamp of a file: an object without such a member is scanned to its end."""
     return next(array_members(path, _MEMBERS), "")
 
 
@@ -345,7 +352,7 @@ def _member_of(path: Path) -> str:
 
 
 def is_dataset(path: Path) -> bool:
-    """True if a folder is a data set: of ``save_to_disk``, or with Parquet files of splits."""
+    """True if a folder is a data set: from ``save_to_disk``, or with Parquet files of splits."""
     if path == STDIN or not path.is_dir():
         return False
     return bool(_splits(path))
@@ -361,7 +368,7 @@ def _parts(folder: Path, split: str) -> list[Path]:
 
 
 def _splits(folder: Path) -> dict[str, list[Path]]:
-    """The files of each split of a data set; none in another folder."""
+    """The files of each split of a data set; none for another folder."""
     if (folder / "dataset_dict.json").is_file():
         each = {path.name: _arrow_files(path) for path in sorted(folder.iterdir())}
         return {name: files for name, files in each.items() if files}

@@ -1,8 +1,8 @@
-"""The one rule by which a path that a manifest names may be opened.
+"""The only rule for opening a path that a manifest names.
 
-A run folder may come from a stranger, whose manifest can name any file of the reader. So a path
-counts where it lies in the run folder, at or below a path that the user gave with the command, or
-where a run of this user wrote the manifest. The last is known by a seal: a keyed hash of the
+A run folder may come from a stranger, and its manifest can name any file of the reader. So a path
+may be opened if it lies in the run folder, or at or below a path that the user gave with the
+command, or if a run of this user wrote the manifest. A seal proves the last: a keyed hash of the
 manifest, whose key lies in the user's own state folder and in no run folder.
 """
 
@@ -51,19 +51,19 @@ def named_path(
     option: str,
     command_paths: Iterable[Path] = (),
 ) -> Path | None:
-    """A file or folder that a manifest names, where it may be opened; None where it names none.
+    """A file or folder that a manifest names, if it may be opened; None if it names none.
 
-    Every path from a manifest goes through here. Links count as what they lead to.
+    Every path from a manifest goes through here. Links count as their targets.
 
     Args:
         folder: The run's folder.
         manifest: Its manifest.
-        stated: The path, if it is one.
-        option: The option that names it too, for the message.
+        stated: The manifest's value for the path.
+        option: The option that also names it, for the message.
         command_paths: Paths that came with the command.
 
     Raises:
-        InputError: If it may not be opened; nothing is said of whether it is there.
+        InputError: If it may not be opened, whether or not it exists.
     """
     if not isinstance(stated, str):
         return None
@@ -89,7 +89,7 @@ def _seal(manifest: Mapping[str, Any]) -> str:
 
 @cache
 def _key() -> bytes:
-    """The user's key, made when missing; where it can't be kept, one of this process alone."""
+    """The user's key, created when missing; if it can't be stored, one for this process only."""
     own = secrets.token_bytes(_KEY_BYTES)
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder is known
         folder = state_folder()

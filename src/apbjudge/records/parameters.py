@@ -1,4 +1,4 @@
-"""Parameter specifications as JSON Schema, whatever notation they come in."""
+"""Parameter specifications in any notation as JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ParameterKind = Literal["json_schema", "mapping", "absent"]
 
 COERCIBLE = "x-coercible"
 """Marks a type that is named by a word of a programming language, such as ``float``. Data in such
-notations passes ``"37.5"`` for it, and its tools take that."""
+notations passes ``"37.5"`` for it, which its tools accept."""
 
 _MAX_DEPTH = 100
 """Parts nested deeper stay as they are."""
@@ -22,17 +22,17 @@ _MAX_DEPTH = 100
 def read_parameters(specification: object, required: object = None) -> tuple[Any, ParameterKind]:
     """Reads a tool's parameter specification.
 
-    Besides JSON Schema: the same as a JSON string or under ``json`` or ``schema``, other words for
-    types (``str``, ``dict``, ``STRING``), ``required: true`` inside a property, and a mapping or
-    list of parameters that says somewhere which of them are required. A type nobody knows is left
-    out: then any value may be meant.
+    Accepted besides JSON Schema: the same as a JSON string or under ``json`` or ``schema``, other
+    words for types (``str``, ``dict``, ``STRING``), ``required: true`` inside a property, and a
+    mapping or list of parameters that states in some entry if it is required. An unknown type is
+    left out, since it may allow any value.
 
     Args:
         specification: In any notation, or None.
-        required: Names of the required parameters where they stand beside it.
+        required: Names of the required parameters, if they are stated separately.
 
     Returns:
-        The JSON Schema, or what came where it can't be read as one; and its kind.
+        The JSON Schema, or the specification as it came if it can't be read as one; and its kind.
     """
     value = _unwrapped(specification)
     if value is None or value == {}:
@@ -88,7 +88,7 @@ def _unwrapped(value: object) -> object:
 
 
 def _by_name(listed: list[object]) -> dict[str, Any] | None:
-    """A list of named parameters as a mapping; None where it is none or a name comes twice."""
+    """A list of named parameters as a mapping; None if it is not one or a name occurs twice."""
     by_name: dict[str, Any] = {}
     for entry in listed:
         spec = as_object(entry) or {}
@@ -136,7 +136,7 @@ def _plain_part(key: str, part: Any, depth: int) -> Any:
 
 
 def _typed(types: Any) -> dict[str, Any]:
-    """The type or types in JSON Schema's words; nothing where one of them is unknown."""
+    """The type or types in JSON Schema's words; nothing if one of them is unknown."""
     listed = as_list(types)
     several = [types] if listed is None else listed
     words = [_type_word(each) for each in several]

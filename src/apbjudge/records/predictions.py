@@ -1,4 +1,4 @@
-"""A tested model's prediction, after reading: calls, steps, and problems of the form."""
+"""A tested model's parsed prediction: calls, steps, and problems of the form."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PredictionKind = Literal["plan", "steps", "reject", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call, as our own reader writes it: hence no second validation.
+    """One tool call, made by our own reader and so not validated a second time.
 
     Attributes:
         name: As written; empty when the call names none.
-        arguments: Parameter name to value (step-wise: concrete; holistic: described), or
-            None when the reply gives none or gives something that is no object.
+        arguments: Parameter name to value (step-wise: concrete; holistic: described), or None if
+            the reply gives none or something other than an object.
         where: Place in the prediction, such as ``tool_chain[2]``.
-        reason: Why the tested model makes the call, where it says so.
+        reason: Reason for the call, if the tested model states one.
         is_unread: True if arguments are given that could not be read (prose, tags, a list, an
-            object nested too deeply): nothing is known of them.
+            object nested too deeply): they are unknown.
     """
 
     name: str
@@ -49,8 +49,8 @@ class FormProblem:
 
     Attributes:
         where: Place in the prediction.
-        message: What is off.
-        is_readable: True if steps and calls are known all the same: then it is a fault only if the
+        message: The departure, in words.
+        is_readable: True if steps and calls are known nevertheless; it is then a fault only if the
             tested model's prompt demanded the form.
     """
 
@@ -60,7 +60,7 @@ class FormProblem:
 
 
 class Prediction(Record):
-    """A tested model's reply, read.
+    """A tested model's parsed reply.
 
     Attributes:
         kind: ``plan`` (holistic), ``steps`` (step-wise), ``reject`` (a refusal in the
@@ -68,8 +68,8 @@ class Prediction(Record):
         plan: The plan's prose, or the reason of a rejection.
         steps: The steps; a holistic chain is one step per call.
         problems: Departures from the benchmark's form.
-        others: The other ways to read the same reply, without those of their own; empty where
-            there is only this one. What is proven has to hold under all of them.
+        others: Other readings of the same reply, themselves without others; empty if this is the
+            only one. Proven findings have to hold under all of them.
     """
 
     kind: PredictionKind

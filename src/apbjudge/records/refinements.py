@@ -1,11 +1,11 @@
 """The origin of refined responses, as files of refined predictions state it.
 
-Such a file is one of predictions whose rows say more: ``mode`` (who criticised: ``self``,
-``critic``, ``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``,
-``is_oracle`` (the critic saw the reference), ``is_unchanged`` (the response is the draft),
-``is_readable``, ``finish_reason``, ``rounds`` (``critic_served_model`` in each), and ``usage``
-and ``cost_usd`` of all calls of the row. Files of other programs may lack any of them: then
-nothing is known, which is never 0.
+Such a file has predictions whose rows also state ``mode`` (the critic: ``self``, ``critic``,
+``static``, ``judge``), ``guide`` (``codes``, ``none``), ``critic_model``, ``is_oracle`` (the critic
+saw the reference), ``is_unchanged`` (the response is the draft), ``is_readable``,
+``finish_reason``, ``rounds`` (``critic_served_model`` in each), and ``usage`` and ``cost_usd`` of
+all calls of the row. Files of other programs may lack any of them; missing values are unknown,
+never 0.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .run_folder import mapping
 from .wire import Row
 
 _MOST = 1e15
-"""No row has more tokens or costs more."""
+"""Limit of a row's tokens and of its cost."""
 
 
 class Way(NamedTuple):
-    """The way a response was refined, None for what the row does not state.
+    """The way in which a response was refined; None for facts that the row does not state.
 
     ``served`` is the name that the endpoint of the last review reported for its model.
     """
@@ -55,12 +55,12 @@ class Refinements:
         is_unchanged: int8: 1 the response is the draft.
         is_readable: int8: 1 the response could be read.
         is_cut: int8: 1 the response ends because of a limit of tokens.
-        is_reused: int8: 1 a reply came from the cache: what it took is in no count of the row.
-        tokens: Prompt and completion tokens of all calls of the row, NaN where not known.
-        cost_usd: Their price, NaN where not known.
-        n_rounds: Critiques, NaN where not known.
+        is_reused: int8: 1 a reply came from the cache: its tokens are in no count of the row.
+        tokens: Prompt and completion tokens of all calls of the row, NaN if unknown.
+        cost_usd: Their price, NaN if unknown.
+        n_rounds: Critiques, NaN if unknown.
         way: Index into ``ways``.
-        ways: The different ways.
+        ways: The distinct ways.
         why: Reason why nothing is known of some rows.
     """
 
@@ -79,11 +79,11 @@ class Refinements:
 
     @classmethod
     def unknown(cls, why: str) -> Refinements:
-        """Values for no row, with the reason."""
+        """Refinements of which nothing is known, with the reason."""
         return replace(_RefinementReader().refinements(), why=why)
 
     def at(self, keys: Vector) -> Self:
-        """The values of rows with these keys; rows that are not there have nothing known."""
+        """The values of rows with these keys; those of missing rows are unknown."""
         order = np.argsort(self.key, kind="stable")  # of equal keys the first row counts
         place = np.searchsorted(self.key[order], keys)
         is_there = place < len(order)
@@ -99,7 +99,7 @@ class Refinements:
         )
 
     def with_critics(self, name: Callable[[str], str]) -> Self:
-        """A copy with other names of critics."""
+        """A copy with other names for critics."""
         ways = (way._replace(critic=way.critic and name(way.critic)) for way in self.ways)
         return replace(self, ways=tuple(ways))
 
@@ -119,8 +119,8 @@ def read_refinements(
 
     Args:
         paths: The files.
-        problems: Gets a line for the first value of each field that can't be used, which counts as
-            not stated; such an ``is_oracle`` counts as true.
+        problems: Receives a line for the first unusable value of each field. Unusable values count
+            as not stated; an unusable ``is_oracle`` counts as true.
         digest: Updated with every byte read, when given.
 
     Raises:
@@ -129,7 +129,7 @@ def read_refinements(
     reader = _RefinementReader()
     for path in paths:
         for line in read_lines(path, digest=digest):
-            if not isinstance(line.values, RowError):  # grade has named those that are no rows
+            if not isinstance(line.values, RowError):  # grade has reported lines that are not rows
                 reader.add(line.values, f"{path}:{line.number}")
     problems.extend(reader.complaints)
     return reader.refinements()
@@ -145,7 +145,7 @@ _SHAPE: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _RefinementReader:
-    """Takes in rows of predictions."""
+    """Reads rows of predictions."""
 
     def __init__(self) -> None:
         self._ways = Codes()
@@ -154,7 +154,7 @@ class _RefinementReader:
         self._complaints: dict[str, tuple[str, int]] = {}
 
     def add(self, values: Mapping[str, Any], place: str) -> None:
-        """Takes in a row, if it names its item and tested model."""
+        """Adds a row, if it names its item and tested model."""
         row = Row(values, 0)
         try:
             item_id = row.identifier("id", "item_id")
@@ -179,7 +179,7 @@ class _RefinementReader:
         )
 
     def _usable(self, name: str, value: Any, place: str) -> Any:
-        """The value of a field; None where it states nothing that can be used."""
+        """The value of a field; None if it states nothing usable."""
         kinds, expected = _SHAPE[name]
         if value is None or value == "":
             return None
@@ -192,7 +192,7 @@ class _RefinementReader:
 
     @property
     def complaints(self) -> list[str]:
-        """A line for each field of which a value can't be used."""
+        """A line for each field with an unusable value."""
         return [
             f"{first} (and in {n_more} more rows)" if n_more else first
             for first, n_more in self._complaints.values()

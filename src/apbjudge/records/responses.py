@@ -1,9 +1,9 @@
 """Reads a tested model's raw reply the way models really write them.
 
-JSON may stand alone, in a fence, amid prose or after a thinking block; a call may be spelled
-``name`` or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat
-message of any provider (``native``) or a ``predicted_steps`` entry. Nothing here raises: what can't
-be read is a problem that the prediction carries along.
+JSON may be alone, in a fence, amid prose or after a thinking block; a call may be spelled ``name``
+or ``tool_name``, its arguments may be an object or a JSON string, a step may be a chat message of
+any provider (``native``) or a ``predicted_steps`` entry. Nothing here raises: what can't be read
+becomes a problem in the prediction.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .predictions import Call, Form, FormProblem, Prediction, Step
 _THOUGHT_KEYS = ("thought", "content", "reasoning", "reasoning_content")
 _CHAIN_KEYS = ("tool_chain", "toolchain", "chain")
 _CALL_KEYS = ("tool_calls", "calls")
-"""Fields that hold the chain only together with a plan or rejection; alone they are a message."""
+"""Fields that hold the chain only together with a plan or rejection; alone they form a message."""
 _NO_TOOL = {"", "none", "null", "n/a"}
 
 
 def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
     """Reads a reply into a prediction.
 
-    Of several usable values the last one is the answer; a bare list of calls yields to a plan.
+    Of several usable values the last one is the answer; a plan comes before a bare list of calls.
     Whatever else the reply may mean is in ``others``.
 
     Args:
         text: The raw reply.
-        form: ``plan`` or ``steps``: which shape was asked for.
+        form: The requested shape, ``plan`` or ``steps``.
         horizon: The k of a step-wise case; None skips the check of the number of steps.
 
     Returns:
@@ -58,12 +58,12 @@ def read_response(text: str, form: Form, horizon: int | None) -> Prediction:
 
 
 _MOST_VALUES = 20
-"""Answers in one reply that are compared; in a reply with more of them nothing is proven."""
+"""Limit of answers in one reply that are compared; if it has more, nothing is proven."""
 _MARKS = re.compile(r"```\w*|<[^<>]{0,40}>")
 
 
 def readings(text: str, form: Form, horizon: int | None) -> list[Prediction]:
-    """The ways to read a reply, the one that counts first, each once.
+    """The distinct readings of a reply, the one that counts first.
 
     They are: each usable JSON value alone; all plans, steps and calls together; for a rejection
     that makes calls, the rejection and its calls; and a rejection without any call where the words
@@ -104,7 +104,7 @@ def _each_once(predictions: list[Prediction]) -> list[Prediction]:
 
 
 def words_beside(text: str) -> str:
-    """The words of a reply around its JSON values, marks of fences and tags apart."""
+    """The words of a reply around its JSON values, without fence marks and tags."""
     words: list[str] = []
     for _ in json_values(text, words):
         pass
@@ -112,7 +112,7 @@ def words_beside(text: str) -> str:
 
 
 def _alone(value: object, form: Form, horizon: int | None) -> Prediction | None:
-    """A JSON value as the whole answer; None where it is none."""
+    """A JSON value as the whole answer; None if it is not one."""
     spec = as_object(value)
     if spec is not None and str(spec.get("status", "")).upper() == "REJECT":
         return _rejection(spec)
@@ -168,8 +168,8 @@ def _plan(value: object) -> Prediction | None:
 def _calls_in(planned: object) -> list[dict[str, Any]]:
     """The calls among the steps of a plan that is a list, or has one under ``steps``.
 
-    A step is a call where it names a tool as such; a ``name`` may be that of the step, unless
-    it has arguments as well. Other steps are words.
+    A step is a call if it names a tool as such; a ``name`` may be that of the step, unless it has
+    arguments as well. Other steps are prose.
     """
     listed = as_list((as_object(planned) or {}).get("steps", planned)) or []
     calls: list[dict[str, Any]] = []
@@ -246,7 +246,7 @@ def read_steps(
 def message_calls(message: dict[str, Any]) -> tuple[Call, ...]:
     """The calls that a message of a trajectory makes, in any of the forms a step may have.
 
-    Calls written in its text are none: what was carried out is stated apart from it.
+    Calls written in its text don't count: executed calls are stated separately.
     """
     stated = {**message, "content": ""} if isinstance(message.get("content"), str) else message
     entries = map(as_object, native_entries(stated, None) or [message])
@@ -287,7 +287,7 @@ def _is_alternative(spec: Mapping[str, Any]) -> bool:
 def _has_speaker(spec: Mapping[str, Any]) -> bool:
     """True if ``name`` is the name of the speaker.
 
-    It is in a message with a role that names its tool elsewhere, or that has no arguments.
+    It is if the message has a role and names its tool elsewhere, or has no arguments.
     """
     if "role" not in spec:
         return False
@@ -326,7 +326,7 @@ def _call(entry: Any, where: str, problems: list[FormProblem]) -> Call:
         value, is_json = lenient(raw if raw.strip() else "{}")
         arguments = as_object(value)
         if not is_json and raw.lstrip().startswith(("{", "[")):
-            message = "arguments are not valid JSON"  # prose is no fault: there is nothing to check
+            message = "arguments are not valid JSON"  # prose is not a fault: it can't be checked
             problems.append(FormProblem(where=f"{where}.{key}", message=message))
     reason: Any = spec.get("reason")
     return Call(

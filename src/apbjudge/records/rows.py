@@ -1,4 +1,4 @@
-"""The way back: an item as the row it could have come from."""
+"""The reverse of reading: an item as a row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .items import Item
 
 
 def item_row(item: Item) -> dict[str, Any]:
-    """A row in plain JSON that is read as this item again (its line number apart).
+    """A row in plain JSON that is read as this item again (apart from its line number).
 
     Args:
         item: The item.
 
     Returns:
-        The row; fields that say nothing are left out. The breakdown by number of steps and by
-        level follows from reference and distractors and has no field of its own.
+        The row without empty fields. The breakdown by number of steps and by level follows from
+        reference and distractors and has no field of its own.
     """
     condition, groups = item.condition, item.groups
     tools, reference, replacement = item.tools, item.reference, condition.replacement
@@ -65,7 +65,7 @@ def item_row(item: Item) -> dict[str, Any]:
 
 
 def known(values: Mapping[str, Any], *names: str) -> str | None:
-    """The first of some fields that is a usable string, of a row that may be bad elsewhere."""
+    """The first usable string among some fields of a row that may be bad elsewhere."""
     for name in names:
         value = values.get(name)
         if isinstance(value, str) and value.strip() and value.isprintable():
@@ -76,7 +76,7 @@ def known(values: Mapping[str, Any], *names: str) -> str | None:
 
 
 def without_sample(name: str) -> str:
-    """A name without the number of a sample behind it (``CASE#2``)."""
+    """A name without the number of a sample after it (``CASE#2``)."""
     return _SAMPLE.sub("", name)
 
 

@@ -27,9 +27,9 @@ CASES = "cases.jsonl"
 _PREDICTING = ("predict", "refine")
 MANIFEST = "manifest.json"
 SUPERSEDED = "superseded.jsonl"
-"""Judgements that the input no longer asks for, and failures that were asked again."""
+"""Judgements that the input no longer asks for, and failures that were retried."""
 DAMAGED = "damaged.txt"
-"""Lines of JUDGEMENTS that are no judgements."""
+"""Lines of JUDGEMENTS that are not judgements."""
 PARQUET = "judgements.parquet"
 FIGURES = ("summary.json", "summary.csv", "queue.jsonl", "curve.csv", PARQUET)
 """Other files that a run writes into its folder; they can be computed again."""
@@ -39,7 +39,7 @@ _UNFINISHED = ("running", "interrupted", "paused")
 
 
 MOST_NAMED = 5
-"""Missing cases that are named, for each tested model."""
+"""Limit of missing cases that are named for each tested model."""
 
 
 class MissingCase(Record):
@@ -52,8 +52,8 @@ class MissingCase(Record):
 class MissingOfModel(Record):
     """The number of cases that one tested model has no prediction of, and the first MOST_NAMED.
 
-    ``samples`` is how many predictions it has of another case: where missing cases count, each
-    stands for as many.
+    ``samples`` is the number of its predictions of any other case: if missing cases count, each
+    counts as many times.
     """
 
     tested_model: str
@@ -66,9 +66,9 @@ class MissingPredictions(Record):
     """The cases that tested models have no prediction of.
 
     Attributes:
-        cases: Cases there are, in this part of them where the run is of a part.
-        counted: True if missing ones count as not correct; else they are in no figure.
-        by_model: Of each tested model that lacks predictions, by name.
+        cases: Number of cases; for a run of a part, of that part.
+        counted: True if missing cases count as not correct; if not, they are in no figure.
+        by_model: Missing cases of each tested model that has some, by name.
     """
 
     cases: int
@@ -118,7 +118,7 @@ class MissingPredictions(Record):
 
     @classmethod
     def stated(cls, manifest: Mapping[str, Any]) -> MissingPredictions | None:
-        """The missing predictions that a manifest states; None where it states none."""
+        """The missing predictions that a manifest states; None if it states none."""
         try:
             return cls.model_validate(manifest.get("missing_predictions"))
         except ValidationError:
@@ -126,9 +126,9 @@ class MissingPredictions(Record):
 
 
 def judgements_path(path: Path) -> Path:
-    """The file of judgements that a path means: itself, or the one in the run's folder.
+    """The file of judgements that a path leads to: itself, or the one in the run's folder.
 
-    It may be a Parquet file, see ``judgement_parquet.json_lines``.
+    A Parquet file is converted; see ``judgement_parquet.json_lines``.
     """
     path = here(path)
     if not path.is_dir():
@@ -138,12 +138,12 @@ def judgements_path(path: Path) -> Path:
 
 
 def predictions_of(rows: Path) -> Path:
-    """The file of predictions that a run's folder stands for, else the path.
+    """The file of predictions of a run's folder; for any other path, the path itself.
 
-    The folder of a judge's run stands for what it judged.
+    For the folder of a judge's run, it is the judged file.
 
     Raises:
-        InputError: If these were rows in memory, or are nowhere any more.
+        InputError: If these were rows in memory, or no longer exist.
     """
     rows = here(rows)
     file = rows / PREDICTIONS
@@ -161,10 +161,10 @@ def predictions_of(rows: Path) -> Path:
 def cases_of(predictions: Path) -> Path | None:
     """The file of cases that the run of a file of predictions names in its manifest.
 
-    None where the predictions are of no run, or have all fields of their cases.
+    None if the predictions belong to no run, or have all fields of their cases.
 
     Raises:
-        InputError: If the run's cases are in no file, or in none that is there.
+        InputError: If the run's cases are in no file, or in one that is missing.
     """
     manifest = read_manifest(predictions.parent)
     identity = mapping(manifest.get("identity"))
@@ -186,10 +186,10 @@ def cases_of(predictions: Path) -> Path | None:
 
 
 def cases_in(path: Path) -> Path:
-    """The file of cases that a folder stands for; else the path.
+    """The file of cases of a folder; for any other path, the path itself.
 
-    A folder of ``build`` or ``execute`` has one, and a run of ``predict`` or ``refine`` was made on
-    one, where its own file does not have all fields of its cases.
+    A folder of ``build`` or ``execute`` has one; a run of ``predict`` or ``refine`` was made on
+    one, unless its own file has all fields of its cases.
 
     Raises:
         InputError: As ``cases_of`` does.
@@ -201,7 +201,7 @@ def cases_in(path: Path) -> Path:
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
-    """The manifest in a folder; empty where there is none that can be read."""
+    """The manifest in a folder; empty if it is missing or unreadable."""
     try:
         return mapping(orjson.loads((folder / MANIFEST).read_bytes()))
     except (OSError, orjson.JSONDecodeError):
@@ -209,7 +209,7 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
 
 
 def unfinished_in(path: Path) -> str:
-    """Says that runs are not finished, by their folder, one above them or one of their files."""
+    """A message if runs are not finished, given their folder, its parent or one of their files."""
     own = path if path.is_dir() else path.parent
     folders = [own]
     if own == path and not (own / MANIFEST).exists():
@@ -243,7 +243,7 @@ def read_run(path: Path, command_paths: Iterable[Path | None] = ()) -> RunFolder
 
     Args:
         path: Its folder, or its file of judgements.
-        command_paths: Paths that came with the command; what the manifest names may be there.
+        command_paths: Paths in the command; files that the manifest names may be there.
 
     Raises:
         InputError: See ``judgement_reader.read_table``.
@@ -257,14 +257,14 @@ def read_run(path: Path, command_paths: Iterable[Path | None] = ()) -> RunFolder
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A run, as it was read.
+    """A run that was read.
 
     Attributes:
         path: Its file of judgements.
-        manifest: Its manifest; empty where there is none.
+        manifest: Its manifest; empty without one.
         table: Its judgements.
         problems: A line for each row that was left out.
-        command_paths: Paths that came with the command; see ``own_runs.named_path``.
+        command_paths: Paths in the command; see ``own_runs.named_path``.
     """
 
     path: Path
@@ -275,7 +275,7 @@ class RunFolder:
 
     @property
     def judge(self) -> str:
-        """The judge, ``(blind)`` where it saw no reference."""
+        """The judge, with ``(blind)`` if it saw no reference."""
         return f"{self.table.judge} (blind)" if self.settings.get("blind") else self.table.judge
 
     @property
@@ -285,7 +285,7 @@ class RunFolder:
 
     @property
     def grades(self) -> tuple[float, ...]:
-        """Grades of the user's own rubric; empty where the run had none or does not say."""
+        """Grades of the user's own rubric; empty if the run had none or does not state them."""
         stated = self.manifest.get("grades")
         own = cast("list[Any]", stated) if isinstance(stated, list) else []
         right = [g for g in own if type(g) in (int, float) and 0 <= g <= 1]
@@ -312,7 +312,7 @@ class RunFolder:
 
     @property
     def unfinished(self) -> str:
-        """Says that the run is not finished; empty where it is, or nothing says so."""
+        """A message if the run is not finished; empty if it is, or if its state is unknown."""
         if self.manifest.get("state") not in _UNFINISHED:
             return ""
         n = len(self.table)
@@ -320,7 +320,7 @@ class RunFolder:
 
     @property
     def missing_predictions(self) -> MissingPredictions | None:
-        """The cases without a prediction; None where that is not known."""
+        """The cases without a prediction; None if unknown."""
         return MissingPredictions.stated(self.manifest)
 
     def _named(self, stated: object, option: str) -> Path | None:
@@ -328,12 +328,12 @@ class RunFolder:
 
     @property
     def predictions(self) -> Path | None:
-        """The predictions or the log where they lie: as they were named, else by absolute path.
+        """Path of the predictions or the log: as it was named, else absolute.
 
-        None for rows in memory; a path where no file is if there is none any more.
+        None for rows in memory; the path of a missing file if it no longer exists.
 
         Raises:
-            InputError: If it may not be opened, as for all that the manifest names.
+            InputError: If it may not be opened, as for any path in the manifest.
         """
         stated = self.manifest.get("input")
         named = None if stated == "row" else self._named(stated, "--predictions")
@@ -349,7 +349,7 @@ class RunFolder:
 
     @property
     def models(self) -> frozenset[str]:
-        """The models that judge: of several judges, each."""
+        """The models that judge, of all judges if there are several."""
         several = self.settings.get("judges")
         specs = cast("list[object]", several) if isinstance(several, list) else [self.settings]
         names = [mapping(spec).get("model") for spec in specs]
@@ -369,17 +369,17 @@ class RunFolder:
 
     @property
     def success(self) -> str:
-        """The score of a log that says which trajectories succeeded; empty without."""
+        """The score of a log that defines success; empty without."""
         return str(mapping(self.manifest.get("log")).get("success") or "")
 
     @property
     def input_digest(self) -> str:
-        """SHA-256 of the predictions as they were judged; empty where that is not known."""
+        """SHA-256 of the predictions as they were judged; empty if unknown."""
         return str(self.manifest.get("input_sha256") or "")
 
     @property
     def data_root(self) -> Path | None:
-        """Folder that pictures were looked for in. Raises InputError as ``predictions`` does."""
+        """Folder that pictures were read from. Raises InputError as ``predictions`` does."""
         return self._named(self.manifest.get("data_root"), "--data-root")
 
     @property
@@ -399,7 +399,7 @@ class RunFolder:
 
     @property
     def place(self) -> str:
-        """The folder, or the file where it lies in none of its own."""
+        """The folder, or the file if it has no folder of its own."""
         name = self.path.parent.name if self.manifest else self.path.name
         return path_text(name or self.path.name)
 
@@ -407,13 +407,13 @@ class RunFolder:
         """The row at a byte offset, with what a row of another program or version may lack.
 
         Raises:
-            RowError: If there is none any more.
+            RowError: If it no longer exists.
         """
         return completed(object_of(read_line_at(json_lines(self.path), position)))
 
 
 def completed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A judgement with every column, None where the row has nothing."""
+    """A judgement with every column, None for those that the row lacks."""
     full = {**dict.fromkeys(COLUMNS), **row}
     full["case_id"] = full["case_id"] or full["item_id"]
     full["groups"] = {"level": 0, **(full["groups"] or {})}
@@ -423,10 +423,10 @@ def completed(row: Mapping[str, Any]) -> dict[str, Any]:
         full["errors"] = dict.fromkeys(shipped, False) | stated
     full["reason"] = full["reason"] or NOT_STATED
     if full["item_id"] is None:
-        full["protocol"] = None  # a row that never became an item counts in totals alone
+        full["protocol"] = None  # a row that never became an item only counts in totals
     return full
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value where it is a mapping; else an empty one."""
+    """The value if it is a mapping; else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""Tells a column that is on another scale from one with a stray number.
+"""Distinguishes a column on another scale from one with a stray number.
 
-A grade of 4 may be a slip of the finger; 85 of them, with 15 grades of 1, are marks from 1 to 5,
-and each of those 1s is the worst mark and not the best. Then no number of the column can be used.
+A single grade of 4 may be a typo; 85 of them, with 15 grades of 1, are marks from 1 to 5, and each
+of those 1s is the worst mark, not the best. Then no number of the column can be used.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Literal
 from ..errors import InputError, RowError, visible
 
 Place = Literal["off", "within", "sure"]
-"""Place of a number: off the scale; on it, as it might lie on others; on it and on few others."""
+"""Place of a number: off the scale; on it, but also on many others; on it and on few others."""
 
 SURE_PER_STRAY = 4
-"""Numbers that show the scale which it takes to explain one off it as a slip."""
+"""Number of ``sure`` values needed for each value off the scale to count it as a slip."""
 
 
 @dataclass(slots=True)
@@ -29,13 +29,13 @@ class _Column:
 
     @property
     def is_refused(self) -> bool:
-        """True if the numbers off the scale are more than slips; one alone misleads about none."""
+        """True if the numbers off the scale are more than slips; a lone number is never refused."""
         n_others = self.n_within + self.n_sure
         return self.n_off > int(n_others == 0) and self.n_sure < SURE_PER_STRAY * self.n_off
 
 
 class ScaleCheck:
-    """Counts the numbers of a file's columns by where they lie.
+    """Counts the numbers of a file's columns by their places.
 
     Args:
         path: The file.
@@ -48,15 +48,15 @@ class ScaleCheck:
     def add(
         self, who: str, line: int, place: Place, fault: tuple[str, str, object], n: int = 1
     ) -> None:
-        """Takes a number in, or n equal ones.
+        """Adds a number, or n equal ones.
 
         Args:
             who: The rater: each has a scale of their own.
             line: 1-based line of the file.
-            place: Where the number lies.
-            fault: What the complaint about the first number off the scale is made of: its
-                column, what is expected there, and the number.
-            n: How many there are.
+            place: Place of the number.
+            fault: Parts of the complaint about the first number off the scale: its column, the
+                expected values, and the number.
+            n: Number of equal ones.
         """
         column = self._columns[who, fault[0]]
         if place == "sure":
@@ -68,14 +68,14 @@ class ScaleCheck:
             column.first = column.first or f"{self._path}:{line}: {RowError(*fault)}"
 
     def count(self, who: str, field: str, n_sure: int, n_within: int) -> None:
-        """Takes in numbers that all lie on the scale; see ``Place``."""
+        """Adds counts of numbers on the scale; see ``Place``."""
         if n_sure or n_within:
             column = self._columns[who, field]
             column.n_sure += n_sure
             column.n_within += n_within
 
     def close(self) -> None:
-        """Refuses the file where a column is on another scale.
+        """Refuses the file if a column is on another scale.
 
         Raises:
             InputError: Naming the first number off the scale.

@@ -1,4 +1,4 @@
-"""Rows of a CSV, Parquet or Arrow file, read so that a broken one costs no other."""
+"""Rows of a CSV, Parquet or Arrow file, read so that a broken one affects no other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..errors import InputError, RowError, needs, shorten, visible
 from ..jsonl import open_buffered, other_encoding
 
 TABLE_SUFFIXES = (".csv", ".tsv")
-"""File names that end so are read as tables, whatever they hold."""
+"""Suffixes of files that are read as tables, whatever their content."""
 
 DELIMITERS = (",", ";", "\t")
 MAX_LINE_BYTES = 4 * 1024 * 1024
 MAX_LINES = 10_000
-"""Lines that a cell in quotes may run over; then its quote counts as never closed."""
+"""Limit of lines in a quoted cell; beyond it, its quote counts as never closed."""
 
 _BATCH = 1024
 """Rows of a Parquet file that are in memory at once."""
@@ -35,17 +35,17 @@ def read_table(
     """Yields the rows of a CSV file (RFC 4180) with a header line.
 
     Texts that ``text_cell`` escaped come back as they were. The file is UTF-8, with or without a
-    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names
-    of columns and spaces around names and cells do not count. Lines without content are no rows.
+    byte order mark; the header decides between commas, semicolons and tabs. Letter case in names of
+    columns and spaces around names and cells do not count. Lines without content are skipped.
 
     Args:
         path: The file.
-        columns: Names of the columns that are looked at.
-        needed: The one of them that must be there.
+        columns: Names of the columns that are read.
+        needed: The column that must be there.
 
     Yields:
-        Number of the row's first line, 1-based, and its cells that are not empty by the name of
-        the column; or what is wrong with the row.
+        Number of the row's first line, 1-based, and its nonempty cells by the name of the column;
+        or the error of the row.
 
     Raises:
         InputError: If the file can't be read or has no usable header.
@@ -58,12 +58,13 @@ def read_table(
 
 
 def read_cells(path: Path) -> Iterator[tuple[int, dict[str, str] | RowError]]:
-    """Yields the rows of a CSV file with all of its columns, each cell as it stands.
+    """Yields the rows of a CSV file with all of its columns, each cell unchanged.
 
     Columns without a name are called by their number. Otherwise as ``read_table``.
 
     Raises:
-        InputError: If the file can't be read, or its first line is no header or has a name twice.
+        InputError: If the file can't be read, or its first line is not a header or has a name
+            twice.
     """
     reader = _TableReader(_lines(path))
     delimiter, header = _widest_header(path, reader)
@@ -78,23 +79,23 @@ def read_cells(path: Path) -> Iterator[tuple[int, dict[str, str] | RowError]]:
 
 
 def column_names(path: Path) -> list[str]:
-    """Names of the columns of a CSV file, by the delimiter that gives most of them.
+    """Names of the columns of a CSV file, split at the delimiter that gives the most.
 
     Raises:
-        InputError: If the file can't be read or its first line is no header.
+        InputError: If the file can't be read or its first line is not a header.
     """
     return [name for name in _widest_header(path, _TableReader(_lines(path)))[1] if name]
 
 
 def _widest_header(path: Path, reader: _TableReader) -> tuple[str, list[str]]:
-    """The delimiter that gives most columns, and their names; the header is to be read again."""
+    """The delimiter that gives most columns, and their names; the header has to be read again."""
     return _widest(path, list(_headers(path, reader, "a header")))
 
 
 def _records(
     reader: _TableReader, delimiter: str, width: int
 ) -> Iterator[tuple[int, list[str] | RowError]]:
-    """The records that are not blank, each with its first line, or what is wrong with them."""
+    """The records that are not blank, or their errors, each with its first line."""
     while (record := reader.record(delimiter)) is not None:
         if isinstance(record.cells, RowError):
             yield record.number, record.cells
@@ -123,8 +124,8 @@ def text_cell(value: Any) -> Any:
     """A cell of a CSV file that a spreadsheet does not take for a formula.
 
     Text from data that begins like one (``=``, ``+``, ``-``, ``@``, tab, carriage return) gets an
-    apostrophe in front; ``read_table`` takes it away again. Numbers, also as text, and a lone
-    dash stay.
+    apostrophe in front; ``read_table`` takes it away again. Numbers, also as text, and a lone dash
+    stay as they are.
     """
     is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_formula else value
@@ -148,9 +149,9 @@ def _unescaped(cell: str) -> str:
 def _header(
     path: Path, reader: _TableReader, columns: Iterable[str], needed: str
 ) -> tuple[str, int, Header]:
-    """Delimiter, number of columns, and where the columns that are looked at stand.
+    """Delimiter, number of columns, and places of the columns that are read.
 
-    The header is to be read again.
+    The header has to be read again.
     """
     known = {name.lower(): name for name in columns}
     tried = list(_headers(path, reader, f"a header with {needed}"))
@@ -169,7 +170,7 @@ def _header(
 
 
 def _headers(path: Path, reader: _TableReader, expected: str) -> Iterator[tuple[str, _Record]]:
-    """The header as each of the delimiters cuts it; the reader stays at its beginning."""
+    """The header as each of the delimiters splits it; the reader stays at its beginning."""
     for delimiter in DELIMITERS:
         record = reader.header(delimiter)
         if record is None:
@@ -179,7 +180,7 @@ def _headers(path: Path, reader: _TableReader, expected: str) -> Iterator[tuple[
 
 
 def _widest(path: Path, tried: Sequence[tuple[str, _Record]]) -> tuple[str, list[str]]:
-    """The delimiter that gives most columns, and their names."""
+    """The delimiter that gives the most columns, and their names."""
     widest: tuple[str, list[str]] = DELIMITERS[0], []
     fault: InputError | None = None
     for delimiter, record in tried:
@@ -224,7 +225,7 @@ def _lines(path: Path) -> Iterator[_Line]:
 
 
 def _skip_rest(raw: bytes, file: IO[bytes]) -> bool:
-    """True if a line of the greatest length is complete; if not, the rest is read over."""
+    """True if a line of the greatest length is complete; if not, skips the rest."""
     complete = raw.endswith(b"\n")
     while not raw.endswith(b"\n") and (raw := file.readline(1 << 20)):
         pass
@@ -246,10 +247,10 @@ def _line(number: int, raw: bytes, too_long: bool) -> _Line:  # noqa: FBT001
 
 
 class _TableReader:
-    """Cuts lines into records.
+    """Splits lines into records.
 
-    A record that turns out to be broken takes only its first line with it: where its quote would
-    have run on to is not known, so the lines after it are read anew.
+    A broken record costs only its first line: the end of its quote is unknown, so the lines after
+    it are read again.
     """
 
     def __init__(self, lines: Iterator[_Line]) -> None:
@@ -341,7 +342,7 @@ def read_arrow(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for batch in _batches(path, pyarrow):
             for number, row in enumerate(batch.to_pylist(), start=number + 1):  # noqa: B020
                 yield number, {name: _without_nulls(value) for name, value in row.items()}
-    except (OSError, ValueError) as error:  # of which pyarrow's own are
+    except (OSError, ValueError) as error:  # pyarrow's errors derive from these
         raise InputError(f"{path}: can't be read: {shorten(str(error), 200)[1:-1]}") from None
 
 

@@ -18,12 +18,12 @@ LABELLED_PAIR = ("recorded", "asked", "same")
 
 
 def is_pair(values: Mapping[str, Any]) -> bool:
-    """True if a row labels a pair: it says ``same``, and of which texts."""
+    """True if a row labels a pair: it states ``same`` and the texts."""
     return "item_id" not in values and values.keys() >= {*LABELLED_PAIR}
 
 
 def holds_pairs(path: Path) -> bool:
-    """True if a file of labels is one of pairs, by its first row.
+    """True if a file has labels of pairs, by its first row.
 
     Raises:
         InputError: If it can't be read.
@@ -35,10 +35,10 @@ def holds_pairs(path: Path) -> bool:
 
 
 def pair_id(values: Mapping[str, Any]) -> str:
-    """The id of a pair, which follows from the tool, both texts, and where they stand.
+    """The id of a pair, derived from the tool, both texts, and their place.
 
     Raises:
-        RowError: If one of them is no text.
+        RowError: If one of them is not text.
     """
     stated = {"tool": "", "of": "argument", **values}
     for name in (*PAIR_TEXTS, "of"):
@@ -49,7 +49,7 @@ def pair_id(values: Mapping[str, Any]) -> str:
 
 
 def label_row(values: Mapping[str, Any]) -> dict[str, Any] | RowError:
-    """The row of a label that a labelled pair is; ``same`` is its ``is_correct``."""
+    """A labelled pair as the row of a label; ``same`` is its ``is_correct``."""
     try:
         return {**values, "item_id": pair_id(values), "is_correct": values["same"]}
     except RowError as error:

@@ -1,4 +1,4 @@
-"""The tools a tested model was offered, in every shape the data comes in."""
+"""The tools that a tested model was offered, in every shape that data has."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ class Tool(Record):
 
     Attributes:
         name: Case-sensitive.
-        other_names: Further names that the definition gives: a call by one of them is of a
-            tool that exists.
-        parameters: The parameters as JSON Schema where they can be read so, else as given; None
+        other_names: Further names in the definition: a call by one of them is to an existing tool.
+        parameters: The parameters as JSON Schema if they can be read as such, else as given; None
             when absent.
         parameter_kind: ``json_schema`` (code can check calls against it), ``mapping``
             (some other structure, shown to the judge, proves nothing) or ``absent``.
@@ -81,7 +80,7 @@ class Toolset(Record):
 
     @cached_property
     def checkable(self) -> Mapping[str, Tool]:
-        """Tools whose calls can be held against a JSON Schema: one definition for the name."""
+        """Tools whose calls can be checked against a JSON Schema: one definition for the name."""
         count = Counter(tool.name for tool in self.tools)
         return {
             name: tool
@@ -97,7 +96,7 @@ class Toolset(Record):
 
     @cached_property
     def by_lower_name(self) -> Mapping[str, str]:
-        """An existing name for each name in small letters; of several, the first by alphabet."""
+        """An existing name for each name in lower case; of several, the alphabetically first."""
         return {name.lower(): name for name in sorted(self.names, reverse=True)}
 
     @cached_property
@@ -110,7 +109,7 @@ def read_tool(value: object, field: str) -> Tool:
     """Reads one tool definition, whatever its fields are called.
 
     Raises:
-        RowError: If it is no object, has no name, or its cost is no number in range.
+        RowError: If it is not an object, has no name, or its cost is not a number in range.
     """
     spec = as_object(parsed(value))
     if spec is None:
@@ -163,15 +162,15 @@ def _parameters(body: dict[str, Any]) -> object:
 
 
 def read_tools(value: object, field: str) -> tuple[Tool, ...]:
-    """Reads tools in any of the shapes they are passed around in.
+    """Reads tools in any of their usual shapes.
 
     A list of definitions or names; one bare definition; a mapping from name to definition; one
     of these under ``tools``, ``functions`` or ``functionDeclarations``, also inside a list; and
     each of them as a JSON string.
 
     Raises:
-        RowError: If it is none of these. What might be one tool or a group of several is refused
-            as well, since each call of a tool missed would look like an invention.
+        RowError: If it is none of these. What may be either one tool or a group of several is
+            refused as well, since calls of a missed tool would look invented.
     """
     value = parsed(value)
     if (listed := as_list(value)) is not None:
@@ -198,7 +197,7 @@ def _entry(value: object, field: str) -> tuple[Tool, ...]:
         raise RowError(field, "a tool definition (object with a name)", value)
     if (wrapped := _wrapped(spec, field)) is not None:
         return wrapped
-    has_name = isinstance(_names(_body(spec), spec)[0], str)  # else a tool may be called "name"
+    has_name = isinstance(_names(_body(spec), spec)[0], str)  # "name" may be a tool
     if not has_name and spec and all(map(_describes, spec.values())):
         return tuple(_mapped(name, entry, f"{field}.{name[:80]}") for name, entry in spec.items())
     return (read_tool(spec, field),)
@@ -208,7 +207,7 @@ _NAME = re.compile(r"[^\s(){}\[\],;=\"'`]*[^\s(){}\[\],;=\"'`:.!?]")
 
 
 def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
-    """The tools under ``tools`` and the like; None where the object is no such wrapper."""
+    """The tools under ``tools`` and the like; None if the object is not such a wrapper."""
     wrapped = {key: parsed(spec[key]) for key in _WRAPPERS if key in spec}
     is_tool = any(spec.get(key) is not None for key in _PARAMETER_KEYS) and _names_of(spec)
     keys = [key for key, value in wrapped.items() if isinstance(value, list) or _is_mapping(value)]
@@ -224,7 +223,7 @@ def _wrapped(spec: dict[str, Any], field: str) -> tuple[Tool, ...] | None:
 
 
 def _is_mapping(value: object) -> bool:
-    """True for a mapping of names to definitions, even if a tool is called like a field of one."""
+    """True for a mapping of names to definitions, even if a tool has the name of a field."""
     spec = as_object(value)
     if not spec or (len(spec) == 1 and (inner := _inner(spec)) and _names_of(inner)):
         return False
@@ -232,7 +231,7 @@ def _is_mapping(value: object) -> bool:
 
 
 def _describes(value: object) -> bool:
-    """True for the definition of one tool, apart from the name perhaps."""
+    """True for the definition of one tool, perhaps without its name."""
     spec = as_object(parsed(value))
     return (spec is not None and is_schema(spec)) or (_has_fields(spec) and not _is_mapping(spec))
 
@@ -256,7 +255,7 @@ def _has_fields(value: object) -> bool:
 
 
 def _is_definition(spec: dict[str, Any], field: str) -> bool:
-    """True if an object is one definition and no mapping from names to them.
+    """True if an object is one definition, not a mapping from names to definitions.
 
     Raises:
         RowError: If it may be either.
@@ -273,7 +272,7 @@ def _is_definition(spec: dict[str, Any], field: str) -> bool:
     if described or takes or set(spec) <= _FIELDS:
         return True
     if any(" " in name for name in named.values()):
-        return False  # tools so called, with a description each
+        return False  # names of tools, each with a description
     others = [value for key, value in spec.items() if key not in _FIELDS]
     if any(isinstance(value, str | dict | list) for value in others):
         expected = "a definition with a description or parameters, or definitions by name"
@@ -323,7 +322,7 @@ def build_toolset(value: object, names: object, field: str) -> Toolset:
     """Builds a toolset from parsed JSON.
 
     Raises:
-        RowError: If the structure is none that ``read_tools`` knows.
+        RowError: If ``read_tools`` does not know the structure.
     """
     value = parsed(value)
     try:
@@ -354,7 +353,7 @@ def read_json(text: str, field: str) -> Any:
 
 
 def tool_lines(value: object) -> str:
-    """Tools as JSON with a line for each: a third to half of the tokens that indented JSON takes.
+    """Tools as JSON, one per line: a third to half of the tokens of indented JSON.
 
     Raises:
         RowError: As ``pretty`` does.

@@ -1,7 +1,7 @@
-"""A whole trajectory of an agent, whatever log it comes from.
+"""A whole trajectory of an agent, from any log.
 
-Readers make these and nothing validates them a second time, so they are plain dataclasses. Our own
-file format has one trajectory a line, as ``trajectory_row`` writes it.
+Readers make these, and they are not validated again, so they are plain dataclasses. Our own file
+format has one trajectory a line, as ``trajectory_row`` writes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RetrievedTool:
         inputs: Datatypes that it takes.
         output: Datatype that it returns.
         tool_type: Its kind, as the environment names it.
-        description: As the agent reads it.
+        description: Its description, as the agent reads it.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Retrieval:
         by_inputs: True if the request names inputs.
         by_output: True if it names an output.
         inputs: Datatypes that the request's inputs were matched with.
-        outputs: Likewise its output.
-        tools: What was returned, also where that is nothing; None where the request failed.
+        outputs: Datatypes that its output was matched with.
+        tools: The returned tools, perhaps none; None if the request failed.
     """
 
     by_inputs: bool = False
@@ -70,11 +70,11 @@ class Execution:
 
     Attributes:
         was_executed: True if the call passed all checks.
-        rejection: Why it did not: ``untrusted_input_rejected``, ``missing_required_input``, or
-            another code of the environment; empty where it was executed or not even read.
-        success: What the tool itself reports; None where it was not executed.
+        rejection: Reason why it did not: ``untrusted_input_rejected``, ``missing_required_input``,
+            or another code of the environment; empty if it was executed or not even parsed.
+        success: Success as the tool itself reports it; None if it was not executed.
         output_datatype: Datatype that the tool declares.
-        output_value: Value returned; None for nothing.
+        output_value: The returned value; None without one.
         provenance: ``trusted`` (of a baseline tool), ``untrusted`` (noisy or blocked) or ``none``.
         tool_type: As the environment names it, such as ``blocker_misleading``.
     """
@@ -90,24 +90,24 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryStep:
-    """One message of the trajectory with the calls that it makes and what answered them.
+    """One message of the trajectory with its calls and their answers.
 
     Attributes:
-        source: Who speaks.
+        source: The speaker's role.
         kind: ``message`` without and ``call`` with calls; ``retrieve`` searches for tools,
             ``answer`` ends the trajectory with an answer, ``invalid`` is an action that can't be
             read.
         text: The message as shown; empty without.
         thought: Reasoning that the log keeps apart from it.
-        calls: Calls in order; also those of users, where the source is ``user``.
+        calls: Calls in order; those of a user if the source is ``user``.
         observations: Answers to them in the order of the log, and answers to no call.
-        retrieval: What the environment says of a search; None for logs that say nothing.
-        execution: What it says of the call.
+        retrieval: The environment's record of a search; None if the log has none.
+        execution: The environment's record of the call; None if it has none.
         extra: Fields of the log that have no place here.
         sources: Positions, from 0, of the messages, lines or spans of the log that it was made of.
-        speaker: Name of who speaks, where the log tells several agents or people apart; empty
+        speaker: Name of the speaker, if the log distinguishes several agents or people; empty
             without.
-        span_id: Id of the span, observation or run of a trace that says it; empty without.
+        span_id: Id of its span, observation or run in a trace; empty without.
     """
 
     source: StepSource
@@ -126,11 +126,11 @@ class TrajectoryStep:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of the trajectory, as its environment or a second file says; never guessed from text.
+    """The end of the trajectory, as its environment or a second file states it; never guessed.
 
     Attributes:
-        reward: As stated, None where only success is.
-        success: As stated; else whether a reward from 0 to 1 is 1 (|reward - 1| < 1e-6).
+        reward: As stated; None if only success is.
+        success: As stated; else true if a reward from 0 to 1 is 1 (|reward - 1| < 1e-6).
     """
 
     reward: float | None = None
@@ -150,9 +150,9 @@ class LogPlace:
 
     Attributes:
         format: Name of the log's format.
-        version: Its version; empty where the log states none.
+        version: Its version; empty if the log states none.
         file: The file.
-        line: 1-based line, or the number of an entry of a JSON list; 0 where there is none.
+        line: 1-based line, or the number of an entry of a JSON list; 0 without.
     """
 
     format: str
@@ -168,24 +168,25 @@ class Trajectory:
     Attributes:
         trajectory_id: Unique together with ``tested_model``.
         case_id: The task; trials and settings of one task share it.
-        tested_model: The agent or its model; empty where the log names none.
+        tested_model: The agent or its model; empty if the log names none.
         trial: Number of the repetition, as the log counts; None without.
         setting: Condition under which the environment ran, such as ``block``; empty without.
-        query: The first thing that the user asked.
+        query: The user's first request.
         system_prompt: Instructions of the agent; empty without.
-        tools: Definitions of the tools offered, as in the log; None where it says nothing.
+        tools: Definitions of the tools offered, as in the log; None if it does not state them.
         steps: In order, the system prompt left out.
-        final_answer: Text that ended the trajectory; None where there is none.
+        final_answer: Text that ended the trajectory; None without.
         termination: Why it ended, in the log's own word; empty without.
-        infrastructure_error: What broke that was not the tested model's; empty otherwise.
-        outcome: None where the log states none.
-        scores: What the log states of the trajectory besides its outcome, by name: numbers, truth
-            values, or the words of a scale.
-        task: What the log says of the task that no message does, as it says it: instructions of a
-            simulated user, expected calls. The agent has not seen it, and no judge is shown it.
+        infrastructure_error: A failure that was not the tested model's; empty otherwise.
+        outcome: None if the log states none.
+        scores: Scores that the log states besides the outcome, by name: numbers, truth values, or
+            the words of a scale.
+        task: Facts of the task that the log states outside of messages, unchanged, such as
+            instructions of a simulated user or expected calls. The agent has not seen them, and no
+            judge is shown them.
         usage: Counts of tokens and costs, by the names of the log.
         place: Where it was read.
-        remarks: How often something occurred that a reader has to know; see ``REMARKS``.
+        remarks: Counts of occurrences that a reader has to know; see ``REMARKS``.
         extra: Fields of the log that have no place here.
     """
 
@@ -231,10 +232,10 @@ REMARKS: Mapping[str, str] = {
     "cut content": "text that the log itself cut or left out",
     "missing scores": "scores without a value, such as NaN of what is unscored: read as missing",
 }
-"""Remarks of readers, each with what became of the content."""
+"""Remarks of readers, each with the fate of the content."""
 
 LOSSES = ("unread content", "unread calls", "unread results")
-"""Remarks that have an account for the whole log."""
+"""Remarks that are reported in detail for the whole log."""
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -246,7 +247,7 @@ def _adapter() -> TypeAdapter[Trajectory]:
 
 
 def trajectory_row(trajectory: Trajectory, *, with_defaults: bool = False) -> dict[str, Any]:
-    """The trajectory as a row of our own format, without defaults unless they are wanted.
+    """The trajectory as a row of our own format, without default values unless they are wanted.
 
     Raises:
         ValueError: If a value is nested too deeply to be written.
@@ -265,7 +266,7 @@ def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
         row: As ``trajectory_row`` makes it; further fields are ignored.
 
     Raises:
-        RowError: If a field is missing or of another kind.
+        RowError: If a field is missing or of the wrong kind.
     """
     try:
         return _adapter().validate_python(row)

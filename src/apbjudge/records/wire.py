@@ -1,8 +1,8 @@
-"""The one door by which data enters: a line's JSON object becomes an Item.
+"""The only entry for data: a line's JSON object becomes an Item.
 
-Reads the published prediction format, where fields named ``*_json`` hold JSON as a string, and
-the same with plain nested JSON. Facts about the format: Agent Planning Benchmark,
-arXiv:2606.04874, and the files its authors publish.
+Reads the published prediction format, where fields named ``*_json`` hold JSON as a string, and the
+same with plain nested JSON. Source of the format: Agent Planning Benchmark, arXiv:2606.04874, and
+the files its authors publish.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ FIELDS = frozenset(
     "ends ends_json task_category modality stage stage_from task_family source_subset "
     "sources span_id".split()
 ) | {f"{name}{ending}" for name in STRUCTURED for ending in ("", "_json")}
-"""The fields of a row that are read, and those of the published format that say no more."""
+"""The fields of a row that are read, and those of the published format that add nothing."""
 
 REFERENCE = "reference"
-"""Stands for the tested model where a case's own reference is looked at."""
+"""Name in place of the tested model's when a case's own reference is examined."""
 
 _REGIMES: Mapping[str, Form] = {"holistic": "plan", "step-wise": "steps", "stepwise": "steps"}
 _STEP_RANGES = ((5, "1-5"), (10, "6-10"), (15, "11-15"), (20, "16-20"))
@@ -65,7 +65,7 @@ class Row:
     Args:
         values: The line's JSON object.
         line: 1-based line number.
-        parsed: True if the values were read from JSON, so that nothing else can be among them.
+        parsed: True if the values were read from JSON, and so have JSON types only.
     """
 
     def __init__(self, values: Mapping[str, Any], line: int, *, parsed: bool = False) -> None:
@@ -95,11 +95,11 @@ class Row:
         )
 
     def to_case(self) -> Item:
-        """Validates the row as a case that nobody has responded to yet.
+        """Validates the row as a case without a response.
 
         Returns:
-            What ``to_item`` gives, but with tested model and response empty and a prediction that
-            holds nothing, whatever the row has there. The id may stand in ``case_id`` alone.
+            The item as from ``to_item``, but with an empty tested model, response and prediction,
+            whatever the row has there. The id may be in ``case_id`` alone.
 
         Raises:
             RowError: If a field of the case is missing, has the wrong type or a value out of range.
@@ -108,12 +108,11 @@ class Row:
         return Item(**case, tested_model="", response="", prediction=Prediction(kind="text"))
 
     def to_reference(self) -> Item:
-        """Validates the row as a case whose own reference is looked at.
+        """Validates the row as a case whose own reference is examined.
 
         Returns:
-            What ``to_case`` gives, with ``REFERENCE`` as tested model and the reference as its
-            response, whatever the row has there; beside it there is none. Without a reference the
-            response is empty.
+            The item as from ``to_case``, with ``REFERENCE`` as tested model and the reference as
+            response, and no reference besides. Without a reference the response is empty.
 
         Raises:
             RowError: If a field of the case is missing, has the wrong type or a value out of range.
@@ -167,7 +166,7 @@ class Row:
         }
 
     def structured(self, name: str) -> Any:
-        """The value of ``name`` or, parsed, of ``name_json``; None when neither is there."""
+        """The value of ``name`` or, parsed, of ``name_json``; None if both are missing."""
         if self.values.get(name) is not None:
             return self.values[name]
         text = self.values.get(f"{name}_json")
@@ -187,7 +186,7 @@ class Row:
         return _storable(value, name)
 
     def flag(self, name: str) -> bool:
-        """A field of true or false; missing and null are false."""
+        """A Boolean field; missing and null are false."""
         value = self.values.get(name)
         if value is None or isinstance(value, bool):
             return value is True
@@ -242,7 +241,7 @@ class Row:
         return build_toolset(value if value is not None else [], names, "tools")
 
     def ends(self) -> frozenset[str] | None:
-        """Names of the tools that end the task, maybe none; None where the row does not say."""
+        """Names of the tools that end the task, perhaps none; None if the row does not say."""
         value = self.structured("ends")
         return None if value is None else frozenset(read_names(value, "ends"))
 
@@ -312,7 +311,7 @@ class Row:
         return Reference(form=form, plan=plan, value=tuple(self.objects(listed, name)))
 
     def construction(self) -> Construction | None:
-        """The construction of the case; None where the row does not state it."""
+        """The construction of the case; None if the row does not state it."""
         value = self.structured("construction")
         if _is_empty(value):
             return None
@@ -325,7 +324,7 @@ class Row:
     def groups(
         self, condition: Condition, reference: Reference | None, files: tuple[FileRef, ...]
     ) -> dict[str, str | int | None]:
-        """The fields by which results are broken down; None where the row does not say."""
+        """The fields by which results are broken down; None if the row does not state one."""
         return {
             "dataset": self.text("source") or None,
             "category": self.text("task_category") or None,
@@ -343,12 +342,12 @@ class Row:
         reference: Reference | None,
         trajectory: tuple[dict[str, Any], ...],
     ) -> dict[str, str]:
-        """The stage of the trajectory, and ``stage_from`` where it follows from the prefix.
+        """The stage of the trajectory, and ``stage_from`` if it follows from the prefix.
 
         The published rows state none. It is the quarter, half or three quarters that is nearest to
-        the share of the calls that were answered before; of two that are as near, the later.
-        Nothing follows where a tool failed, where earlier messages answer no call, or where the
-        steps after the reference are not stated.
+        the share of the calls that were answered before; of two equally near, the later. Nothing
+        follows if a tool failed, if earlier messages answer no call, or if the steps after the
+        reference are not stated.
         """
         if stated := self.text("stage"):
             origin = self.text("stage_from")
@@ -362,7 +361,7 @@ class Row:
             return {}
         asked = [(call.name, call.arguments) for call in reference.calls]
         left = [(c.name, c.arguments) for of in rest for c in message_calls(as_object(of) or {})]
-        if left[: len(asked)] != asked:  # the rest begins after the reference, or with it
+        if left[: len(asked)] != asked:  # the stated rest may begin with the reference or after it
             left = [*asked, *left]
         if not left:
             return {}
@@ -372,13 +371,13 @@ class Row:
 
 
 def _contradiction(construction: Construction | None) -> dict[str, str]:
-    """The kind of contradictory constraints, where the case states it."""
+    """The kind of contradictory constraints, if the case states it."""
     kind = construction and construction.contradiction_kind
     return {"contradiction_kind": kind} if kind else {}
 
 
 def _is_empty(value: object) -> bool:
-    """True if a field says nothing: null, empty text, an empty list or object; 0 is not empty."""
+    """True if a field is empty: null, empty text, an empty list or object; 0 is not empty."""
     return value is None or value in ("", [], {})
 
 

@@ -1,4 +1,4 @@
-"""Reply models made from a rubric: the schema a judge must fill and the first validation of it."""
+"""Reply models made from a rubric: the schema of a judge's reply and its first validation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rubric import Category, Example, ReplyField, Rubric
 from .scale import Scale, snap
 
 REASONING_LIMIT = 4000
-"""Characters of ``reasoning`` that a judge is asked for at most: small models run on without."""
+"""Limit of characters of ``reasoning`` in the request: small models ramble without one."""
 
 
 def _tidy(schema: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def _tidy(schema: dict[str, Any]) -> None:
 class Reply(BaseModel):
     """Base of all reply models. Key order is reply order: reasons come before the verdict."""
 
-    # The schema allows no further keys; one that comes all the same does no harm.
+    # The schema allows no further keys; a reply that has one nevertheless is accepted.
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False, json_schema_extra=_tidy)
 
     reasoning: Annotated[str, Field(json_schema_extra={"maxLength": REASONING_LIMIT})]
@@ -45,7 +45,7 @@ def example_reply(rubric: Rubric, example: Example) -> Reply:
     """The reply that an example shows, as a judge would give it.
 
     Raises:
-        ValueError: If it is none that the rubric allows.
+        ValueError: If the rubric does not allow it.
     """
     model, stated = reply_model(rubric), example.verdict
     _, *known = model.model_fields
@@ -68,8 +68,8 @@ def published_form(rubric: Rubric) -> ReplyForm:
     """The form of replies that the paper's prompts ask for (arXiv:2606.04874, appendix C).
 
     Flags under names such as ``E1_GOAL_UNDERSTANDING``, or as 0 and 1 in ``error_list``; ``score``
-    for the grade; ``"YES"`` and ``"NO"`` for correctness, but for nothing else: of a flag they may
-    mean that the code holds, or that what it is about is in order.
+    for the grade; ``"YES"`` and ``"NO"`` for correctness only: for a flag they may mean that the
+    code holds, or that its subject is in order.
     """
     words = {"is_correct": {"yes": True, "no": False}}
     if rubric.shape != "flags":
@@ -87,11 +87,11 @@ _NAMES = {"flags": "PlanVerdict", "pass": "PassVerdict", "category": "BehaviourV
 def reply_model(rubric: Rubric) -> type[Reply]:
     """The reply model of a rubric, cached.
 
-    ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct``, but for
-    ``codes_only`` without the last two; ``pass``: ``reasoning, is_correct``;
-    ``category``: ``reasoning, category, is_correct``; the rubric's own fields come after
-    ``reasoning``. Types are strict where JSON has them (a string is no boolean); the grade must be
-    on the rubric's scale. The schema says of each field what the rubric says of it.
+    ``flags``: ``reasoning``, a flag per code of the rubric, ``grade, is_correct`` (the last two not
+    with ``codes_only``); ``pass``: ``reasoning, is_correct``; ``category``: ``reasoning, category,
+    is_correct``; the rubric's own fields come after ``reasoning``. Types are strict where JSON has
+    them (a string is not a Boolean); the grade must be on the rubric's scale. The schema describes
+    each field in the rubric's words.
     """
     fields: dict[str, Any] = {
         field.name: (type_of(field), Field(description=field.definition))
@@ -132,7 +132,7 @@ def _word(category: Category) -> str:
 
 
 def _category_type(categories: tuple[Category, ...]) -> Any:
-    """A number, which a reply may give as such, by its name or as both, as the schema has it."""
+    """The type of a category: a number; replies may give it, its name or, as the schema, both."""
     words = {category.number: _word(category) for category in categories}
 
     def number_of(value: object) -> object:

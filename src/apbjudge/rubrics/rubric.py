@@ -1,4 +1,4 @@
-"""Rubrics: versioned data files that say what is good."""
+"""Rubrics: versioned data files that define good predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..records.loose_json import as_list, as_object
 from .scale import Band, Scale
 
 MOST_CODES = 12
-"""Codes that a rubric has at most: every combination of them is held against the bands."""
+"""Largest number of codes of a rubric: every combination is checked against the bands."""
 
 Shape = Literal["flags", "pass", "category"]
 CallDue = Literal["never", "reference", "always"]
@@ -32,13 +32,13 @@ class Criterion(Record):
     """One error code of the taxonomy.
 
     Attributes:
-        code: E1 to E6 in the shipped rubrics; a rubric may have codes of its own.
+        code: E1 to E6 in the shipped rubrics; a rubric may have its own codes.
         key: Key of the published reply format.
-        definition: When the flag is set.
+        definition: Condition for the flag.
         look_for: Questions that help to decide.
-        not_this: What must not be flagged under this code.
-        weight: How much the code counts in the weighted errors of a plan; where all codes have
-            the same weight, none are shown.
+        not_this: Faults that must not be flagged under this code.
+        weight: Weight of the code in the weighted errors of a plan; if all codes have the same
+            weight, these are not shown.
     """
 
     code: ErrorCode
@@ -51,13 +51,13 @@ class Criterion(Record):
 
 
 class ReplyField(Record):
-    """One more thing that a judge says of each prediction.
+    """A further field of a judge's reply to each prediction.
 
     Attributes:
         name: Its key in the reply and in the judgement.
-        type: What it is: text, a number, true or false, or one of ``choices``.
-        definition: What the judge is told about it.
-        choices: What it may be, for ``choice``.
+        type: Its type: text, a number, true or false, or one of ``choices``.
+        definition: Its description for the judge.
+        choices: Its possible values, for ``choice``.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
@@ -70,11 +70,11 @@ class Example(Record):
     """A graded example that every judge reads; rows of its case are not judged by the rubric.
 
     Attributes:
-        query: What was asked.
+        query: The request.
         response: The reply that is graded.
-        verdict: The right reply by key, without reasoning; codes that are not named are false.
+        verdict: The right reply by key, without reasoning; codes that it does not name are false.
         because: The reasons, as a judge should give them.
-        case: Id of the case it was taken from; empty for one of no data set.
+        case: Id of the case it was taken from; empty if it is from no data set.
     """
 
     query: str
@@ -99,7 +99,7 @@ class Category(Record):
 
 
 class PassRule(Record):
-    """When a reply to an unsolvable case passes and when it fails."""
+    """Conditions under which a reply to an unsolvable case passes and fails."""
 
     situation: str
     passes: tuple[str, ...]
@@ -107,36 +107,36 @@ class PassRule(Record):
 
 
 class Rubric(Shown, Record):
-    """The rubric of one protocol: what is good.
+    """The rubric of one protocol: its definition of good predictions.
 
     Attributes:
         name: Name without version, such as ``apb-holistic``.
         version: Version; any change of text or rules makes a new one.
         title: Its title.
-        shape: What a judge returns: ``flags`` (a flag per code, grade, correctness), ``pass``
+        shape: Shape of the judge's reply: ``flags`` (a flag per code, grade, correctness), ``pass``
             (correctness alone) or ``category`` (1–5).
         form: Form of the predictions that it grades.
         task: The task of the judge.
-        principles: How to judge.
-        reference_principles: What more is said of judges that may see a reference; ``blind`` leaves
-            it out.
-        reasoning: What the judge is told about the first field of its reply.
-        codes_only: True if the judge is asked for reasons and codes alone (shape ``flags``); then
-            correctness and grade follow from the codes, and the bands must leave no choice.
-        call_due: When a step without any call is provably at fault: never, when the reference calls
-            a tool, or always.
-        form_code: The code of a reply that breaks the required output format.
+        principles: Principles for the judge.
+        reference_principles: Further principles for judges that see a reference; left out with
+            ``blind``.
+        reasoning: Description for the judge of the first field of its reply.
+        codes_only: True if the judge is asked only for reasons and codes (shape ``flags``);
+            correctness and grade then follow from the codes, and the bands must leave no choice.
+        call_due: Condition under which a step without any call is provably at fault: never, if the
+            reference calls a tool, or always.
+        form_code: The code for a reply that violates the required output format.
         criteria: The taxonomy (shape ``flags``).
-        reply_fields: What else a judge says of each prediction; no verdict depends on it.
+        reply_fields: Further fields of the judge's reply; no verdict depends on them.
         bands: The grade scale, best first (shape ``flags``).
         categories: The five behaviours (shape ``category``).
         types: Rules per unsolvable type (shape ``pass``).
-        rule_codes: For a rubric with codes of its own: the code that a rule of the shipped checks
-            (``unknown-tool``, ``wrong-type``, …) stands for.
+        rule_codes: For a rubric with its own codes: the code for each rule of the shipped checks
+            (``unknown-tool``, ``wrong-type``, …).
         grade_caps: The highest grade, 0 to 1, that a proven fault allows, by the rule that proved
-            it. A rule without one allows every grade that is compatible with its code.
+            it. A rule without a cap allows every grade that is compatible with its code.
         examples: Graded examples that every judge reads.
-        only: The codes that were chosen of another rubric's; empty for all.
+        only: The codes chosen from another rubric; empty for all.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Rubric(Shown, Record):
 
     @property
     def ref(self) -> str:
-        """``name@version``, or ``name@version#E4+E5`` with some of the codes only."""
+        """``name@version``, or ``name@version#E4+E5`` with only some of the codes."""
         return f"{self.name}@{self.version}{'#' * bool(self.only)}{'+'.join(self.only)}"
 
     def __hash__(self) -> int:
@@ -177,7 +177,7 @@ class Rubric(Shown, Record):
 
     @cached_property
     def weights(self) -> dict[ErrorCode, float]:
-        """The weight of each code; empty where all are the same."""
+        """The weight of each code; empty if all are the same."""
         weights = {criterion.code: criterion.weight for criterion in self.criteria}
         return weights if len({*weights.values()}) > 1 else {}
 
@@ -187,7 +187,7 @@ class Rubric(Shown, Record):
         return Scale(bands=self.bands)
 
     def category_is_correct(self, number: int | None) -> bool:
-        """True if a behaviour counts as correct; False for None and unknown numbers."""
+        """True if a behaviour counts as correct; false for None and unknown numbers."""
         return any(category.correct for category in self.categories if category.number == number)
 
     @cached_property
@@ -222,7 +222,7 @@ def load_rubric(ref: str) -> Rubric:
             ``E4`` or ``E4+E5``, for a rubric with these codes only.
 
     Raises:
-        OptionError: If there is no such rubric or the file is no valid one.
+        OptionError: If there is no such rubric, or the file is not a valid one.
     """
     return _load(ref, ())
 
@@ -230,10 +230,10 @@ def load_rubric(ref: str) -> Rubric:
 def read_rubric(data: bytes, source: str) -> Rubric:
     """Reads a rubric from TOML.
 
-    A file may say ``extends = "name@version"`` (or name another file): it then takes over
-    everything it does not say itself, and its ``more_principles`` are added to the principles.
-    With other criteria, or ``codes = ["E4"]`` for some of the base's, it takes over bands, rules
-    and examples as far as they are about its codes.
+    A file may state ``extends = "name@version"`` (or name another file): it then inherits
+    everything it does not state itself, and its ``more_principles`` are added to the principles.
+    With other criteria, or ``codes = ["E4"]`` for some of the base's, it inherits bands, rules and
+    examples as far as they concern its codes.
 
     Raises:
         OptionError: Naming the file and every field at fault.
@@ -291,7 +291,7 @@ def _read(data: bytes, source: str, above: tuple[str, ...]) -> Rubric:
 
 
 def _taken_over(base: Rubric, own: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Parts of its base that a rubric has, as far as they are about its own codes."""
+    """Parts of its base that a rubric inherits, as far as they concern its own codes."""
     values: dict[str, Any] = {name: getattr(base, name) for name in Rubric.model_fields}
     if (chosen := own.get("codes")) is not None:
         if "criteria" in own or not {*map(str, as_list(chosen) or [""])} <= {*base.codes}:
@@ -351,7 +351,7 @@ def _base(ref: object, source: str, above: tuple[str, ...]) -> Rubric:
 
 
 def _check(rubric: Rubric, source: str) -> None:
-    """Checks what single fields can't show: the parts that the shape needs are all there."""
+    """Checks across fields: all parts that the shape needs are there."""
     for i, field in enumerate(rubric.reply_fields):
         place = f"{source}: reply_fields.{i}"
         # a reply is a pydantic model, whose attributes can't be fields
@@ -371,7 +371,7 @@ def _check(rubric: Rubric, source: str) -> None:
             raise OptionError(f"{source}: types: expected at least one unsolvable type")
     else:
         _check_flags(rubric, source)
-    from .reply import example_reply  # which is made of rubrics
+    from .reply import example_reply  # it imports rubrics
 
     for i, example in enumerate(rubric.examples):
         try:
@@ -394,7 +394,7 @@ def _check_flags(rubric: Rubric, source: str) -> None:
             f"{source}: criteria: expected 1 to {MOST_CODES} codes, each once in any letter case, "
             f"none of them CR, Grade or None, got {', '.join(codes) or 'none'}"
         )
-    # a rubric with codes of its own need not name one for the form
+    # a rubric with its own codes need not name one for the form
     named = [("form_code", rubric.form_code)] if "form_code" in rubric.model_fields_set else []
     named += [(f"rule_codes.{rule}", code) for rule, code in rubric.rule_codes.items()]
     for i, band in enumerate(rubric.bands):

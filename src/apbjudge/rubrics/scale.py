@@ -1,4 +1,4 @@
-"""The scale: six grades, which flags go with which, in wording, schema and validation at once."""
+"""The scale: six grades and their compatible flags, for wording, schema and validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..records import ErrorCode, Record
 
 
 def snap(value: float, grades: Iterable[float]) -> float | None:
-    """The grade that a number stands for up to rounding, or None when it is none of them."""
+    """The grade that a number equals up to rounding, or None if it equals none."""
     return next((grade for grade in grades if abs(grade - value) < 1e-6), None)
 
 
@@ -37,7 +37,7 @@ class FlagRule(Record):
         return self.min <= counted <= most and not any(c in flags for c in self.without)
 
     def among(self, codes: Collection[ErrorCode]) -> FlagRule | None:
-        """The rule where these are all codes there are; None where no flags can meet it then."""
+        """The rule for a rubric with only these codes; None if no flags can meet it then."""
         of = None if self.of is None else tuple(code for code in self.of if code in codes)
         if self.min > len(codes if of is None else of):
             return None
@@ -50,8 +50,8 @@ class Band(Record):
 
     Attributes:
         grade: 0 to 1.
-        text: When to give it.
-        flags: The flag combinations it goes with; one rule that allows them is enough.
+        text: Condition for the grade.
+        flags: The compatible flag combinations; one rule that allows them is enough.
     """
 
     grade: float = Field(ge=0, le=1)
@@ -65,7 +65,7 @@ class Band(Record):
 
 
 class Scale(Record):
-    """The grades a rubric knows, best first.
+    """The grades of a rubric, best first.
 
     The same object writes the prompt, bounds the reply schema and validates the verdict.
     """
@@ -78,7 +78,7 @@ class Scale(Record):
         return tuple(band.grade for band in self.bands)
 
     def snap(self, value: float) -> float | None:
-        """The legal grade that a number stands for, or None when it is off the scale."""
+        """The legal grade that a number equals up to rounding, or None if it is off the scale."""
         return snap(value, self.grades)
 
     def allowed(self, flags: Iterable[ErrorCode]) -> tuple[float, ...]:
@@ -91,16 +91,16 @@ class Scale(Record):
 
     @cached_property
     def _known(self) -> dict[frozenset[ErrorCode], tuple[float, ...]]:
-        """Answers of ``allowed``: one for every combination of flags."""
+        """Results of ``allowed``, one for every combination of flags."""
         return {}
 
     def nearest(self, grade: float, flags: Iterable[ErrorCode], *, most: float = 1.0) -> float:
         """The allowed grade nearest to ``grade``; of two equally near, the lower one.
 
         Args:
-            grade: The grade that was given.
+            grade: The judge's grade.
             flags: The codes that are set.
-            most: No grade above it is chosen, unless all that are allowed are above.
+            most: No grade above it is chosen, unless all allowed grades are above.
 
         Raises:
             ValueError: If the scale allows no grade at all for these flags.

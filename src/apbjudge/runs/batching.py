@@ -44,7 +44,7 @@ from ..llm.batch_requests import (
     provider_of,
     read_answers,
 )
-from ..llm.batches import BatchApi, BatchState, Order, check_terms
+from ..llm.batches import TERMS, BatchApi, BatchState, Order, check_terms
 from ..llm.cache import ReplyCache, default_cache_folder
 from ..llm.endpoint_cache import EndpointCache
 from ..llm.engine import dump_completion
@@ -567,11 +567,18 @@ def write_requests(
         overwrite: True if any file may be replaced.
 
     Raises:
-        OptionError: If the cache is off, or ``out`` is another file.
+        OptionError: If the cache is off, ``out`` is another file, or the model's provider takes
+            batch files of another form.
         InputError: If it can't be written.
     """
     if cache is False:
         raise OptionError("batch export: expected the reply cache on")
+    provider, _ = provider_of(spec.model)
+    if provider in TERMS and not TERMS[provider].takes_openai:
+        raise OptionError(
+            f"batch export: expected a model whose provider takes OpenAI's batch files, got "
+            f"{spec.model}; --batch sends the form of {provider}"
+        )
     if not overwrite:
         _check_replaceable(out)
     part = out.with_name(f"{out.name}.part")

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -161,7 +162,7 @@ def read_index(path: Path) -> PieceIndex:
         InputError: If it can't be read, or is no index.
     """
     try:
-        index = PieceIndex.model_validate_json(path.read_bytes(), strict=True)
+        index = _index_in(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
     except ValidationError as error:
@@ -170,6 +171,12 @@ def read_index(path: Path) -> PieceIndex:
     if [part.start for part in index.parts] != ends[:-1] or ends[-1] != index.bytes:
         raise InputError(f"{path}: expected parts that together are the file, got other ones")
     return index
+
+
+@lru_cache(maxsize=1)
+def _index_in(data: bytes) -> PieceIndex:
+    """The index in the bytes of its file, which are the same for all parts of a process."""
+    return PieceIndex.model_validate_json(data, strict=True)
 
 
 def pieces_of(path: Path, count: int) -> tuple[PieceIndex, int]:

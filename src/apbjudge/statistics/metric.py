@@ -132,7 +132,10 @@ def to_frame(metrics: Iterable[tuple[Mapping[str, Any], Metric]]) -> DataFrame:
 
 def values_of(estimate: Estimate) -> dict[str, Any]:
     """The fields of an estimate by name, without what it is of."""
-    return {each.name: getattr(estimate, each.name) for each in fields(Estimate)}
+    return {name: getattr(estimate, name) for name in _OF_ESTIMATE}
+
+
+_OF_ESTIMATE = tuple(each.name for each in fields(Estimate))
 
 
 def record(metric: Metric) -> dict[str, Any]:

@@ -193,7 +193,8 @@ def compare_ratios(
             in one of the runs, which then does not count.
         second: Those of the other on the same items.
         sample: How the items were sampled.
-        bounds: Least and greatest possible ratio of an item; None where it has no greatest one.
+        bounds: Least and greatest possible ratio of an item; None where it has no greatest one. The
+            interval of the difference ends where no difference of two such ratios lies beyond.
         level: Confidence level.
     """
     columns = np.stack([*first, *second]).astype(float)
@@ -205,21 +206,24 @@ def compare_ratios(
     n_items, p_value, detectable = int(rows.sum()), None, None
     estimate = nothing(level, n_items=n_items)
     if left.value is not None and right.value is not None:
+        value = left.value - right.value
         parts = (above - left.value * below) / below.sum()
         parts -= (other_above - right.value * other_below) / other_below.sum()
         result = spread(parts, sample)
         estimate = replace(
             estimate,
-            value=left.value - right.value,
+            value=value,
             n_clusters=result.n_clusters,
             note=cluster_note(n_items, result.n_clusters),
         )
         if result.variance > 0 and result.df > 0:
             error = result.variance**0.5
             half = t_quantile(0.5 + level / 2, result.effective_df) * error
-            low, high = left.value - right.value - half, left.value - right.value + half
+            widest = np.inf if bounds is None else bounds[1] - bounds[0]
+            low = min(value, max(-widest, value - half))
+            high = max(value, min(widest, value + half))
             estimate = replace(estimate, low=low, high=high, method="t-ratio")
-            p_value = two_sided((left.value - right.value) / error, result.effective_df)
+            p_value = two_sided(value / error, result.effective_df)
             detectable = detectable_difference(error, level=level)
         else:
             estimate = replace(estimate, note="the items show no spread")

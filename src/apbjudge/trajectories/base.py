@@ -1,4 +1,4 @@
-"""A protocol for whole trajectories: measures of one, and the metrics made of many."""
+"""A protocol for whole trajectories: measures of each one, and metrics over many."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ class LogEntry(NamedTuple):
     """One trajectory of a log.
 
     Attributes:
-        line: 1-based line, or number in a JSON list or, of several files, among all of them.
-        offset: Bytes of the log read so far; 0 where that says nothing.
+        line: 1-based line, or number in a JSON list; for several files, the number among all.
+        offset: Bytes of the log read so far; 0 if that is meaningless.
         digest: SHA-256 of the trajectory as it came.
-        content: The trajectory, or why it can't be read.
-        file: The file that it is in, or the folder that it is.
-        at: Line or number in it; 0 where it is all of it.
-        raw: The record that it was made of, until it is compared with the trajectory; None
-            afterwards.
+        content: The trajectory, or the error if it can't be read.
+        file: Its file, or its folder.
+        at: Line or number in the file; 0 if it is the whole file.
+        raw: The original record, until it is compared with the trajectory; None afterwards.
     """
 
     line: int
@@ -45,12 +44,12 @@ class LogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on a trajectory that only reading can answer, for a judge that is a model.
+    """A question on a trajectory that only a judge that is a model can answer.
 
     Attributes:
-        text: What the judge reads.
+        text: The question.
         code: Error code of the protocol's rubric for a yes.
-        of_class: Class that gets the code as its value then, whatever code found.
+        of_class: Class that then gets the error code as its value, whatever rules found.
     """
 
     text: str
@@ -63,16 +62,16 @@ class Evaluation:
     """Result of the evaluation of one trajectory by rule.
 
     Attributes:
-        is_correct: True if the trajectory succeeded; None where nothing says so: then what is
-            measured stands without a verdict.
+        is_correct: True if the trajectory succeeded; None if nothing states it: its measures then
+            have no verdict.
         measures: Numbers by name, such as ``turns``; a missing name is "not applicable".
         classes: One of a few values by name, such as ``failure``: ``Stalled``.
-        word: A letter for each executed call: P progress, N none; empty where not known.
+        word: A letter for each executed call: P progress, N none; empty if unknown.
         first_error: Index of the step at which the trajectory first went wrong; None without.
         reasoning: One sentence.
         findings: Facts with their place, such as a phrase that suggests a surrender.
         groups: Values of fields by which results can be broken down, such as ``steps``.
-        question: What a judge would be asked; None where code knows all.
+        question: A question for a judge; None if rules suffice.
         details: Further facts by name, as JSON: ``reply_fields`` of the judgement.
     """
 
@@ -93,19 +92,19 @@ class TrajectoryMetric:
     """A metric of a group of trajectories.
 
     Attributes:
-        name: As it is shown.
-        of: A measure, or ``class=value`` for whether a trajectory is of that class; its mean over
-            the trajectories that have it. ``class=*`` stands for a metric of each value that
-            occurs. ``is_correct`` is a measure too.
-        plus: Further measures that are added to it, such as other values of the class.
-        per: Another measure: then the ratio of the two sums over the trajectories that have both.
+        name: Its name, as shown.
+        of: A measure, of which the mean over the trajectories that have it is taken; or
+            ``class=value``, 1 for trajectories of that class. ``class=*`` gives a metric for each
+            value that occurs. ``is_correct`` is a measure too.
+        plus: Further measures to add to it, such as other values of the class.
+        per: Another measure, for the ratio of the two sums over the trajectories that have both.
         bounds: Least and greatest possible value of one trajectory; None for counts.
-        usual: Bounds that hold where all values are within them, of a metric on no one scale.
-        better: Which direction is better; None where neither is.
-        meaning: What it is, in a few words.
+        usual: For a metric without a fixed scale, bounds that apply if all values are within them.
+        better: The better direction; None if neither is.
+        meaning: Its definition, in a few words.
         title: Heading of its column; empty for its name.
-        needs_model: True if only a judge that is a model can state it: it is left out where code
-            alone judged.
+        needs_model: True if only a judge that is a model can state it; it is left out if only rules
+            judged.
     """
 
     name: str
@@ -127,7 +126,7 @@ class TrajectoryMetric:
 
 
 def amount(name: str, of: str, per: str | None = None, meaning: str = "") -> TrajectoryMetric:
-    """A metric without bounds, of which neither direction is better."""
+    """A metric without bounds or a better direction."""
     return TrajectoryMetric(name=name, of=of, per=per, meaning=meaning)
 
 
@@ -143,15 +142,15 @@ class TrajectoryTable:
     """A table of a report.
 
     Attributes:
-        key: Its name for ``--table``.
+        key: Its name in ``--table``.
         number: Its place in the paper, such as ``Table 3``; empty without.
         metrics: Names of its columns; empty for all metrics of the protocol.
-        split: Field that rows of a tested model and setting are told apart by; empty for none.
-        correlates: Names of metrics whose correlation with the rate of success, over the tested
+        split: Field that splits the rows of a tested model and setting; empty for none.
+        correlates: Names of metrics whose correlations with the success rate, over the tested
             models of a setting, are the table's rows; empty for a table of the metrics themselves.
         only_with: Metric without which a row is left out; empty for none.
-        dominant: Names of metrics of which each row names the largest, as its dominant class.
-        notes: Notes below it, a sentence each.
+        dominant: Names of metrics, the largest of which each row names as its dominant class.
+        notes: Notes below it, one sentence each.
     """
 
     key: str
@@ -171,10 +170,10 @@ class EvaluatorSettings:
 
     Attributes:
         log: The log that is evaluated; None for trajectories in memory.
-        cases: File or folder of the cases or of the environment's data; None where not given.
-        grounding: Which answers count as grounded; see ``planbench``.
-        same_text: Says whether two free texts mean the same, or raises ``UncomparedTexts``; None
-            where nobody does.
+        cases: File or folder of the cases or of the environment's data; None if not given.
+        grounding: Reading of "grounded" for answers; see ``planbench``.
+        same_text: Returns True if two free texts mean the same, or raises ``UncomparedTexts``; None
+            without such a comparison.
     """
 
     log: Path | None = None
@@ -187,9 +186,8 @@ class Evaluator(Protocol):
     """Evaluates trajectories, one at a time.
 
     Attributes:
-        cases: Ids of all cases there should be trajectories of, in order; empty where that is not
-            known.
-        digest: Hash of the data that it was made of, since these may move a verdict; empty without.
+        cases: Ids of all cases that should have trajectories, in order; empty if unknown.
+        digest: Hash of its data, which may change a verdict; empty without data.
     """
 
     @property
@@ -206,7 +204,7 @@ class Evaluator(Protocol):
         """Evaluates a trajectory.
 
         Raises:
-            RowError: If it lacks what the protocol needs.
+            RowError: If it lacks something that the protocol needs.
             UncomparedTexts: If texts have to be compared first.
         """
         ...
@@ -217,18 +215,18 @@ class TrajectoryProtocol:
     """A protocol that grades whole trajectories by rule.
 
     Attributes:
-        name: As on the command line.
-        version: Raised with every change that can move a metric.
+        name: Name on the command line.
+        version: Version, raised with every change that can change a metric.
         success: Name of the rate of ``is_correct``.
         metrics: The metrics of a group of trajectories, in the order shown.
-        evaluator: Makes the evaluator; raises OptionError or InputError where data it needs are
+        evaluator: Makes the evaluator; raises OptionError or InputError if data that it needs are
             missing or unusable.
-        needs_cases: What ``--cases`` must be; empty where it needs none.
+        needs_cases: Description of the required ``--cases``; empty if it needs none.
         tables: The tables of a report.
-        paper: What defines it, by its arXiv id; empty without.
-        compares_texts: True if its evaluator asks whether free texts mean the same.
+        paper: arXiv id of the paper that defines it; empty without.
+        compares_texts: True if its evaluator compares free texts by meaning.
         rubric: Rubric by which a judge answers the questions of evaluations, shipped or a TOML
-            file; empty where none is asked.
+            file; empty if there are no questions.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Free texts that a model compares: whether two of them mean the same (arXiv:2604.12126, 3.4).
+"""Comparison by a model of the meaning of two free texts (arXiv:2604.12126, 3.4).
 
-Code compares first, see ``slate.equality``; a model is asked about what is left, once for a pair.
+Code compares first, see ``slate.equality``; a model is asked about the rest, once per pair.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TextPair(NamedTuple):
     Attributes:
         tool: The tool called.
         recorded: The text of the recorded call.
-        asked: That of the call to be answered, or of its output.
-        of: Where they stand.
+        asked: The text of the call to answer, or of its output.
+        of: Their place.
     """
 
     tool: str
@@ -43,11 +43,11 @@ class TextPair(NamedTuple):
     of: Literal["argument", "output"] = "argument"
 
 
-class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, no error
-    """Nothing can be decided before someone says whether two texts mean the same.
+class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, not an error
+    """A decision depends on whether two texts mean the same, which is not known yet.
 
     Attributes:
-        pair: The texts. Once their answer is known, what raised this can be repeated.
+        pair: The texts. Once their answer is known, the call that raised this can be repeated.
     """
 
     def __init__(self, pair: TextPair) -> None:
@@ -56,7 +56,7 @@ class UncomparedTexts(Exception):  # noqa: N818 - a question to the caller, no e
 
 
 class ComparedTexts(dict[TextPair, bool]):
-    """Answers for pairs of texts; one that is not known yet is a question to the caller."""
+    """Answers for pairs of texts; an unknown one becomes a question to the caller."""
 
     def __call__(self, pair: TextPair) -> bool:
         """The answer for a pair.
@@ -76,7 +76,7 @@ def _template() -> Template:
 
 
 def same_text_messages(pair: TextPair) -> list[dict[str, Any]]:
-    """The message that asks whether two texts mean the same."""
+    """The messages that ask if two texts mean the same."""
     text = _template().render(fence=fence, **pair._asdict())
     return [{"role": "user", "content": text.strip()}]
 
@@ -88,14 +88,14 @@ class _SameText(BaseModel):
 
 
 class ModelComparison:
-    """A model that says whether two free texts mean the same to a tool, once for each pair.
+    """A model that decides if two free texts mean the same to a tool, once for each pair.
 
-    A reply that is cut off, refused, says nothing or contradicts itself says no.
+    A reply that is cut off, refused, empty or contradictory counts as no.
 
     Args:
         ask: Returns the model's reply to a request.
         spec: The model and its settings.
-        judged: The answers, to which each is added.
+        judged: The answers, which are added here.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class ModelComparison:
     async def until_known(
         self, attempt: Callable[[], _T], take: Callable[[Completion], None]
     ) -> _T:
-        """The result of an attempt, once all texts that it asks about are compared.
+        """The result of an attempt, after all texts that it asks about are compared.
 
         Args:
             attempt: Raises ``UncomparedTexts`` for texts that are not in ``judged``.
-            take: Gets each reply of the model.
+            take: Called with each reply of the model.
         """
         while True:
             try:
@@ -126,7 +126,7 @@ class ModelComparison:
                 take(reply)
 
     async def __call__(self, pair: TextPair) -> Completion | None:
-        """Asks about a pair; None where it was answered meanwhile."""
+        """Asks about a pair; None if it was answered meanwhile."""
         async with self._locks[pair]:
             if pair in self._judged:
                 return None

@@ -1,8 +1,8 @@
-"""Conservation: what is in a log is carried over to the trajectory, or counted.
+"""Conservation: content of a log is carried over to the trajectory, or counted.
 
-A record as it came is compared with the trajectory that a reader made of it. A leaf is a text that
-is not blank; inside arguments, results and parameters numbers and truth values are leaves too. Each
-is carried over (it is a leaf of the trajectory, or stands in a text of it), under a counted remark,
+An original record is compared with the trajectory that a reader made of it. A leaf is a nonblank
+text; inside arguments, results and parameters numbers and truth values are leaves too. Each leaf is
+carried over (it is a leaf of the trajectory, or within one of its texts), under a counted remark,
 or unread. Calls and results are counted too.
 """
 
@@ -20,20 +20,20 @@ from .content import MARK, Counts, Walk, clean, size_of, values_in
 from .content_rules import evaluated, rules_for
 
 SILENT_BELOW = 200
-"""Unread characters from which on shares count."""
+"""Number of unread characters from which shares count."""
 
 MENTIONED, ACCEPTED, OF_A_TRAJECTORY = 0.02, 0.10, 0.50
-"""Shares of unread characters: of a log up to the first they are mentioned, above it warned of,
-above the second refused; a trajectory above the third is refused alone."""
+"""Shares of unread characters: a log's share is mentioned up to the first, warned about above it,
+and refused above the second; a single trajectory is refused above the third."""
 
 _WHOLE_BYTES, _SAMPLED = 100 * 2**20, 10
-_SEARCHED = 4 * 10**9  # characters of a trajectory that are searched for those of its record
+_SEARCHED = 4 * 10**9  # limit of characters searched in a trajectory for texts of its record
 _SHOWN = 4
 _ADVICE = "; --accept-loss 25% accepts up to that share (see apbjudge convert --explain)"
 
 
 class LossError(RowError):
-    """Of a trajectory, too much is not carried over."""
+    """Too much of a trajectory is not carried over."""
 
     def __init__(self, why: str, unread: Mapping[str, int]) -> None:
         super().__init__("entry", "content that is carried over", why)
@@ -48,9 +48,8 @@ class Balance:
     """Comparison of the content of one record with its trajectory.
 
     Attributes:
-        counts: ``characters`` and unread ``leaves``, where they were compared; ``calls`` and
-            ``results``, and how many of these the trajectory has (``calls read``); those under a
-            remark left out.
+        counts: ``characters`` and unread ``leaves``, if compared; ``calls`` and ``results``, and
+            the number of these in the trajectory (``calls read``); without those under a remark.
         unread: Characters that are neither carried over nor under a remark, by their keys.
         silent: Keys that lead to a message of the agent that is not carried over at all.
     """
@@ -63,13 +62,13 @@ class Balance:
 def balance_of(raw: Any, trajectory: Trajectory, *, with_leaves: bool = True) -> Balance:
     """Compares a record with the trajectory that was made of it.
 
-    What a reader leaves out on purpose it may keep in ``extra``, under the name of the remark that
-    counts it, such as ``abandoned branches``.
+    A reader may store content that it leaves out on purpose in ``extra``, under the name of the
+    remark that counts it, such as ``abandoned branches``.
 
     Args:
-        raw: The record as it came, as a JSON value.
+        raw: The original record, as a JSON value.
         trajectory: The trajectory.
-        with_leaves: True if texts are compared, or calls and results only.
+        with_leaves: True if texts are compared, not only calls and results.
     """
     of = rules_for(trajectory.place.format)
     parts = list(_parts(trajectory, with_extra=_is_ours(raw)))
@@ -119,7 +118,7 @@ def balance_of(raw: Any, trajectory: Trajectory, *, with_leaves: bool = True) ->
 
 
 def _referred(text: str, prefixes: tuple[str, ...], texts: Mapping[str, Any]) -> str:
-    """The text that a reference stands for; itself where it is none, or nobody knows."""
+    """The text that a reference leads to; the text itself if it is not a known reference."""
     is_reference = text.startswith(prefixes)
     return clean(str(texts.get(text.partition("//")[2]) or text)) if is_reference else text
 
@@ -131,14 +130,14 @@ def _is_ours(raw: Any) -> bool:
 
 
 _NO_LEAVES = frozenset("usage remarks trial outcome is_error line".split())
-"""Fields of a trajectory that take no words of a record."""
+"""Fields of a trajectory that have no text of a record."""
 
 
 _SEVERAL = frozenset("steps calls observations tools".split())
 
 
 def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
-    """The values of a trajectory's fields; those of ``extra`` are what was not read."""
+    """The values of a trajectory's fields; ``extra`` has the content that was not read."""
     for of in fields(node):
         value = getattr(node, of.name)
         if of.name in _NO_LEAVES or value is None or (of.name == "extra" and not with_extra):
@@ -151,7 +150,7 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
 
 
 def _contained(texts: set[str], known: set[str]) -> set[str]:
-    """Those of the texts that are in a text of the trajectory, or are literals of what it has."""
+    """The texts that are within a text of the trajectory, or are literals of its leaves."""
     contained, left = set[str](), _SEARCHED
     whole = "\n".join(of for of in known if of[0] != MARK) if texts else ""
     plain = {"null", *(of[of.rindex(MARK) + 1 :].lower() for of in known if of[0] == MARK)}
@@ -187,16 +186,16 @@ def _is_literal(text: str, known: set[str]) -> bool:
 
 @dataclass(slots=True)
 class Conservation:
-    """Checks trajectories as a log is read, and keeps account of what is not carried over.
+    """Checks trajectories as a log is read, and counts content that is not carried over.
 
     Attributes:
-        accepts: Share of unread characters that is accepted, as the user says; None for ``usual``.
-        usual: Share that is accepted otherwise.
-        counts: Sums of those of ``Balance``; also ``trajectories``, and how many of them were
-            ``compared``: of logs above 100 MiB, beyond this only every tenth. Trajectories that are
-            refused alone are left out.
+        accepts: Share of unread characters that the user accepts; None for ``usual``.
+        usual: Share that is accepted by default.
+        counts: Sums of the counts of ``Balance``; also ``trajectories``, and the number
+            ``compared``: after the first 100 MiB of a log only every tenth. Trajectories that are
+            refused singly are left out.
         unread: Unread characters by keys.
-        left_out: Names of what of the log was not read, by the reason.
+        left_out: Names of parts of the log that were not read, by reason.
     """
 
     accepts: float | None = None
@@ -206,15 +205,15 @@ class Conservation:
     left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def checked(self, raw: Any, trajectory: Trajectory, offset: int = 0) -> Trajectory:
-        """The trajectory with what is remarked of it, after its record was compared with it.
+        """The trajectory with its remarks, after a comparison with its record.
 
         Args:
-            raw: The record as it came.
+            raw: The original record.
             trajectory: The trajectory that was made of it.
             offset: Bytes of the log read so far.
 
         Raises:
-            LossError: If more of it is lost than is accepted of a trajectory.
+            LossError: If more of it is lost than is accepted for a trajectory.
             RowError: If it is nested too deeply to be compared.
         """
         is_compared = offset <= _WHOLE_BYTES or self.counts["trajectories"] % _SAMPLED == 0
@@ -228,7 +227,7 @@ class Conservation:
         self.counts.update({**balance.counts, "trajectories": 1, "compared": int(is_compared)})
         self.unread.update(balance.unread)
         lost = [balance.counts["leaves"], *_lost(balance.counts).values()]
-        earlier = trajectory.remarks if _is_ours(raw) else {}  # what was unread once stays unread
+        earlier = trajectory.remarks if _is_ours(raw) else {}  # unread before stays unread
         lost = [max(n, earlier.get(name, 0)) for name, n in zip(LOSSES, lost, strict=True)]
         remarks = {name: n for name, n in trajectory.remarks.items() if name not in LOSSES}
         remarks |= {name: n for name, n in zip(LOSSES, lost, strict=True) if n}
@@ -246,10 +245,10 @@ class Conservation:
             raise LossError(f"none of {counts['calls']} calls", balance.unread)
 
     def check(self, name: str) -> None:
-        """Refuses a log, by its name, of which more is lost than is accepted.
+        """Refuses a log, by its name, if more of it is lost than is accepted.
 
         Raises:
-            InputError: If it is.
+            InputError: If it is refused.
         """
         limit = self.usual if self.accepts is None else self.accepts
         if _share(self.unread, self.counts) > limit:
@@ -258,9 +257,9 @@ class Conservation:
 
     @property
     def lines(self) -> list[str]:
-        """Content that is not carried over, in a line or none; a warning above ``MENTIONED``.
+        """A line on content that is not carried over, if any; a warning above ``MENTIONED``.
 
-        Then what of the log was left out.
+        Then lines on parts of the log that were left out.
         """
         is_much = any(_lost(self.counts).values()) or _share(self.unread, self.counts) > MENTIONED
         lines = [f"{'warning: ' if is_much else ''}{text}"] if (text := self._text()) else []
@@ -283,7 +282,7 @@ class Conservation:
 
     @property
     def described(self) -> dict[str, Any]:
-        """Entry of the manifest; empty where all content is carried over."""
+        """Entry of the manifest; empty if all content is carried over."""
         described: dict[str, Any] = {"left_out": self.left_out} if self.left_out else {}
         if self._text():
             keys, text = dict(self.unread.most_common(50)), self.lines[0]

@@ -1,7 +1,7 @@
 """Content of a raw record of a log: its texts and values, its calls and results.
 
-None of this shares code with the readers, so that their mistakes are not repeated here. What is no
-content is listed in ``conservation.toml``.
+None of this shares code with the readers, so that their mistakes are not repeated here.
+``conservation.toml`` lists the parts that are not content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CALL_TYPES = ("tool_use", "_call", "-call", "program", "command_execution", "fi
 _RESULT_TYPES = (
     *("tool_result", "tool-result", "call_output", "call_response", "-return", "program_output"),
 )
-_INNER = ("function", "custom", "tool_call")
+_INNER = ("tool_call", "function", "custom")
 _IDS = tuple("call_id tool_call_id toolCallId toolUseId tool_use_id source_call_id id".split())
 _NAMES = tuple("name toolName tool_name function_name function type".split())
 _ARGUMENTS = tuple("arguments args input action rawInput parameters code".split())
@@ -43,7 +43,7 @@ _STATED = (*_ARGUMENTS, *_OUTPUTS, "content", "response")
 _VALUES = frozenset(
     "arguments args parameters input_schema inputSchema json_schema parametersJsonSchema".split()
 )
-"""Keys below which every key is content, and numbers are."""
+"""Keys below which all keys and numbers are content."""
 _CARRIERS = frozenset(
     "input output inputs outputs messages value events content prompt completion request response "
     "metadata system_instructions definitions tools functions toolCalls tool_calls spanInputs "
@@ -56,35 +56,35 @@ _BEGUN = frozenset(("[{", '{"'))
 _TEXTS = frozenset("text input_text output_text".split())
 _PART_KEYS = frozenset("text json image document video audio searchResult".split())
 _FORMS = frozenset("text json error-text error-json content".split())
-"""Types of a result in Vercel's SDK."""
+"""Types of results in Vercel's SDK."""
 _HISTORIES = frozenset(
     "trace_id traceId span_id spanId span_data context context.trace_id run_type payload item "
     "projectHash".split()
 )
-"""Keys of objects that may repeat each other's history, where they are listed."""
+"""Keys of listed objects that may repeat each other's history."""
 _NAMED = frozenset(
     "spanId span_id context attributes timeUnixNano context.span_id traceId sessionId run_type "
     "handoffs".split()
 )
-"""Keys of spans and of events in them, whose names are no content."""
+"""Keys of spans and of their events, whose names are not content."""
 _FLAT = re.compile(r"\.\d+\.")
 MARK = "\0"
-"""Stands before the key and the value of a leaf that is no text: ``1`` alone says too little."""
+"""Prefix of the key and the value of a leaf that is not text, since ``1`` alone is ambiguous."""
 _SCALARS = frozenset((int, float, bool))
 Counts = Counter[tuple[str, str, str]]
-_kind_of: Callable[[Any], object] = type  # JSON values are of these types alone: no subclasses
+_kind_of: Callable[[Any], object] = type  # JSON values have exactly these types, no subclasses
 _Mode = Literal["", "call", "result"]
 
 
 def clean(text: str) -> str:
-    """A text as texts are compared: without space around it, its lines ended by LF."""
+    """A text in the form for comparisons: stripped, with lines ended by LF."""
     return (text.replace("\r\n", "\n") if "\r" in text else text).strip()
 
 
 def values_in(value: Any, known: Container[str] = ()) -> list[str]:
-    """The leaves of a JSON value of which all is content, as texts.
+    """The leaves of a JSON value that is content as a whole, as texts.
 
-    JSON texts are opened, unless they are ``known`` as they are.
+    JSON texts are parsed, unless they are ``known`` unparsed.
     """
     leaves: list[str] = []
     stack: list[Any] = [value]
@@ -111,7 +111,7 @@ def values_in(value: Any, known: Container[str] = ()) -> list[str]:
 
 
 def size_of(texts: Iterable[str]) -> int:
-    """Characters of leaves; JSON texts that were not opened count by what is in them."""
+    """Characters of leaves; unparsed JSON texts count by their content."""
     stack: list[Any] = [json_in(of) if of[0] != MARK else of.rpartition(MARK)[2] for of in texts]
     size = 0
     while stack:
@@ -132,8 +132,7 @@ class Walk:
     Attributes:
         leaves: Texts with the keys that lead to them.
         remarked: Texts under a remark, by its name.
-        turns: Of each message of the agent: whether it makes calls, and its leaves, from where to
-            where.
+        turns: For each message of the agent: True if it makes calls, and the range of its leaves.
     """
 
     def __init__(self, of: Rules, known: Container[str] = ()) -> None:
@@ -143,7 +142,7 @@ class Walk:
         self.turns: list[tuple[bool, int, int]] = []
 
     def walk(self, value: Any, path: str = "", key: str = "") -> Counts | None:
-        """Takes in a value below a key; returns its calls and results."""
+        """Adds a value below a key; returns its calls and results."""
         kind = _kind_of(value)
         if kind is dict:
             return self._object(_bare(value) or value, path)
@@ -241,8 +240,8 @@ class Walk:
         return self.walk(value, path, key)
 
     def _answer(self, value: Any, path: str) -> Counts | None:
-        """The content of a result: a value of the tool's, or parts of a message."""
-        if isinstance(value, bool):  # says whether the call failed
+        """The content of a result: the tool's value, or parts of a message."""
+        if isinstance(value, bool):  # true if the call failed
             return None
         if (of := as_object(value)) and of.keys() == {"type", "value"} and of["type"] in _FORMS:
             value = of["value"]
@@ -265,7 +264,7 @@ class Walk:
 
 
 def _role_of(of: Mapping[str, Any]) -> str:
-    """The role of a message; empty for what is none."""
+    """The role of a message; empty if it is not one."""
     for name, known in (
         ("role", _SPEAKERS),
         ("source", _SPEAKERS),
@@ -278,7 +277,7 @@ def _role_of(of: Mapping[str, Any]) -> str:
 
 
 def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
-    """Returns ``call`` or ``result`` for an object that is one; otherwise an empty text."""
+    """Returns ``call`` or ``result`` for such an object; otherwise an empty text."""
     if (
         (role in _TOOLS and not _defines(of.get("content")))
         or kind.endswith(_RESULT_TYPES)
@@ -290,7 +289,7 @@ def _mode_of(of: Mapping[str, Any], kind: str, role: str) -> _Mode:
 
 
 def _bare(value: Any) -> dict[str, Any] | None:
-    """An object, or the state that LangGraph notes with the node that gets it."""
+    """An object, or the state that LangGraph logs with the node that receives it."""
     of = as_object(value)
     return as_object(of.get("args")) or of if of is not None and "lg_name" in of else of
 
@@ -302,7 +301,7 @@ def _defines(content: Any) -> bool:
 
 
 def _counted(what: str, of: Mapping[str, Any]) -> Counts:
-    """A call or a result, known by its id or else by what it says."""
+    """A call or a result, identified by its id or else by its content."""
     if call_id := next((str(of[name]) for name in _IDS if of.get(name) not in (None, "")), ""):
         return Counter([(what, call_id, "")])
     name = next((str(of[name]) for name in _NAMES if of.get(name)), "")
@@ -312,7 +311,7 @@ def _counted(what: str, of: Mapping[str, Any]) -> Counts:
 
 
 def _joined(parts: Iterable[Counts | None], *, repeats: bool) -> Counts | None:
-    """The counts of all parts; where they repeat each other, as in that which has most."""
+    """The counts of all parts; if these repeat each other, the counts of the part with the most."""
     total: Counts | None = None
     for part in parts:
         if total is None:

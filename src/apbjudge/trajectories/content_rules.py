@@ -1,4 +1,4 @@
-"""Rules for the walk through a record: parts that are no content, shapes of single formats."""
+"""Rules for the walk through a record: parts that are not content, forms of single formats."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def evaluated(value: Any) -> Any:
     return value
 
 
-# Shapes of single formats, as those that the walk knows -------------------------------------------
+# Forms of single formats, converted to those that the walk knows ----------------------------------
 
 _TAGGED = {
     key: re.compile(rf"<{tag}>(.*?)(?:</{tag}>|\Z)", re.DOTALL)
@@ -89,8 +89,8 @@ def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
 def _of_openhands(of: dict[str, Any]) -> dict[str, Any]:
     """An event as a call or a result.
 
-    An action that has the model's reply beside it states the call of that reply anew, with settings
-    of the runtime; an observation repeats the reply.
+    An action next to the model's reply repeats the call of that reply, with settings of the
+    runtime; an observation repeats the reply.
     """
     if "extras" in of and type(name := of.get("observation")) is str:
         kind = "event" if name in _NO_TOOLS else "tool_result"
@@ -107,7 +107,7 @@ def _of_openhands(of: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_bfcl(of: dict[str, Any]) -> dict[str, Any]:
-    """A call, which is an object of its name and, as JSON text, its arguments."""
+    """A call, given as an object of its name and its arguments as JSON text."""
     for name, arguments in of.items() if len(of) == 1 else ():
         if type(arguments) is str and type(json_in(arguments)) is dict:
             return {"type": "tool_call", "name": name, "arguments": arguments}
@@ -115,7 +115,7 @@ def _of_bfcl(of: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_swe_agent(of: dict[str, Any]) -> dict[str, Any]:
-    """A message whose action is the call, where it has no other."""
+    """A message whose action is its call, if it has no other."""
     is_call = of.get("role") == "assistant" and of.get("action") and not of.get("tool_calls")
     return {**of, "type": "command_call"} if is_call else of
 
@@ -130,7 +130,7 @@ _RESHAPED: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 class Rules:
-    """The rules for logs of a format, by what they are looked up with."""
+    """The rules for logs of a format, by the keys of look-ups."""
 
     def __init__(self, format_: str) -> None:
         self.reshaped = _RESHAPED.get(format_)

@@ -1,4 +1,4 @@
-"""Logs of trajectories as files of another format, or as step-wise predictions to be graded."""
+"""Logs of trajectories as files of another format, or as step-wise predictions to grade."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Conversion(Shown):
     """Result of the conversion of a log.
 
     Attributes:
-        format: Format of the log, as after ``--from``.
-        to: What it was converted to.
-        out: What was written.
-        is_folder: True if that is a folder with a file for each trajectory.
-        trajectories: Trajectories that were read.
-        rows: Rows or files that were written.
-        remarks: How often something occurred in the log, by its name in ``REMARKS``.
-        left_out: How often something has no field in the target, by what it is.
-        conservation: What of the log was not carried over.
-        outcomes: Where the outcomes are from.
+        format: Format of the log, a name for ``--from``.
+        to: The target.
+        out: The written file or folder.
+        is_folder: True if it is a folder with a file for each trajectory.
+        trajectories: Number of trajectories read.
+        rows: Number of rows or files written.
+        remarks: Counts of occurrences in the log, by their names in ``REMARKS``.
+        left_out: Counts of content without a field in the target, by kind.
+        conservation: Content of the log that was not carried over.
+        outcomes: Sources of the outcomes.
         problems: A line for each trajectory that could not be read or written.
     """
 
@@ -84,7 +84,7 @@ def convert(
     The output appears in one step, once all of it is written.
 
     Args:
-        source: The log: a file, a folder, several files, or a path as ``read_log`` takes it.
+        source: The log: a file, a folder, several files, or a path as for ``read_log``.
         out: File for the rows. For ``atif`` also an empty folder, or a new name without a suffix:
             each trajectory is a file in it.
         to: ``messages``: a row with chat messages for each trajectory. ``atif``: a trajectory of
@@ -93,14 +93,14 @@ def convert(
             ``answer_row``.
         from_: Format of the log; ``auto``: as its content shows.
         outcomes: File with the outcomes of trajectories, for logs that state none.
-        success: Score that says which trajectories succeeded, see ``SuccessRule``.
-        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs that have none.
+        success: Score that defines success, see ``SuccessRule``.
+        tools: For ``cases``: file of tools, see ``read_tool_list``, for logs without any.
         tested_model: Name of the tested model, for trajectories whose log names none.
-        steps: For ``cases``: steps that make one prediction, 1 to 3.
-        at: For ``cases``: which steps of the agent are predictions.
-        accept_loss: Share of the log's content that may stay unread; None for 10 %, and for 2 %
-            where it is made into ``cases`` or ``answers``.
-        overwrite: True if a file that is there is replaced.
+        steps: For ``cases``: steps in one prediction, 1 to 3.
+        at: For ``cases``: the steps of the agent that are predictions.
+        accept_loss: Share of the log's content that may stay unread; None for 10 %, or 2 % for
+            ``cases`` and ``answers``.
+        overwrite: True if an existing file is replaced.
 
     Raises:
         InputError: If a file is unusable, no trajectory of the log can be read, or too much stays
@@ -164,7 +164,7 @@ def convert(
 def _converted(
     trajectory: Trajectory, to: Target, k: int, at: Places, tools: Sequence[Any] | None
 ) -> tuple[list[bytes], Mapping[str, int]]:
-    """The lines that a trajectory becomes, and what they lack."""
+    """The lines of a trajectory, and counts of content that they lack."""
     try:
         if to == "cases":
             rows = list(step_rows(trajectory, k=k, at=at, tools=tools))
@@ -177,7 +177,7 @@ def _converted(
             rows = [_WRITERS[to](trajectory)]
             missing = {} if to == "jsonl" else left_out(trajectory, to)
         return [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows], missing
-    except (TypeError, ValueError) as error:  # what is nested too deeply, in orjson and pydantic
+    except (TypeError, ValueError) as error:  # values nested too deeply, in orjson and pydantic
         raise RowError("steps", "values that can be written as JSON", str(error)) from None
 
 
@@ -206,7 +206,7 @@ def read_tool_list(path: Path, note: Callable[[str], object]) -> tuple[Any, ...]
 
     Args:
         path: The list of tools, or an OpenAPI 3 description, as JSON or YAML.
-        note: Called with the number and names of operations that are no tools.
+        note: Called with the number and names of operations that are not tools.
 
     Raises:
         InputError: If there is no list of tools in it.
@@ -242,7 +242,7 @@ def _document(path: Path) -> Any:
 # Output -------------------------------------------------------------------------------------------
 
 Write = Callable[[bytes, str], object]
-"""Takes a row, and a name for it where it gets a file of its own."""
+"""Writes a row, with a name for it if it gets its own file."""
 
 
 def _check_replaceable(source: Path, out: Path, *, is_folder: bool, overwrite: bool) -> None:

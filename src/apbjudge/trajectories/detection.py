@@ -1,4 +1,4 @@
-"""The formats of logs, and which of them a log is in."""
+"""The formats of logs, and the detection of a log's format."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def formats() -> Mapping[str, LogFormat]:
 
 
 def format_names() -> list[str]:
-    """The names that ``read_log`` takes besides ``auto``.
+    """The names that ``read_log`` accepts besides ``auto``.
 
     Raises:
         OptionError: As ``formats`` does.
@@ -103,7 +103,7 @@ def format_names() -> list[str]:
 
 
 def format_named(name: str) -> LogFormat:
-    """The format of a name.
+    """The format with a name.
 
     Raises:
         OptionError: If there is none.
@@ -116,7 +116,7 @@ def format_named(name: str) -> LogFormat:
 
 
 def claimed(path: Path) -> LogFormat | None:
-    """The format whose log a path is by itself; None where its records have to be looked at."""
+    """The format that claims a path as a log; None if its records have to be read."""
     return next((of for of in FORMATS.values() if of.claims is not None and of.claims(path)), None)
 
 
@@ -127,7 +127,7 @@ def files_in(path: Path) -> list[LogFile]:
 
 _LOOKED_AT = 10
 SCORED, _SURE = 20, 0.8
-"""Records that a format is recognised by, and the least mean score of one that is."""
+"""Number of records by which a format is recognised, and its least mean score."""
 
 _NO_LOGS = (
     ("model_response", "predictions: apbjudge grade takes them, in one file"),
@@ -144,7 +144,7 @@ _NO_LOGS = (
         "tasks of τ²-bench, which nobody ran: apbjudge build takes their folder",
     ),
 )
-"""Kinds of rows that are no trajectories, by their fields, and the command that takes them."""
+"""Kinds of rows that are not trajectories, by their fields, and the command that accepts them."""
 
 
 def detect(path: Path, files: Sequence[LogFile] = ()) -> str:
@@ -154,7 +154,7 @@ def detect(path: Path, files: Sequence[LogFile] = ()) -> str:
 
     Args:
         path: The log.
-        files: Its files, where they are known.
+        files: Its files, if known.
 
     Raises:
         InputError: If there is no such file, no format recognises it, or several do.
@@ -219,7 +219,7 @@ def _scores_of(
 ) -> tuple[dict[tuple[str, str], float], dict[str, Any] | RowError | None]:
     """Returns a file's score for each format, and its first record if one can be read.
 
-    An object that is the whole file is scored as a record (under an empty key), and so are those
+    An object that is the whole file is scored as a record (under an empty key), and so are objects
     that it lists under a key.
     """
     scores: dict[tuple[str, str], float] = {}
@@ -273,7 +273,7 @@ def layout_in(path: Path) -> str:
 
 @contextmanager
 def named(file: LogFile) -> Generator[Path]:
-    """The file as it can be read; errors name it as it was named."""
+    """A readable version of the file; errors name the original."""
     path = unpacked(file.path)
     try:
         yield path
@@ -282,7 +282,7 @@ def named(file: LogFile) -> Generator[Path]:
 
 
 def record_of(value: object) -> dict[str, Any]:
-    """An entry as an object; a list alone is one of messages."""
+    """An entry as an object; a list becomes an object with these messages."""
     if isinstance(value, RowError):
         raise value
     if (messages := as_list(value)) is not None:
@@ -293,9 +293,9 @@ def record_of(value: object) -> dict[str, Any]:
 
 
 def container_in(path: Path, format_: LogFormat) -> str:
-    """The key under which the object that a file is lists the records; empty where it is one."""
+    """The key under which a file's object lists the records; empty if it is a record."""
     if not format_.member:
         return ""
     scores = _scores_of(path, (format_,), SCORED)[0].items()
-    # Of equal scores the record itself, unless nothing says that it is one.
+    # Of equal scores the record itself, unless nothing suggests that it is one.
     return max((of, bool(key) != bool(of), key) for (_, key), of in scores)[2]

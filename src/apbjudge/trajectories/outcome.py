@@ -1,7 +1,7 @@
-"""The protocol ``outcome``: what any log says of its trajectories.
+"""The protocol ``outcome``: facts that any log states of its trajectories.
 
-Success is what the log, a score or a second file states; nothing is guessed from text. All else
-needs none: what was called, answered and repeated, and the faults that code proves of each step.
+Success is as the log, a score or a second file states; nothing is guessed from text. The other
+measures need no success: calls, answers and repetitions, and proven faults of each step.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .steps import call_ids, messages_of, step_rows
 
 NOT_STATED = "not stated"
 MAX_REWARD = 1e15
-"""Beyond it sums of squares are no numbers any more."""
+"""Limit of a reward, so that sums of squares stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeEvaluator:
-    """Counts what a trajectory did, and takes its success from the log."""
+    """Counts a trajectory's actions, and takes its success from the log."""
 
     cases: Collection[str] = ()
     digest: str = ""
@@ -47,15 +47,14 @@ class OutcomeEvaluator:
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
         """Measures a trajectory.
 
-        ``turns`` are the agent's messages, ``calls`` those that it makes, ``repeated calls`` those
-        with the tool and arguments of an earlier one. ``error answers`` are counted where the log
-        marks any answer as an error or as none; ``unknown calls``, those of tools that are not
-        offered, where it says which are. ``faulty turns`` are those of which the protocol step-wise
-        proves a fault other than one of form.
+        ``turns`` are the agent's messages, ``calls`` its calls, ``repeated calls`` those with the
+        tool and arguments of an earlier one. ``error answers`` are counted if the log marks any
+        answer as an error or not; ``unknown calls``, those of tools that were not offered, if it
+        states the offered ones. ``faulty turns`` are those with a fault other than of form that the
+        protocol step-wise proves.
 
         Raises:
-            RowError: If only a reward off 0 to 1 is stated, of which nobody knows what a success
-                is.
+            RowError: If only a reward outside of 0 to 1 is stated, on which success is undefined.
         """
         outcome = trajectory.outcome or Outcome()
         success = outcome.is_success
@@ -98,15 +97,15 @@ class OutcomeEvaluator:
 
 
 _FAULTS = replace(STEP_WISE, checks=(unknown_tools, concrete_arguments, used_before_made))
-"""The checks of step-wise that prove a fault of what was done, in whatever form it is logged."""
+"""The checks of step-wise that prove a fault of an action, in any form of log."""
 _FAULTS_OF_KNOWN = replace(_FAULTS, checks=_FAULTS.checks[1:])
 
 
 def _proven(trajectory: Trajectory, measures: dict[str, float]) -> Iterator[Finding]:
-    """Yields the faults that are proven of single steps, with the number of the step from 0.
+    """Yields the proven faults of single steps, with the number of the step from 0.
 
-    Adds ``unknown calls`` to the measures where it is known which tools are offered. A step that
-    can't be read as a prediction has no faults.
+    Adds ``unknown calls`` to the measures if the offered tools are known. A step that can't be read
+    as a prediction has no faults.
     """
     places = [at for at, step in enumerate(trajectory.steps) if step.source == "agent"]
     hidden = call_ids(trajectory.steps, "user") - call_ids(trajectory.steps, "agent")
@@ -132,7 +131,7 @@ def _proven(trajectory: Trajectory, measures: dict[str, float]) -> Iterator[Find
 
 
 def _unanswered(step: TrajectoryStep) -> int:
-    """Calls of a step that none of its answers is to; one without an id is to any of them."""
+    """Number of a step's calls without an answer; an answer without an id is to any of them."""
     ids = Counter(call.call_id for call in step.calls)
     ids.subtract(Counter(answer.call_id for answer in step.observations if answer.call_id))
     unnamed = sum(not answer.call_id for answer in step.observations)

@@ -1,7 +1,7 @@
-"""The outcome of each trajectory of a log: as the log states it, a second file, or a score.
+"""The outcome of each trajectory of a log: from the log itself, a second file, or a score.
 
-A scale is stated or asked for, never guessed: success is a reward from 0 to 1 that is 1, a score
-that is called success, the only score that is true or false, or what ``--success`` says.
+A scale is stated or asked for, never guessed: success is a reward of 1 on 0 to 1, a score named
+success, the only score that is true or false, or as ``--success`` defines it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 
 class _OutcomeKey(NamedTuple):
-    """Key of an outcome; None for each field that it leaves open."""
+    """Key of an outcome; None for fields that it does not state."""
 
     trajectory_id: str | None
     case_id: str | None
@@ -50,9 +50,9 @@ class SuccessRule:
     """The score that decides whether a trajectory succeeded, with its threshold.
 
     Attributes:
-        name: Name of the score, or ``reward`` or ``success`` for what the log states as such.
-        sign: One of ``>=``, ``<=`` and ``==``; empty where the score itself says it.
-        bound: What it is compared with; with ``==`` also a word, in any case of letters.
+        name: Name of the score, or ``reward`` or ``success`` for the log's own.
+        sign: One of ``>=``, ``<=`` and ``==``; empty if the score itself is the success.
+        bound: The threshold; with ``==`` also a word, in any letter case.
     """
 
     name: str
@@ -77,7 +77,7 @@ class SuccessRule:
         """Returns True if a trajectory succeeded; None if it has no such score.
 
         Raises:
-            RowError: If the score can't be compared, or is on a scale of which nothing is known.
+            RowError: If the score can't be compared, or is on an unknown scale.
         """
         stated = trajectory.outcome or Outcome()
         own = {"reward": stated.reward, "success": stated.success}
@@ -97,23 +97,22 @@ class SuccessRule:
 
 
 class Outcomes:
-    """The outcome of each trajectory of a log, and an account of where it is from.
+    """The outcome of each trajectory of a log, and an account of its source.
 
     Args:
-        path: File of outcomes, each of one trajectory; None without. JSONL, or a table when it is
+        path: File of outcomes, each of one trajectory; None without. JSONL, or a table if it is
             named ``.csv`` or ``.tsv``. A row names its trajectory by ``trajectory_id`` or ``id``,
-            else by ``case_id`` or ``task_id`` and, where a case has several trajectories,
-            ``trial``; and by ``tested_model`` where several models share ids. It states a
-            ``reward`` (number), a ``success`` (true or false), a ``termination``, or several of
-            them.
-        success: Which score says what a success is, see ``SuccessRule``: then neither the log nor
-            the file does. Empty for what they state.
+            else by ``case_id`` or ``task_id`` and, if a case has several trajectories, ``trial``;
+            and by ``tested_model`` if several models share ids. It states a ``reward`` (number), a
+            ``success`` (true or false), a ``termination``, or several of them.
+        success: The score that defines success, see ``SuccessRule``, in place of the log's and the
+            file's statements. Empty to use these.
 
     Attributes:
-        n_without: Trajectories that were asked for and had no outcome in the file.
+        n_without: Number of requested trajectories without an outcome in the file.
 
     Raises:
-        InputError: If the file can't be read, a row is unusable, or two rows are of the same
+        InputError: If the file can't be read, a row is unusable, or two rows name the same
             trajectory.
         OptionError: If ``success`` can't be read.
     """
@@ -142,7 +141,7 @@ class Outcomes:
 
     @property
     def lines(self) -> list[str]:
-        """Lines on successes that the log states only as scores, and on outcomes that stay open."""
+        """Lines on successes that the log states only as scores, and on unknown outcomes."""
         lines = [
             f"success is the score {name} in {n} trajectories" for name, n in self._taken.items()
         ]
@@ -194,7 +193,7 @@ class Outcomes:
         return replace(trajectory, outcome=Outcome(reward, success))
 
     def joined(self, trajectory: Trajectory) -> Trajectory:
-        """The trajectory with its outcome; as it was where the file has none.
+        """The trajectory with its outcome; unchanged if the file has none.
 
         Raises:
             RowError: If the log itself states another one, or an outcome fits several trajectories.
@@ -231,7 +230,7 @@ class Outcomes:
 
 
 def _telling(scores: Mapping[str, bool | float | str]) -> tuple[str, bool | None]:
-    """The score that says whether it succeeded: the one of that name, or the only flag."""
+    """The score that states success: the one of that name, or the only flag."""
     named = [name for name in scores if name.lower() == "success"]
     named = named or [name for name in scores if isinstance(scores[name], bool)]
     number = number_of(scores[named[0]]) if len(named) == 1 else None
@@ -250,7 +249,7 @@ def _read(row: Mapping[str, Any] | RowError) -> tuple[_OutcomeKey, tuple[Outcome
     else:
         raise RowError("trajectory_id", "the id of a trajectory, or case_id", None)
     stated, success = row.get("reward"), success_of(row.get("success"))
-    reward = None if isinstance(stated, bool) else number_of(stated)  # also as a cell of a table
+    reward = None if isinstance(stated, bool) else number_of(stated)  # a table's cell has text
     if reward is None and stated is not None:
         raise RowError("reward", "a number", stated)
     outcome = None if reward is None and success is None else Outcome(reward, success)
@@ -275,7 +274,7 @@ def _merged(ours: Outcome | None, theirs: Outcome | None) -> Outcome | None:
         reward = theirs.reward
     elif theirs.reward is not None and abs(reward - theirs.reward) > 1e-6:
         raise _contradiction("reward", reward, theirs.reward)
-    # Success as stated or by a reward of 0 or 1; other rewards may be on any scale.
+    # Success as stated, or by a reward of 0 or 1; other rewards may be on any scale.
     sure = {of.is_success for of in (ours, theirs) if of.success is not None or of.reward in (0, 1)}
     if sure == {True, False}:
         raise _contradiction("success", ours.is_success, theirs.is_success)

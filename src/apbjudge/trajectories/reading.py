@@ -43,7 +43,7 @@ from .formats import LogFormat
 from .outcomes import Outcomes
 
 _FIRST = 10
-"""Entries of which one has to keep something of its record."""
+"""Number of first entries, one of which has to carry over content of its record."""
 _OTHERS = "files without any trajectory of this format"
 _OLDER = "trajectories whose trial is in a newer file too"
 
@@ -57,28 +57,28 @@ def read_log(
 ) -> Iterator[LogEntry]:
     """Yields the trajectories of a log, in its order; memory holds ten of them and the ids of all.
 
-    What is not carried over from the log is counted, and too much of it refused. Where a record is
-    a part of a trajectory, the log is read twice, and memory holds the places of all parts besides;
-    of files that are one JSON array or object, the parts themselves.
+    Content that is not carried over from the log is counted, and too much of it is refused. If a
+    record is a part of a trajectory, the log is read twice, and memory also holds the places of all
+    parts; for files that are one JSON array or object, the parts themselves.
 
     Args:
         path: A file, a folder, a pattern such as ``logs/*.jsonl`` or ``{a.json,b.json}``, or ``-``
             for standard input; files may be packed (``.gz``, ``.zst``).
         log_format: One of ``format_names``, or ``auto``.
-        outcomes: File of outcomes that the log does not state. Given as ``Outcomes``, it also says
-            which score is a success, and can be asked afterwards where outcomes are from.
-        conservation: Keeps account of what is not carried over, and says how much is accepted.
+        outcomes: File of outcomes that the log does not state. As ``Outcomes``, it also defines the
+            score for success, and states the sources of outcomes afterwards.
+        conservation: Account of the content that is not carried over, with the accepted share.
 
     Yields:
-        One entry a trajectory. Its content is a RowError where it can't be read, where too much of
-        it is not carried over, where its id occurs twice for one tested model, or where its outcome
+        One entry per trajectory. Its content is a RowError if it can't be read, if too much of it
+        is not carried over, if its id occurs twice for one tested model, or if its outcome
         contradicts the log's.
 
     Raises:
         OptionError: If there is no such format, or at the end, if no trajectory has the score that
-            is to say what a success is.
+            defines success.
         InputError: If a file as a whole is unusable, or too much of it is not carried over, which
-            may be known only at its end. Of several files, one that is unusable is an entry.
+            may be known only at its end. If there are several files, an unusable one is an entry.
         PluginError: If an installed format can't be imported, or fails.
     """
     stated = None if log_format == "auto" else format_named(log_format)
@@ -98,8 +98,8 @@ def _checked(
 ) -> Iterator[LogEntry]:
     """The entries with their outcomes; of trajectories with one id, the first stays.
 
-    With ``newest``, which counts them, trajectories are left out whose trial of the task a file
-    before has.
+    With ``newest``, which counts them, trajectories are left out if a previous file has the same
+    trial of the task.
     """
     seen, trials, file = KeySet(), KeySet(), ""
     of_file: list[int] = []
@@ -141,11 +141,11 @@ def _checked(
     outcomes.check(str(path))
 
 
-# Where the trajectories of a log are --------------------------------------------------------------
+# Places of trajectories in a log ------------------------------------------------------------------
 
 
 class _LocatedEntry(NamedTuple):
-    """An entry of a log; ``line`` is 0 where it is a file of its own."""
+    """An entry of a log; ``line`` is 0 if it is a whole file."""
 
     element: Element
     file: LogFile
@@ -156,7 +156,7 @@ class _LocatedEntry(NamedTuple):
 def _entries(
     path: Path, files: Sequence[LogFile], format_: LogFormat, account: Conservation
 ) -> Iterator[LogEntry]:
-    """The entries of all files; of several files they are numbered one after the other."""
+    """The entries of all files, numbered consecutively across files."""
     is_one = len(files) == 1 and files[0].path == path
     if format_.parts is not None:
         entries = (_entry(located, format_) for located in _trajectories(files, format_, account))
@@ -205,7 +205,7 @@ def _parts_of(value: object, format_: LogFormat) -> list[tuple[str, Any]]:
 
 
 def _parts_again(file: LogFile, start: int, format_: LogFormat) -> list[tuple[str, Any]]:
-    """Those of a record that is read again: of the line at a byte, or with -1 of the file."""
+    """The parts of a record that is read again: the line at a byte offset, or with -1 the file."""
     path = unpacked(file.path)
     try:
         value = orjson.loads(read_line_at(path, start)) if start >= 0 else read_whole(path).value
@@ -217,14 +217,14 @@ def _parts_again(file: LogFile, start: int, format_: LogFormat) -> list[tuple[st
 def _trajectories(
     files: Sequence[LogFile], format_: LogFormat, account: Conservation
 ) -> Iterator[_LocatedEntry]:
-    """The trajectories of which the records hold parts, each put together.
+    """The trajectories that are joined from parts in records.
 
-    First the places of all parts are noted, by trajectory; then each trajectory is read from its
-    places.
+    A first pass collects the places of all parts by trajectory; then each trajectory is read from
+    its places.
     """
     heads: dict[str, _LocatedEntry] = {}
-    places: dict[str, array[int]] = {}  # the file, where in it, and whether the parts have no name
-    held: list[list[tuple[str, Any]]] = []  # of elements that can't be read again by their place
+    places: dict[str, array[int]] = {}  # file, offset, and 1 if the parts have no name
+    held: list[list[tuple[str, Any]]] = []  # parts of elements that can't be read again by offset
 
     @lru_cache(maxsize=8)
     def parts_at(number: int, start: int) -> list[tuple[str, Any]]:
@@ -268,7 +268,7 @@ def _conserved(
     """The entries, each compared with its record.
 
     Raises:
-        InputError: If next to nothing of the first entries is carried over, or too little of all.
+        InputError: If almost nothing of the first entries is carried over, or too little of all.
     """
     compared = (_compared(entry, conservation) for entry in entries)
     head = deque(islice(compared, _FIRST))
@@ -293,7 +293,7 @@ def _compared(entry: LogEntry, conservation: Conservation) -> LogEntry:
 def _records(
     file: LogFile, format_: LogFormat, others: Conservation | None
 ) -> Iterator[_LocatedEntry]:
-    """The records of a file; with ``others``, one that has none of the format is noted there."""
+    """The records of a file; with ``others``, a file without any of the format is noted there."""
     try:
         with named(file) as path:
             layout, around = layout_in(path), dict[str, Any]()
@@ -323,7 +323,7 @@ def _records(
 
 
 def _head(elements: Iterator[Element], format_: LogFormat) -> tuple[list[Element], bool]:
-    """The first elements, up to one of the format, and whether it may be of this format at all."""
+    """The first elements, up to one of the format, and True if the file may have the format."""
     head: list[Element] = []
     for element in islice(elements, SCORED):
         head.append(element)

@@ -1,4 +1,4 @@
-"""Steps of a trajectory as step-wise predictions, and its last message as one of its own."""
+"""Steps of a trajectory as step-wise predictions, and its last message as a prediction."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def step_rows(
     tools: Sequence[Any] | None = None,
     with_prefix: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """Yields rows in the published step-wise format, where the prediction is what the agent did.
+    """Yields rows in the published step-wise format, with the agent's actions as predictions.
 
-    A row holds what the agent had seen by then and nothing later: neither the results of the
-    predicted calls nor, where the agent speaks first, the query. Calls of the user and their
-    results are left out, since they are the user's own. There is no reference.
+    A row holds only what the agent had seen by then: neither the results of the predicted calls
+    nor, if the agent speaks first, the query. The user's own calls and their results are left out.
+    There is no reference.
 
-    ``sources`` are the positions, from 0, of the entries of the log that the predicted steps were
-    made of. With k of 1 ``span_id`` is the span that says the step, where the log has spans.
+    ``sources`` are the positions, from 0, of the log entries of the predicted steps. With k = 1,
+    ``span_id`` is the step's span, if the log has spans.
 
-    With k above 1, later predicted steps may rest on results that the row does not show, since the
-    real agent saw them.
+    With k above 1, later predicted steps may depend on results that the agent saw and the row does
+    not show.
 
     Args:
         trajectory: The trajectory.
-        k: Steps of the agent that make one prediction, 1 to 3; no row where fewer are left.
-        at: ``all``: at every step of the agent. ``quartiles``: where a quarter, a half and three
-            quarters of them are done.
+        k: Steps of the agent in one prediction, 1 to 3; no row if fewer are left.
+        at: ``all``: at every step of the agent. ``quartiles``: after a quarter, a half and three
+            quarters of them.
         tools: Definitions of the tools, for a trajectory whose log has none; without either the row
-            claims none.
-        with_prefix: True if rows hold what came before, which in a long trajectory is most of it.
+            states none.
+        with_prefix: True if rows hold the earlier messages, most of the size of a long trajectory.
 
     Raises:
         OptionError: If k is out of range.
@@ -99,10 +99,10 @@ def step_rows(
 
 
 def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
-    """The last message of a trajectory as a prediction, to be judged by a rubric of one's own.
+    """The last message of a trajectory as a prediction, for a user's own rubric.
 
-    It has the id of the trajectory, so that labels of the one are labels of the other. None where
-    the trajectory ends without a message.
+    It has the id of the trajectory, so that labels apply to both. None if the trajectory ends
+    without a message.
 
     Raises:
         RowError: If the definitions of the tools can't be written as JSON.
@@ -125,7 +125,7 @@ def answer_row(trajectory: Trajectory) -> dict[str, Any] | None:
 def labelling_row(trajectory: Trajectory) -> dict[str, Any]:
     """A whole trajectory as a row to be labelled: all messages, the last one as the reply.
 
-    It has the id of the trajectory. The reply is empty where the trajectory ends without a message.
+    It has the id of the trajectory. The reply is empty if the trajectory ends without a message.
 
     Raises:
         RowError: If a value can't be written as JSON.
@@ -137,13 +137,13 @@ def labelling_row(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def _offered(tools: Sequence[Any] | None) -> dict[str, str]:
-    """The field with the definitions of tools; none where the log says nothing of tools."""
+    """The field with the definitions of tools; none if the log does not state them."""
     return {} if tools is None else {"tools_json": json_text(tools, "tools")}
 
 
 _TAG = re.compile(r"<(?=/?(?:tool|function|invoke|think))|\[(?=TOOL_CALLS\])", re.IGNORECASE)
-"""Text that the reader of replies takes for the start of a call, or the end of the thinking, also
-inside a text; JSON has another spelling for the character."""
+"""Text that the reader of replies takes for the start of a call, or the end of the thinking, even
+within a string; its first character can be escaped in JSON."""
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -151,7 +151,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def call_ids(steps: Sequence[TrajectoryStep], source: str) -> AbstractSet[str]:
-    """Ids of the calls that one side makes."""
+    """Ids of the calls by one speaker."""
     return {call.call_id for step in steps if step.source == source for call in step.calls}
 
 
@@ -172,7 +172,7 @@ def messages_of(step: TrajectoryStep, hidden: AbstractSet[str]) -> Iterator[dict
 
     Args:
         step: The step.
-        hidden: Ids of calls whose results are not the agent's to see.
+        hidden: Ids of calls whose results the agent does not see.
 
     Raises:
         RowError: If a result can't be written as JSON.

@@ -19,10 +19,10 @@ ENTRY_POINT_GROUP = "apbjudge.trajectory_protocols"
 
 @lru_cache(maxsize=32)
 def trajectory_protocol(name: str) -> TrajectoryProtocol | None:
-    """A protocol for whole trajectories, shipped or of an installed package; None if it is none.
+    """A protocol for whole trajectories, shipped or from an installed package; None if unknown.
 
     Raises:
-        OptionError: If what a package adds under the name is no TrajectoryProtocol.
+        OptionError: If a package adds something other than a TrajectoryProtocol under the name.
         PluginError: If the package can't be imported.
     """
     if name in TRAJECTORY_PROTOCOLS:

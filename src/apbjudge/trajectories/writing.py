@@ -39,9 +39,9 @@ _WRITABLE = "values that can be written as JSON"
 def to_messages(trajectory: Trajectory) -> dict[str, Any]:
     """The trajectory as a row with ``messages`` in the form of OpenAI's chat completions.
 
-    Calls that a user makes stand in ``tool_calls`` of the user's message, as τ² has them; what the
-    environment says without being asked is a message of a tool without ``tool_call_id``. Results
-    that are values are written as JSON.
+    Calls by a user are in ``tool_calls`` of the user's message, as in τ²; unprompted output of the
+    environment is a tool's message without ``tool_call_id``. Results that are values are written as
+    JSON.
 
     Raises:
         RowError: If a value is nested too deeply (about 250 levels) for JSON to be written.
@@ -78,8 +78,8 @@ def to_messages(trajectory: Trajectory) -> dict[str, Any]:
 def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     """The trajectory as a valid ATIF 1.8 trajectory.
 
-    What ATIF has no field for is kept under ``extra.apbjudge``, where our reader finds it. Where
-    the trajectory was read is not written.
+    Content without a field in ATIF is stored under ``extra.apbjudge``, where our reader finds it.
+    The place of the trajectory is not written.
 
     Raises:
         RowError: As in ``to_messages``.
@@ -94,7 +94,7 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     if tools is not None and all(isinstance(tool, dict) for tool in tools):
         agent["tool_definitions"] = list(tools)
     steps: list[dict[str, Any]] = []
-    if trajectory.system_prompt or not trajectory.steps:  # ATIF asks for at least one step
+    if trajectory.system_prompt or not trajectory.steps:  # ATIF requires at least one step
         steps.append({"step_id": 1, "source": "system", "message": trajectory.system_prompt})
     for step in trajectory.steps:
         steps.append(_atif_step(len(steps) + 1, step))
@@ -168,19 +168,19 @@ def _is_timestamp(value: object) -> bool:
     return True
 
 
-# What is lost -------------------------------------------------------------------------------------
+# Losses -------------------------------------------------------------------------------------------
 
 
 def left_out(trajectory: Trajectory, target: Literal["messages", "atif"]) -> dict[str, int]:
-    """Counts what a format has no field for.
+    """Counts the content that a format has no field for.
 
     Args:
         trajectory: The trajectory.
-        target: ``messages``: it is not written. ``atif``: it is under ``extra.apbjudge``, which no
-            other program reads.
+        target: ``messages``, which lacks that content, or ``atif``, which has it under
+            ``extra.apbjudge``, where only we read it.
 
     Returns:
-        How often, by what it is; nothing that does not occur.
+        The numbers of occurrences by kind, without zeros.
     """
     counts: Counter[str] = Counter()
     for step in trajectory.steps:

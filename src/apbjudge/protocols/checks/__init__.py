@@ -1,1 +1,1 @@
-"""Facts that code can prove, and hints that it can't."""
+"""Facts that rules can prove, and hints that they can't."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """Holistic: names of parameters only, since their values are described and not given."""
+    """Holistic: names of parameters only, since their values are descriptions."""
     checkable: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     for call in item.prediction.calls:
         if (tool := checkable.get(call.name)) is None:
@@ -32,10 +32,10 @@ def parameter_names(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def concrete_arguments(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """Step-wise: names, types and values.
 
-    From the second predicted step on, a value that may stand for a result still to come is not
-    held against the schema; a list or an object around it is.
+    From the second predicted step on, a value that may be a placeholder for a result still to come
+    is not checked against the schema; a list or an object around it is.
     """
-    from .schema import Steps  # it brings jsonschema, which plans need not load
+    from .schema import Steps  # it loads jsonschema, which plans don't need
 
     checkable: Mapping[str, Tool] = item.tools.checkable if item.tools else {}
     steps = Steps(STEPS_PER_REPLY, "one reply")
@@ -84,7 +84,7 @@ def _names(call: Call, tool: Tool) -> Iterator[Finding]:
 _OPEN = frozenset(
     "patternProperties allOf anyOf oneOf $ref $dynamicRef if dependentSchemas dependencies".split()
 )
-"""Keywords that can bring in further parameters: then no name is provably unknown."""
+"""Keywords that can add parameters: with them, no name is provably unknown."""
 
 
 def _values(call: Call, tool: Tool, steps: Steps, *, placeholders: bool) -> Iterator[Finding]:

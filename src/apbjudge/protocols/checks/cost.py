@@ -9,8 +9,8 @@ def plan_cost(item: Item) -> float | None:
     """Sum of the costs of a plan's calls (arXiv:2606.04874, section on efficiency).
 
     Returns:
-        The sum in the case's own cost unit, 0.0 for a plan without calls; None when the tools
-        state no costs, the reply is no plan, or it calls a tool whose cost nobody stated.
+        The sum in the case's own cost unit, 0.0 for a plan without calls; None if the tools state
+        no costs, the reply is not a plan, or it calls a tool without a stated cost.
     """
     if item.tools is None or not item.tools.has_costs or item.prediction.kind != "plan":
         return None
@@ -18,21 +18,21 @@ def plan_cost(item: Item) -> float | None:
 
 
 def optimal_cost(item: Item) -> float | None:
-    """The cheapest way through the reference, where composites may replace calls in a row.
+    """The cheapest way through the reference, in which composites may replace consecutive calls.
 
-    Composites are those that the case itself declares (``Construction``). Found by dynamic
-    programming over the places of the chain.
+    Composites are those that the case declares (``Construction``). Computed by dynamic programming
+    over the places of the chain.
 
     Returns:
-        The cost in the case's unit; None where the case does not say how its tool bank was built,
-        has no costs or no reference chain, or the chain calls a tool without a cost.
+        The cost in the case's unit; None if the case does not state the construction of its tool
+        bank, has no costs or no reference chain, or if the chain calls a tool without a cost.
     """
     ways = cheapest_ways(item)
     return None if ways is None else ways[0]
 
 
 def excess_cost(item: Item) -> float | None:
-    """Cost of a plan above the cheapest way; None if either is not known."""
+    """Cost of a plan above the cheapest way; None if either is unknown."""
     cost, least = plan_cost(item), optimal_cost(item)
     return None if cost is None or least is None else cost - least
 

@@ -1,8 +1,8 @@
 """E4: a result used before the step or tool that yields it.
 
-Only values that are nothing but a reference prove something. The number of a step does so only
-where it is known how the author counts: in steps, when no way of counting fits, and in a plan whose
-numbered lines name its calls one by one.
+Only values that consist of a reference prove something. The number of a step does so only if the
+author's counting is known: in steps, if no way of counting fits, and in a plan whose numbered lines
+name its calls one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .values import (
 def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """References to results that do not exist yet at the place where they are used.
 
-    A call of the same step counts as made when it stands earlier in that step.
+    A call of the same step counts as made if it is earlier in that step.
     """
     if not any(mark in item.response for mark in _SIGNS):
         return
@@ -61,7 +61,7 @@ def used_before_made(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def _counts_calls(item: Item) -> bool:
-    """True if a plan's lines are numbered from 1, and each names the call that it stands for."""
+    """True if a plan's lines are numbered from 1, and each names its call."""
     names = [call.name for call in item.prediction.calls]
     lines = numbered_lines(item.prediction.plan) if item.form == "plan" and len(names) > 1 else []
     return [number for number, _ in lines] == list(range(1, len(names) + 1)) and all(
@@ -88,7 +88,7 @@ def _previous(item: Item, leaf: Leaf) -> Finding:
 
 
 def _tool_reference(leaf: Leaf, name: str) -> Finding:
-    """A tool's result; ``{{name}}`` may be a field that others fill in, ``$step_2`` a step."""
+    """A tool's result; ``{{name}}`` may be a field that others fill, ``$step_2`` a step."""
     message = f"uses the result of {name}, which no earlier call has produced"
     is_other = leaf.text.startswith("{{") or referenced_step(leaf.text) is not None
     certainty = "suspected" if is_other else "proven"
@@ -98,12 +98,12 @@ def _tool_reference(leaf: Leaf, name: str) -> Finding:
 def _step_reference(
     item: Item, leaf: Leaf, latest: int, *, counts_calls: bool
 ) -> Iterator[Finding]:
-    """A step by its number that comes later: in every way of counting, or in a plan in one."""
+    """A reference to a step that is later in every way of counting, or for a plan in one."""
     text, is_plan = leaf.text, item.form == "plan"
     n_steps = len(item.prediction.steps)
     marked = referenced_step(text)
     number = marked or (later_step(text, latest + 1) if is_plan else None)
-    is_certain = number is not None  # others may be amounts, and so are great ones
+    is_certain = number is not None  # others may be amounts, as large ones are
     number = number or referenced_number(text) or 0
     if number <= latest or (not is_certain and number > latest + n_steps):
         return

@@ -15,18 +15,18 @@ from .rules import finding
 
 
 def output_format(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """Faults in the form of the reply; the rubric says which code they are.
+    """Faults in the form of the reply; the rubric states their code.
 
-    Proven where the tested model's prompt is known to have demanded the form, and of an empty reply
-    where tools to plan with were given. Elsewhere a reply in another form that was read all the
-    same has no fault, and what could not be read is suspected.
+    Proven if the tested model's prompt is known to have demanded the form, and for an empty reply
+    if there were tools to plan with. Otherwise a readable reply in another form has no fault, and
+    an unreadable one is suspected.
     """
     is_proven = item.format_demanded or (item.is_silent and item.tools is not None)
     return _format(item, rubric, is_proven=is_proven)
 
 
 def unreadable(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """A reply in which no step can be read; lesser faults of form are only shown."""
+    """A reply in which no step can be read; lesser faults of form are shown, but decide nothing."""
     is_proven = item.is_silent or (item.format_demanded and item.prediction.kind == "text")
     return _format(item, rubric, is_proven=is_proven)
 
@@ -39,7 +39,7 @@ def _format(item: Item, rubric: Rubric, *, is_proven: bool) -> Iterator[Finding]
 
 
 def is_mute(item: Item) -> bool:
-    """True if a reply is empty, or one JSON object whose values, but for a REJECT, all are."""
+    """True if a reply is empty, or one JSON object whose values are all empty, except a REJECT."""
     if item.is_silent:
         return True
     try:
@@ -57,8 +57,8 @@ def over_refusal(item: Item) -> bool | None:
     Prose that declines, and a provider's refusal without text, are not in that form.
 
     Returns:
-        None for cases without a solution, for those that ask for steps, and for those that say
-        nothing of tools, whose answers may be no plans at all.
+        None for cases without a solution, for those that ask for steps, and for those that state no
+        tools, whose answers need not be plans.
     """
     is_planned = item.form == "plan" and item.tools is not None
     if not is_planned or item.condition.unsolvable_type is not None:
@@ -69,8 +69,8 @@ def over_refusal(item: Item) -> bool | None:
 def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2 of a whole plan: a rejected solvable task, or neither calls nor a word of plan.
 
-    A plan in words with an empty chain is only suspected: it might get by without tools. So is a
-    reply with something else in it, which may be the plan under a name of its own.
+    A plan in words with an empty chain is only suspected: it might need no tools. So is a reply
+    with other content, which may be the plan under another name.
     """
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls):
@@ -89,8 +89,8 @@ def emptiness(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def call_due(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E2 of steps: none of them makes a call.
 
-    Proven where the rubric says a call was due, or where the reference makes one and the reply has
-    not a word either; suspected where the reference alone makes one.
+    Proven if the rubric states that a call was due, or if the reference makes one and the reply has
+    no words either; suspected if only the reference makes one.
     """
     prediction = item.prediction
     if prediction.kind == "text" or any(True for _ in prediction.calls):
@@ -115,10 +115,10 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A reply that makes calls where stopping is required, even one that says REJECT.
 
     Proven for missing visuals and removed tools, where passing requires a chain that is empty or
-    only ends the task, if it is known what ends it, nothing in the reply declines and no words
-    stand beside its JSON, which might. Suspected otherwise, also for the other two types, where a
-    plan may contain the refusal or the question. Where the case does not state ``ends`` itself, the
-    tool called last may be an ending of its own.
+    only ends the task, if the ending tools are known and nothing in the reply declines, nor any
+    words beside its JSON that might. Suspected otherwise, also for the other two types, where a
+    plan may contain the refusal or the question. If the case does not state ``ends``, the tool
+    called last may end the task.
     """
     prediction = item.prediction
     calls = [call for call in prediction.calls if call.name]
@@ -142,7 +142,7 @@ def carried_on(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def calls_offline(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """A call of the tool that the query demands and declares out of service.
 
-    Proven where nothing in the reply declines and there are no words outside its JSON that might.
+    Proven if nothing in the reply declines and there are no words outside its JSON that might.
     """
     offline = item.construction.offline_tool if item.construction else None
     if offline is None:
@@ -161,10 +161,10 @@ def has_words_beside(item: Item) -> bool:
 
 
 def says_nothing(item: Item, rubric: Rubric) -> Iterator[Finding]:
-    """A reply without a call and without a word: it names nothing, declines nothing, asks nothing.
+    """A reply without calls and words: it names nothing, declines nothing, asks nothing.
 
-    Proven where the whole reply is one JSON object whose values are all empty; a bare REJECT does
-    decline, and is suspected where passing requires that it names what is missing.
+    Proven if the whole reply is one JSON object whose values are all empty; a bare REJECT does
+    decline, and is suspected if passing requires naming what is missing.
     """
     prediction = item.prediction
     is_unread = prediction.kind == "text" and not item.is_silent

@@ -1,4 +1,4 @@
-"""Hints: shown with a verdict, never deciding it."""
+"""Hints, which are shown with a verdict and never decide it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rules import finding
 from .values import is_stopgap, strings
 
 LOW_OVERLAP = 0.2
-"""Share of the reference's tools below which a chain is remarkably different."""
+"""Share of the reference's tools below which a chain counts as very different."""
 
 
 def low_overlap(item: Item, rubric: Rubric) -> Iterator[Finding]:

@@ -11,11 +11,11 @@ from .rules import finding
 
 
 def unknown_calls(item: Item) -> list[Call]:
-    """Calls whose name is not in the tool list, letter by letter.
+    """Calls whose exact name is not in the tool list.
 
-    Empty when the row lists no tools. A name that the reference or an earlier step calls, or that
-    the case says ends the task, does not count: then the list is incomplete, not the prediction
-    wrong.
+    Empty if the row lists no tools. A name that the reference or an earlier step calls, or that
+    ends the task according to the case, does not count: then the list is incomplete, not the
+    prediction wrong.
     """
     if item.tools is None:
         return []
@@ -31,7 +31,7 @@ def unknown_calls(item: Item) -> list[Call]:
 def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
     """E6: a call of a tool that does not exist (see ``unknown_calls``).
 
-    Suspected where the published data end a task by this name: it may be known without the list.
+    Suspected if the published data end a task by this name: it may be known without the list.
     """
     strangers = unknown_calls(item)
     spellings: Mapping[str, str] = item.tools.by_lower_name if item.tools and strangers else {}
@@ -44,9 +44,9 @@ def unknown_tools(item: Item, rubric: Rubric) -> Iterator[Finding]:
 
 
 def ending_calls(item: Item) -> list[Call]:
-    """Calls that do no more than end the task, where the reply can be read in one way alone.
+    """Calls that only end the task, if the reply has a single reading.
 
-    Such a call is neither right nor wrong by its name: words next to it may give the task up.
+    Such a call is neither right nor wrong by its name: words next to it may give up the task.
     """
     if item.prediction.others:
         return []
@@ -92,10 +92,9 @@ def retries(item: Item, rubric: Rubric) -> Iterator[Finding]:
 def category(item: Item) -> int | None:
     """The category that exact names decide, or None.
 
-    A call of the broken tool outweighs all others, then a call of an unknown tool; the
-    replacement decides only when every call is of a known tool. A tool that ends the task is none
-    of the unknown ones, listed or not: calling it may be giving up, which is for a judge to say
-    (arXiv:2606.04874, figure 49).
+    A call of the broken tool outweighs all others, then a call of an unknown tool; the replacement
+    decides only if every call is of a known tool. A tool that ends the task is not unknown, listed
+    or not: calling it may be giving up, which a judge has to decide (arXiv:2606.04874, figure 49).
     """
     names = [call.name for call in item.prediction.calls]
     if not names:

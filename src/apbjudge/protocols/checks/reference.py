@@ -1,8 +1,8 @@
 """A prediction against the reference: shared faults, which prove nothing, and matches.
 
-Schemas and tool lists of real data are now and then wrong, and then the expert's own calls break
-them. A fault is the reference's as well when it is of the same kind, of the same tool and at the
-same place inside its arguments; whether it is the same call of the chain does not matter.
+Schemas and tool lists of real data are sometimes wrong, and then the expert's own calls break them.
+The reference shares a fault if it is of the same kind, tool and place inside the arguments, in
+whichever call of the chain.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ...records import Finding, Item, Prediction, Step, call_name
 Key = tuple[str, str, str, str]
 
 _OWN = frozenset({"format", "retry-broken-tool", "offline-tool", "carried-on"})
-"""Rules about the reply itself, or about cases whose reference is no way to be taken."""
+"""Rules about the reply itself, or about cases whose reference is not a way to follow."""
 _PROVEN_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
     ("early-reference", "used-before-made"), "used-before-made"
 )
-"""Rules that may be only suspected, with the rule that proves the same fault in a plan that
-says more of itself, as by numbered lines or other marks."""
+"""Rules that may only suspect, with the rule that proves the same fault in a more explicit plan,
+such as one with numbered lines or other marks."""
 
 
 def spare_shared_faults(item: Item, find: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
-    """The findings of an item; what is proven of its reference as well is only suspected.
+    """The findings of an item; those that are proven of its reference too are only suspected.
 
     Args:
         item: The item.
-        find: What finds them, in a prediction as in a reference put in its place.
+        find: Function that finds them, in a prediction as in a reference put in its place.
     """
     shared: frozenset[Key] | None = None
     names: dict[str, str] = {}
@@ -53,14 +53,14 @@ def _suspected(finding: Finding, why: str) -> Finding:
 def hold_in_all_readings(
     item: Item, find: Callable[[Item], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    """The findings of an item; what is not proven in all readings of its reply is only suspected.
+    """The findings of an item; those not proven in all readings of its reply are only suspected.
 
-    Those come last that are proven in other readings alone, at their places there, and a plan that
+    Last come those that are proven only in other readings, with their places there, and a plan that
     is carried out in one of them.
 
     Args:
         item: The item.
-        find: What finds them in one reading.
+        find: Function that finds them in one reading.
     """
     if not item.prediction.others:
         yield from find(item)
@@ -109,9 +109,9 @@ def _key(finding: Finding, names: dict[str, str]) -> Key:
     inside = _INDEX.sub("[]", finding.where[len(call) :])
     rule = _PROVEN_ELSEWHERE.get(finding.rule, finding.rule)
     if rule == "used-before-made":
-        inside = ""  # the order of the tools is at fault, wherever the result goes to
+        inside = ""  # the order of the tools is at fault, wherever the result goes
     if rule == "carried-on":
-        return rule, "", "", ""  # whichever calls, and however many
+        return rule, "", "", ""  # for any calls, in any number
     _, breaks, limit = finding.message.rpartition(" breaks ")
     return rule, names.get(call, ""), inside, limit if breaks else finding.message
 
@@ -120,22 +120,22 @@ Chain = list[list[str]]
 """Names of the tools called, step by step."""
 
 _NO_STEP = ("tool", "function", "user", "system", "developer")
-"""Roles of messages that may stand between the steps of a reference."""
+"""Roles of messages that may be between the steps of a reference."""
 
 
 def matches_reference(item: Item) -> bool | None:
     """True if the prediction calls the tools of the reference, in its order.
 
-    Names have to be equal letter by letter; within a step the order of the calls is free.
-    Arguments are not compared, as those of a whole plan are prose. Hence a match does not make a
-    prediction correct, and a correct one need not match. It separates correct predictions that
-    take another way from those that take the reference's (arXiv:2606.04874, appendix D.2, where
-    annotators separated them by eye).
+    Names have to be identical; within a step the order of the calls is free. Arguments are not
+    compared, as those of a whole plan are prose. Hence a match does not make a prediction correct,
+    and a correct one need not match. It separates correct predictions that follow the reference
+    from those that take another way (arXiv:2606.04874, appendix D.2, where annotators separated
+    them by eye).
 
     Returns:
-        None when there is no reference chain, when the prediction has no readable one (a
-        rejection, prose), and for cases with a broken tool or without a solution, where the
-        reference is not a way that others could differ from.
+        None if there is no reference chain, if the prediction has no readable one (a rejection,
+        prose), and for cases with a broken tool or without a solution, whose reference is not one
+        way among others.
     """
     expected, planned = _expected(item), _planned(item)
     return None if expected is None or planned is None else expected == planned
@@ -160,7 +160,7 @@ def _planned(item: Item) -> Chain | None:
         return None
     for problem in prediction.problems:
         if problem.where == "tool_chain" or problem.where.endswith(".tool_calls"):
-            return None  # no list of calls, so the calls aren't known
+            return None  # not a list of calls, so the calls are unknown
     return _names_called(prediction.steps)
 
 

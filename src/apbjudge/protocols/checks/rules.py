@@ -1,7 +1,7 @@
-"""The rules by which code finds facts, each with the sentence that a judge reads.
+"""The rules that find facts, each with the sentence that a judge reads.
 
-The sentence never quotes the prediction: a fact is believed by the judge, so nothing that a
-tested model wrote may stand in it.
+The sentence never quotes the prediction: the judge believes facts, so they must not contain
+anything that a tested model wrote.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def fact_line(fact: Finding, rules: Mapping[str, str] = RULES) -> str:
 
 
 def ending_line(where: str) -> str:
-    """A call that ends the task, as a judge reads it: a fact, and no fault by itself."""
+    """A call that ends the task, as a judge reads it: a fact, but not a fault by itself."""
     return f"{_place(where)}: the tool called here only ends the task"
 
 

@@ -1,9 +1,9 @@
-"""JSON Schema, as far as a breach of it proves a wrong call, with bounded work.
+"""JSON Schema, as far as a violation proves a wrong call, with bounded work.
 
-The keywords are those of jsonschema. A schema is foreign input, so it is rewritten first: what is
-left has well-formed keywords only, names no other document and no dialect. Steps and levels are
-counted, since a few references that double at each level, or lead back to themselves, can ask for
-more than anybody can wait for; a check that takes too many ends with ``UncheckedError``.
+The keywords are those of jsonschema. A schema is foreign input, so it is rewritten first: the
+result has only well-formed keywords and names no other document or dialect. Steps and levels are
+counted, since a few references that double at each level, or are circular, can take practically
+forever; a check that takes too many ends with ``UncheckedError``.
 
 Left out on purpose: ``pattern`` and ``format`` (dialects differ, and a hostile pattern can hang),
 ``not`` and conditionals (rarely written as meant), ``$dynamicRef``. ``oneOf`` is read as
@@ -32,7 +32,7 @@ from .values import LONGEST_MARK, is_placeholder
 MAX_STEPS = 20_000
 """Steps for the arguments of one call: half a second or so; usual calls take dozens."""
 LARGEST_KEPT = 1 << 16
-"""Bytes of a schema that is kept rewritten for the next call."""
+"""Limit in bytes of a schema whose rewritten form is cached for the next call."""
 MAX_DEPTH = 120
 """Levels of nesting, references included, so that no recursion gets near Python's limit."""
 _TOO_DEEP = (
@@ -41,11 +41,11 @@ _TOO_DEEP = (
 
 
 class Violation(NamedTuple):
-    """A breach of a schema.
+    """A violation of a schema.
 
     Attributes:
         path: Path of the value inside the arguments, such as ``.passengers[0].dob``.
-        rule: Name of the rule broken.
+        rule: Name of the violated rule.
         message: One sentence.
         value: The value at fault.
     """
@@ -57,15 +57,15 @@ class Violation(NamedTuple):
 
 
 class UncheckedError(Exception):
-    """Arguments can't be held against a schema within the bounds; the text says which."""
+    """Arguments can't be checked against a schema within the bounds; the text names the bound."""
 
 
 class Steps:
     """A number of steps that may still be taken.
 
     Args:
-        limit: How many.
-        what: What they are meant for, in words.
+        limit: Number of steps.
+        what: Their purpose, in words.
     """
 
     def __init__(self, limit: int, what: str) -> None:
@@ -92,20 +92,20 @@ def violations(
     placeholders: bool = False,
     steps: Steps | None = None,
 ) -> tuple[Violation, ...]:
-    """The breaches that a call's arguments make.
+    """The violations by a call's arguments.
 
     Args:
         schema: The tool's parameters.
         arguments: The arguments, as JSON values.
-        placeholders: True if a value may stand for a result still to come, and then fits
-            everything; what stands around it is held against the schema all the same.
-        steps: Steps left to several calls together; those taken here are counted there.
+        placeholders: True if a value may be a placeholder for a result still to come, which fits
+            everything; its surroundings are checked nevertheless.
+        steps: Steps left for several calls together; this one is counted there.
 
     Raises:
         UncheckedError: If that takes too many steps or levels.
     """
     if steps is not None:
-        steps.take(0)  # none are left: not even one more call is looked at
+        steps.take(0)  # none are left: no further call is checked
     try:
         text = orjson.dumps(schema)
     except orjson.JSONEncodeError:  # such as a number of more than 64 bits
@@ -128,7 +128,7 @@ def violations(
 # The schema ---------------------------------------------------------------------------------------
 
 _SOURCE = "x-source"
-"""Place of the original of a part that was rewritten, for messages."""
+"""Key of the original of a rewritten part, for messages."""
 
 
 @lru_cache(maxsize=256)
@@ -144,7 +144,7 @@ _is_type = Draft202012Validator.TYPE_CHECKER.is_type
 
 
 def _is_well_formed(keyword: str, wanted: Any) -> bool:
-    """True if a keyword without parts is one that we know, and its value one of its values."""
+    """True if a keyword without parts is known, and its value is valid."""
     match keyword:
         case "type" | "required":
             texts = as_list(wanted) or [wanted]
@@ -160,7 +160,7 @@ def _is_well_formed(keyword: str, wanted: Any) -> bool:
 
 
 def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without all that proves nothing; a reference holds the part that it leads to."""
+    """The schema without parts that prove nothing; references hold their targets."""
     parts: dict[int, dict[str, Any]] = {}
     left: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
 
@@ -169,7 +169,7 @@ def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
         if spec is None or ("$id" in spec and spec is not root):
             return {}
         if id(spec) not in parts:
-            parts[id(spec)] = {_SOURCE: spec}  # which keeps the id taken
+            parts[id(spec)] = {_SOURCE: spec}  # keeps the id in use
             left.append((spec, parts[id(spec)]))
         return parts[id(spec)]
 
@@ -188,7 +188,7 @@ def _provable(root: Mapping[str, Any]) -> dict[str, Any]:
 def _rewritten(
     keyword: str, spec: Mapping[str, Any], root: Mapping[str, Any], part: Callable[[object], Any]
 ) -> Any:
-    """A keyword with parts as it can be proven; None where it can't."""
+    """A keyword with parts, reduced to what can be proven; None if nothing can."""
     wanted = spec[keyword]
     fields, listed = as_object(wanted), as_list(wanted)
     match keyword:
@@ -207,12 +207,12 @@ def _rewritten(
 
 
 def _names_are_known(spec: Mapping[str, Any]) -> bool:
-    """True if names are additional beyond doubt: patterns never run."""
+    """True if additional names are certain: patterns never run."""
     return "patternProperties" not in spec and isinstance(spec.get("properties", {}), dict)
 
 
 def _target(root: Mapping[str, Any], reference: object) -> object:
-    """Target of a reference; None where it leads nowhere, or into another document."""
+    """Target of a reference; None if it leads nowhere, or into another document."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     node: Any = root
@@ -244,7 +244,7 @@ _UNKNOWN = _Unknown()
 
 
 def _resolvable(value: Any) -> Any:
-    """A value with ``_UNKNOWN`` in place of what may stand for a result."""
+    """A value with ``_UNKNOWN`` in place of possible placeholders."""
     if is_placeholder(value):
         return _UNKNOWN
     if (fields := as_object(value)) is not None:
@@ -259,7 +259,7 @@ _Keyword = Callable[[Any, Any, Any, Any], _Errors]
 
 
 def _bounded(name: str, keyword: _Keyword) -> _Keyword:
-    """A keyword that counts what it takes, and that a value still to come does not break."""
+    """A keyword that counts its steps, and that a value still to come does not violate."""
 
     def check(validator: Any, wanted: Any, value: Any, schema: Any) -> _Errors:
         if value is _UNKNOWN or (name in _COUNTS and _is_open(value)):
@@ -281,7 +281,7 @@ def _bounded(name: str, keyword: _Keyword) -> _Keyword:
 
 
 def _is_open(value: object) -> bool:
-    """True if a list has an entry that may stand for any number of them."""
+    """True if a list has an entry that may become any number of entries."""
     return any(each is _UNKNOWN for each in as_list(value) or ())
 
 
@@ -312,7 +312,7 @@ def _type(validator: Any, kinds: Any, value: Any, schema: Any) -> _Errors:
 
 
 def _spellings(value: object) -> Iterator[object]:
-    """Values that a value may become: a text what it spells, a number or a truth its text."""
+    """Values that a value may become: what a text spells, or the text of a number or Boolean."""
     if isinstance(value, int | float):
         yield ""
     elif isinstance(value, str) and len(value) <= LONGEST_MARK:
@@ -340,7 +340,7 @@ _Validator = cast("Any", validators).create(
     type_checker=Draft202012Validator.TYPE_CHECKER,
 )
 
-# Breaches -----------------------------------------------------------------------------------------
+# Violations ---------------------------------------------------------------------------------------
 
 _RULES = {
     "type": "wrong-type",

@@ -47,7 +47,7 @@ _STOPGAP = re.compile(
     re.IGNORECASE,
 )
 LONGEST_MARK = 200
-"""Longer values are text, not marks; patterns that could turn slow never see them."""
+"""Longer values are text, not marks; patterns that could be slow never see them."""
 
 
 class Leaf(NamedTuple):
@@ -73,11 +73,12 @@ def is_previous_result(text: str) -> bool:
 
 
 def referenced_tool(text: str, names: Collection[str] | None = None) -> str | None:
-    """The name in a value that is nothing but a reference, such as ``$Search.items[0]``.
+    """The name in a value that is only a reference, such as ``$Search.items[0]``.
 
     Args:
         text: The value.
-        names: Names that may be meant, whatever their characters; None for what looks like one.
+        names: Names that may be meant, with any characters; None for anything that looks like a
+            name.
     """
     match = _TOOL_REF.match(text) if len(text) <= LONGEST_MARK else None
     if match is None:
@@ -91,7 +92,7 @@ def referenced_tool(text: str, names: Collection[str] | None = None) -> str | No
 
 
 def referenced_step(text: str) -> int | None:
-    """The number in a value that is nothing but a reference, such as ``${step_3.id}``."""
+    """The number in a value that is only a reference, such as ``${step_3.id}``."""
     match = _STEP_REF.match(text) if len(text) <= LONGEST_MARK else None
     return int(match["n"]) if match else None
 
@@ -111,21 +112,21 @@ def later_step(text: str, position: int) -> int | None:
 
 
 def result_of_step(text: str) -> int | None:
-    """The number in words that are nothing but the result of a step: ``output of step 3``."""
+    """The number in words that only name the result of a step: ``output of step 3``."""
     match = _STEP_RESULT.fullmatch(text.strip()) if len(text) <= LONGEST_MARK else None
     return int(match["n"] or match["m"]) if match else None
 
 
 def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """The lines that begin with a number and a mark, such as ``2. Reserve``, without those."""
+    """The numbered lines, such as ``2. Reserve``: their numbers, and their texts without them."""
     return [(int(number), rest) for number, rest in _NUMBERED.findall(text)]
 
 
 def is_placeholder(value: object) -> bool:
-    """True if a value as a whole could stand for a result still to come.
+    """True if a value as a whole could be a placeholder for a result still to come.
 
-    That is a text, or an object of nothing but words for references such as
-    ``{"$ref": "step1", "path": "id"}``. A list never is: it stays one, whatever its entries become.
+    Texts could, and objects that only have words for references, such as ``{"$ref": "step1",
+    "path": "id"}``. Lists never could: a list stays one, whatever its entries become.
     """
     if isinstance(value, str):
         return _PLACEHOLDER.search(value[:LONGEST_MARK]) is not None
@@ -145,5 +146,5 @@ _REFERENCE_WORDS = _REFERENCE_SIGNS | frozenset(
 
 
 def is_stopgap(text: str) -> bool:
-    """True if a value is empty or says nothing."""
+    """True if a value is empty or meaningless."""
     return len(text) <= LONGEST_MARK and _STOPGAP.match(text) is not None

@@ -1,6 +1,6 @@
-"""The one reader of chat messages, in every dialect, and the writer back to OpenAI's.
+"""The only reader of chat messages, in every dialect, and the writer of OpenAI's form.
 
-What a message is shows in its shape (``shapes``); ``read_messages`` makes a ``Message`` of each
+The shape of a message decides its kind (``shapes``); ``read_messages`` makes a ``Message`` of each
 and joins results to their calls (``pairing``).
 """
 

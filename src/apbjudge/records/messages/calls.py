@@ -1,4 +1,4 @@
-"""A call as it is kept: its arguments read, and no copy of one that the message has already."""
+"""Calls with parsed arguments, without copies of calls that the message already has."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def call_of(
     is_free_text: bool = False,
     problem: object = None,
 ) -> ToolCall:
-    """A call with its arguments as an object, where they can be read as one.
+    """A call with its arguments as an object, if they can be parsed as one.
 
     Args:
-        name: Of the tool.
-        arguments: As they came: a JSON text, or what one holds.
+        name: Name of the tool.
+        arguments: The original arguments: a JSON text, or a JSON value.
         call_id: Its id; empty without.
         is_free_text: True if the tool takes a text, not an object.
-        problem: What the log says is wrong with the arguments, where that is a text.
+        problem: The log's complaint about the arguments, if it is a text.
     """
     error = problem if isinstance(problem, str) else ""
     value = arguments
@@ -46,7 +46,7 @@ def call_of(
 def copy_among(
     calls: Sequence[ToolCall], name: str, call_id: str, arguments: Any
 ) -> ToolCall | None:
-    """The call that another field of the same message has already; None without."""
+    """The equal call from another field of the same message; None without."""
     for call in calls:
         if call.name != name or (call_id and call.call_id and call_id != call.call_id):
             continue
@@ -56,7 +56,7 @@ def copy_among(
 
 
 def _value(arguments: Any) -> Any:
-    """Arguments as JSON values where a text holds them."""
+    """Arguments as JSON values, parsed if they are a text."""
     if isinstance(arguments, str):
         try:
             return orjson.loads(arguments)

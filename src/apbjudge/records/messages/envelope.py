@@ -15,7 +15,7 @@ from .model import Role
 from .shapes import is_call, is_message
 
 LISTS = tuple("messages contents input items traj conversation conversations trajectory".split())
-"""Names under which a list of messages stands; the first that holds something is read."""
+"""Names of a list of messages; the first nonempty one is read."""
 SYSTEMS = tuple("system system_prompt instructions systemInstruction system_instruction".split())
 """Names of instructions outside the messages."""
 MODELS = tuple("tested_model model modelId modelVersion".split())
@@ -30,11 +30,11 @@ class Chat:
 
     Attributes:
         field: Name of the list of messages.
-        messages: Raw, the response's last; whatever stands there where it is no list.
+        messages: Raw messages, the response's last; the raw value if it is not a list.
         system: Instructions outside the messages; empty without.
-        tools: Definitions of the tools; None where nothing is said of them.
-        model: As stated; empty without.
-        n_others: Answers besides the first, which are left out.
+        tools: Definitions of the tools; None if not stated.
+        model: The model as stated; empty without.
+        n_others: Number of answers after the first, which are left out.
         read: Names of the fields that were read.
     """
 
@@ -94,11 +94,11 @@ _OF_STATES = frozenset(
     "modelResponses last_model_response lastModelResponse last_processed_response "
     "lastProcessedResponse".split()
 )
-"""Fields of a paused run of OpenAI's Agents SDK that have its items, all of them but once."""
+"""Fields of a paused run of OpenAI's Agents SDK with its items, which they repeat."""
 
 
 def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A paused run of OpenAI's Agents SDK as a request with its response; None for all else."""
+    """A paused run of OpenAI's Agents SDK as a request with its response; None if it is not one."""
     _, asked = _first(entry, ("original_input", "originalInput"))
     if asked is None or "$schemaVersion" not in entry:
         return None
@@ -109,13 +109,13 @@ def _state(entry: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 CANDIDATES = {"choices": "message", "candidates": "content", "generations": "message"}
-"""Fields that list several answers to one request, and where in each the message is."""
+"""Fields that list several answers to one request, with the field of the message in each."""
 
 
 def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The messages or items in a response as its server sends it, and the field that has them.
+    """The messages or items in a server's response, and the field that has them.
 
-    Of candidates all are returned; only one of them was the answer.
+    All candidates are returned; only one of them was the answer.
     """
     outer = as_object(spec.get("response"))
     response = as_object((outer or {}).get("body")) or outer or spec
@@ -135,7 +135,7 @@ def answers_of(spec: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _candidate(value: Any, inner: str) -> Any:
-    """The message in one of several answers, which may be a text alone."""
+    """The message in one of several answers, which may be plain text."""
     spec = as_object(value) or {}
     if (message := as_object(spec.get(inner))) is not None or not isinstance(spec.get("text"), str):
         return message or value
@@ -143,21 +143,21 @@ def _candidate(value: Any, inner: str) -> Any:
 
 
 _WORDS = {"user": ("prompt", "args"), "assistant": ("content", "message", "output", "text")}
-"""Names of what is sent and of what is answered, in an object without a list of messages."""
+"""Names of input and output in an object without a list of messages."""
 
 
 def chat_in(value: Any, role: Role) -> Chat | None:
-    """The chat in a field of a trace, such as the input of a span, in whatever form it stands.
+    """The chat in a field of a trace, such as the input of a span, in any form.
 
-    That is a request, a response, a message, or a list of messages, of calls alone or of texts,
-    also as JSON text, or a list of such lists, of which the first is read.
+    The field may be a request, a response, a message, a list of messages, of calls only or of
+    texts, also as JSON text, or a list of such lists, the first of which is read.
 
     Args:
         value: The field.
-        role: Who speaks where it is a text or a list of calls alone.
+        role: The speaker if it is a text or a list of calls only.
 
     Returns:
-        The chat; None where it is none of these, or empty.
+        The chat; None if it is none of these, or empty.
 
     Raises:
         RowError: As ``chat_of`` does.
@@ -228,7 +228,7 @@ def _words(field: str, value: object) -> str:
 
 
 def _definitions(field: str, value: object) -> tuple[Any, ...] | None:
-    """Definitions of the tools, which tables hold as JSON text; Gemini's stand one level deeper."""
+    """Definitions of the tools; tables have them as JSON text, Gemini one level deeper."""
     if value is None:
         return None
     tools: object = value

@@ -1,4 +1,4 @@
-"""Chat messages as every reader of the program sees them, whatever their dialect."""
+"""Chat messages in the form that all readers of the program use, for any dialect."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class ToolCall:
     """One call of a tool, attempted or executed.
 
     Attributes:
-        name: As written; empty where the call names none.
-        arguments: An object where it could be read; else what came (text, a list, None).
+        name: Name as written; empty if the call has none.
+        arguments: An object if it could be parsed; else the original value (text, a list, None).
         call_id: Id that its result names; empty without.
-        parse_error: Why the arguments could not be read; empty where they could.
+        parse_error: Reason why the arguments could not be parsed; empty if they could.
     """
 
     name: str
@@ -32,12 +32,12 @@ class ToolResult:
     """The answer of a tool or the environment.
 
     Attributes:
-        content: Text, or JSON values where the log has them.
-        call_id: Id of the call that it answers, also where only its place says which; empty where
-            that call has none, or where it answers no call.
-        name: Tool that answers, where the log says so; of a call without an id always.
-        is_error: True if the log marks it as an error; None where it says nothing.
-        error: Words of the error that the log has apart from the content; empty without.
+        content: Text, or JSON values if the log has them.
+        call_id: Id of the call that it answers, even if only its place identifies the call; empty
+            if that call has none, or if it answers no call.
+        name: Tool that answers, if the log states it; always set for a call without an id.
+        is_error: True if the log marks it as an error; None if not stated.
+        error: Text of the error, if the log has it apart from the content; empty without.
     """
 
     content: Any
@@ -49,18 +49,18 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a speaker, with the calls made there and the answers to them.
+    """One turn of a speaker, with its calls and their answers.
 
     Attributes:
-        role: Who speaks; ``tool`` for results that answer no call, and for an environment.
-        text: As shown; empty without.
-        reasoning: Thinking that the log keeps apart from it.
-        calls: In order; also those of users.
-        results: Answers to these calls in the order of the log, wherever they stood.
+        role: The speaker; ``tool`` for results that answer no call, and for an environment.
+        text: Text as shown; empty without.
+        reasoning: Thinking that the log has apart from the text.
+        calls: Calls in order, also those of users.
+        results: Answers to these calls in the order of the log, from any place in it.
         attachments: Pictures, audio and files, each by its name, address or kind.
         extra: Fields that have no place here.
-        entries: Positions, from 0, of the raw messages or items that it was made of.
-        speaker: Name of who speaks, where the log tells several agents or people apart; empty
+        entries: Positions, from 0, of its raw messages or items.
+        speaker: Name of the speaker, if the log distinguishes several agents or people; empty
             without.
     """
 
@@ -77,14 +77,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """A list of messages, read.
+    """A parsed list of messages.
 
     Attributes:
-        messages: In order, without the system prompt.
+        messages: Messages in order, without the system prompt.
         system_prompt: System messages before the first of a user, joined by blank lines.
         model: The model that the messages name; empty without.
-        remarks: How often something occurred, by the names of ``trajectories.REMARKS``.
-        unknown: Messages of a kind that is not known.
+        remarks: Counts of occurrences, by the names of ``trajectories.REMARKS``.
+        unknown: Messages of an unknown kind.
     """
 
     messages: tuple[Message, ...]
@@ -100,9 +100,10 @@ class Messages:
 
     @property
     def final_answer(self) -> str | None:
-        """Text of the last message of the assistant; None where it makes calls or says nothing.
+        """Text of the last message of the assistant; None if it makes calls or is empty.
 
-        What it calls ``final_result`` with, as pydantic-ai lets it answer in a form, is an answer.
+        Arguments of a call of ``final_result``, pydantic-ai's way to answer in a form, are an
+        answer.
         """
         last = next((m for m in reversed(self.messages) if m.role == "assistant"), Message("tool"))
         answers = (of.arguments for of in last.calls if of.name == "final_result")

@@ -11,7 +11,7 @@ from .model import Message, Role, ToolCall, ToolResult
 
 @dataclass(slots=True, eq=False)
 class MessageDraft:
-    """A message to which texts, calls and results may still come."""
+    """A message to which texts, calls and results may still be added."""
 
     role: Role
     text: str = ""
@@ -23,11 +23,11 @@ class MessageDraft:
     entries: list[int] = field(default_factory=list[int])
 
     def add_text(self, text: str) -> None:
-        """Adds a text below what there is."""
+        """Appends a text on new lines."""
         self.text = "\n".join(filter(None, (self.text, text)))
 
     def add_thought(self, text: str) -> None:
-        """Likewise, of its reasoning."""
+        """The same for its reasoning."""
         self.reasoning = "\n".join(filter(None, (self.reasoning, text)))
 
     @property
@@ -53,29 +53,29 @@ class MessageDraft:
 
 
 class Matching:
-    """Calls, and which of them wait for a result.
+    """Calls, and those of them that wait for a result.
 
-    By id, the latest message that uses the id counts, since some agents begin anew in every
-    message. A result without an id answers the latest message with a waiting call of that name (of
-    any name if it has none either), and in it the first.
+    Of several messages that use an id, the latest counts, since some agents begin anew in every
+    message. A result without an id answers the first waiting call of that name (of any name if it
+    has none either) in the latest message with one.
 
     Attributes:
-        n_waiting: Calls that nothing has answered.
+        n_waiting: Number of calls without an answer.
     """
 
     def __init__(self) -> None:
         self.n_waiting = 0
         self._waiting: dict[str, MessageDraft] = {}
         self._answered: dict[str, MessageDraft] = {}
-        # calls of one message by an id that is waiting already
+        # number of further calls of one message with an id that is already waiting
         self._again: Counter[str] = Counter()
         self._by_name: dict[str, list[tuple[MessageDraft, deque[tuple[int, ToolCall]]]]] = {}
         self._n_indexed = 0
-        self._next = (0, 0)  # message and call in it that come next in the index
-        self._answered_numbers: set[int] = set()  # of calls without an id
+        self._next = (0, 0)  # next message, and next call in it, for the index
+        self._answered_numbers: set[int] = set()  # numbers of calls without an id
 
     def add(self, call_id: str, draft: MessageDraft) -> None:
-        """Takes in a call of a message."""
+        """Adds a call of a message."""
         self.n_waiting += 1
         if call_id:
             if call_id in self._waiting:
@@ -90,9 +90,9 @@ class Matching:
     def answered(
         self, result: ToolResult, drafts: list[MessageDraft]
     ) -> tuple[MessageDraft | None, ToolResult]:
-        """The message of the call that a result answers, and the result with what names the call.
+        """The message of the call that a result answers, and the result with the call's id or name.
 
-        The call waits no more.
+        The call then no longer waits.
         """
         if not result.call_id:
             return self._answered_by_name(result, drafts)
@@ -126,7 +126,7 @@ class Matching:
         return None, result
 
     def _index(self, drafts: list[MessageDraft]) -> None:
-        """Takes the calls that came since into the index by name, which most logs never need."""
+        """Adds the new calls to the index by name, which most logs never need."""
         next_draft, first = self._next
         for at in range(next_draft, len(drafts)):
             draft = drafts[at]

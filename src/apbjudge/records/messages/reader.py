@@ -1,4 +1,4 @@
-"""Makes messages of raw ones: texts, calls and results found, joined and counted."""
+"""Makes messages of raw ones: finds, joins and counts texts, calls and results."""
 
 from __future__ import annotations
 
@@ -36,18 +36,17 @@ def read_messages(
 ) -> Messages:
     """Reads messages of any dialect, also mixed, in one pass.
 
-    Results join the message with the call that they answer: by id; without one, the oldest open
-    call of that name; without a name, the oldest open call. Items of a response are one message as
-    long as neither a result nor another speaker stands between.
+    Results join the message with the call that they answer: by id, else as in ``Matching``. Items
+    of a response are one message unless a result or another speaker is between them.
 
     Args:
         messages: Chat messages or items, as JSON values.
         where: Name of the list, for errors.
-        is_lenient: True if what can't be read is left out, as of a reply that a model wrote.
+        is_lenient: True if unreadable parts are left out, as for a model's reply.
 
     Raises:
-        RowError: If a message, a part or a call is not even an object, or a text no text, or what
-            is kept as JSON is nested too deeply to be written; never with ``is_lenient``.
+        RowError: If a message, a part or a call is not an object, a text is not text, or a value to
+            store as JSON is nested too deeply to be written; never with ``is_lenient``.
     """
     reader = _Reader(where, is_lenient=is_lenient)
     reader.read(messages)
@@ -97,11 +96,11 @@ class _Reader:
         self.remarks: Counter[str] = Counter()
         self.unknown: list[Any] = []
         self.matching = Matching()
-        self._turn: MessageDraft | None = None  # of the agent, as long as nothing else came
+        self._turn: MessageDraft | None = None  # the agent's, until something else comes
         self._has_user = False
 
     def read(self, messages: list[Any]) -> None:
-        """Takes in messages in order."""
+        """Reads messages in order."""
         readers: Mapping[Role, Callable[[dict[str, Any]], None]] = {
             "assistant": self._agent,
             "user": self._user,
@@ -133,7 +132,7 @@ class _Reader:
                 self.unknown.append(raw)
 
     def _look_beside(self, message: Mapping[str, Any]) -> None:
-        """Notes the model."""
+        """Notes the model's name."""
         if self.model:
             return
         about = as_object(message.get("response_metadata") or message.get("metadata")) or {}
@@ -141,17 +140,17 @@ class _Reader:
         self.model = next((name for name in names if isinstance(name, str)), "")
 
     def _refuse(self, place: str, expected: str, got: object) -> None:
-        """Raises RowError for what can't be read; a lenient reader goes on without it."""
+        """Raises RowError for an unreadable part, which a lenient reader leaves out."""
         if not self._is_lenient:
             raise RowError(f"{self._where}.{self._at}{place}", expected, got)
 
     def check_depth(self, place: str, value: object) -> None:
-        """Raises RowError for what is nested too deeply to be written, likewise."""
+        """Raises RowError for a value nested too deeply to be written, unless lenient."""
         if not self._is_lenient:
             check_depth(f"{self._where}{place}", value)
 
     def _text(self, of: Mapping[str, Any], place: str, *names: str) -> str:
-        """A text, or a whole number as text, under any of the names; empty where there is none."""
+        """A text, or an integer as text, under any of the names; empty without."""
         for name in names:
             value = of.get(name)
             if value is None:
@@ -167,7 +166,7 @@ class _Reader:
         return draft
 
     def _joined(self, draft: MessageDraft | None, role: Role = "assistant") -> MessageDraft:
-        """The draft, to which what is read now belongs too; a new one where it is None."""
+        """The draft, to which the present entry belongs too; a new one for None."""
         if draft is None:
             return self._new(role)
         if draft.entries[-1] != self._at:
@@ -177,7 +176,7 @@ class _Reader:
     # Messages
 
     def _user(self, message: dict[str, Any], role: Role = "user") -> None:
-        """A message that is not the agent's; results may stand in a user's."""
+        """A message that is not the agent's; a user's may have results."""
         self._turn = None
         draft = MessageDraft(role, extra=rest_of(message, _KNOWN), entries=[self._at])
         n_results = 0
@@ -229,7 +228,7 @@ class _Reader:
         self._turn = draft
 
     def _more_of_agent(self, message: dict[str, Any], draft: MessageDraft) -> None:
-        """Adds the parts of an agent's message besides content and calls."""
+        """Adds the parts of an agent's message other than content and calls."""
         for name in ("reasoning_content", "reasoning", "thinking"):
             if (thought := message.get(name)) is not None:
                 if isinstance(thought, str):
@@ -249,7 +248,7 @@ class _Reader:
         draft.extra |= rest_of(message, _KNOWN)
 
     def _item(self, kind: str, item: dict[str, Any]) -> None:
-        """An item of the Responses API that is no message."""
+        """An item of the Responses API other than a message."""
         if kind.endswith("_output"):
             self._result(item, item.get("output", item.get("result")))
             return
@@ -265,7 +264,7 @@ class _Reader:
         if kind in ("function_call", "custom_tool_call"):
             self._call(item, draft, "", is_free_text=kind == "custom_tool_call")
             return
-        # Tools that the API itself runs: one item is both the call and, where kept, its result.
+        # Tools that the API itself runs: one item is both the call and, if stored, its result.
         call = {name: item[name] for name in item.keys() - _OF_HOSTED_RESULTS}
         call.setdefault("name", kind.removesuffix("_call"))
         fields = {name: call.pop(name) for name in call.keys() - _KNOWN_OF_CALLS}
@@ -281,14 +280,14 @@ class _Reader:
     # Content
 
     def _contents(self, message: Mapping[str, Any], draft: MessageDraft) -> int:
-        """Adds text and parts of a message to a draft; returns how many of them are results."""
+        """Adds text and parts of a message to a draft; returns the number of results among them."""
         text = message.get("content")
         parts = parts_of(message)
         if parts is None and text is not None and not isinstance(text, str):
             self._refuse(".content", "text or a list of parts", text)
         n_results = self._parts(parts or (), draft)
         if isinstance(text, str) and (parts is None or text not in draft.text):
-            (self._turn or draft).add_text(text)  # Vercel's older UI has the text of parts again
+            (self._turn or draft).add_text(text)  # Vercel's older UI repeats the text of parts
         return n_results
 
     def _parts(self, parts: Sequence[Any], draft: MessageDraft) -> int:
@@ -319,7 +318,7 @@ class _Reader:
         return n_results
 
     def _part(self, kind: Kind, part: dict[str, Any], draft: MessageDraft, place: str) -> int:
-        """Adds a part that is no text; returns how many results it has."""
+        """Adds a part other than text; returns the number of its results."""
         if kind in ("call", "both"):
             part = as_object(part.get("toolInvocation")) or part
             self._call(part, draft, place)
@@ -341,7 +340,7 @@ class _Reader:
         return 0
 
     def _words(self, part: Mapping[str, Any], place: str) -> str:
-        """The text in a part, of whatever depth."""
+        """The text in a part, at any depth."""
         for name in (*TEXTS, *_HOLDERS_OF_TEXT):
             value = part.get(name)
             if value is None or (value == [] and name == "content"):
@@ -359,7 +358,7 @@ class _Reader:
     # Calls
 
     def _calls(self, calls: list[dict[str, Any]] | None, draft: MessageDraft) -> None:
-        """The calls that a message lists outside its content."""
+        """Adds the calls that a message lists outside its content."""
         if calls is None:
             return
         if type(calls) is not list:
@@ -391,7 +390,7 @@ class _Reader:
         is_free_text: bool = False,
         copies: list[ToolCall] | None = None,
     ) -> None:
-        """A call in any form, unless it is one of the copies that the message has already."""
+        """Adds a call in any form, unless it is one of the copies that the message already has."""
         if type(call) is not dict:
             self._refuse(place, "a call", call)
             return
@@ -424,7 +423,7 @@ class _Reader:
     # Results
 
     def _tool(self, message: dict[str, Any]) -> None:
-        """A message with the result of a tool, or with several."""
+        """Adds a message with one or more results of tools."""
         content, name = message.get("content"), message.get("name", "")
         call_id: Any = message.get("tool_call_id")
         is_plain = len(message) == 3 + ("name" in message)
@@ -445,13 +444,13 @@ class _Reader:
             self._result(message, content)
 
     def _result_part(self, part: dict[str, Any], place: str) -> None:
-        """A result that is a part of a message."""
+        """Adds a result that is a part of a message."""
         holder, content, is_value = answer_in(part)
         self.remarks["attachments"] += n_files_beside(part)
         self._result(holder, content, place, is_value=is_value)
 
     def _result_of_call(self, part: dict[str, Any], draft: MessageDraft) -> int:
-        """The result that stands in the part of its call; returns how many there are."""
+        """Adds the result in the part of its call; returns the number of results, 0 or 1."""
         if str(part.get("state")) in _NO_RESULT_YET:
             return 0
         content = next((of for key in CONTENTS[1:] if (of := part.get(key)) is not None), None)
@@ -499,7 +498,7 @@ class _Reader:
         self._keep_of_result(extra)
 
     def _keep_of_result(self, extra: dict[str, Any]) -> None:
-        """Keeps what the log says of the last result besides its content."""
+        """Stores the log's other fields of the last result."""
         if extra:
             draft = self._answered
             call_id = draft.results[-1].call_id

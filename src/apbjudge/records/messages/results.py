@@ -15,19 +15,19 @@ _ANSWERS = tuple(
 _FUNCTION_ANSWERS = ("functionResponse", "function_response")
 _CODE_ANSWERS = ("codeExecutionResult", "code_execution_result")
 _WRAPPED = frozenset(("result", "output", "error"))
-"""Keys under which Gemini's SDKs put what a function returns that is no object."""
+"""Keys under which Gemini's SDKs put a function's result if it is not an object."""
 _ANY_VALUE = frozenset(("tool_call_response", "server_tool_call_response", "tool-result"))
 """Kinds of results whose content is the value that the tool returned."""
 _FORMS_OF_OUTPUT = frozenset("text json error-text error-json content execution-denied".split())
-"""Forms of results, as Vercel's SDK names them."""
+"""Forms of results in Vercel's SDK."""
 
 
 def answer_in(part: dict[str, Any]) -> tuple[dict[str, Any], Any, bool]:
     """Reads a part of a message that is a result.
 
     Returns:
-        The object that has its id, its name and its mark of failure; its content; and whether that
-        is the value that the tool returned, not parts of a message.
+        The object that has its id, its name and its mark of failure; its content; and True if the
+        content is the tool's value, not parts of a message.
     """
     body = next((inner for key in _ANSWERS if (inner := as_object(part.get(key)))), part)
     content: Any = next((of for key in CONTENTS if (of := body.get(key)) is not None), None)
@@ -53,7 +53,7 @@ def answer_in(part: dict[str, Any]) -> tuple[dict[str, Any], Any, bool]:
 
 
 def n_files_beside(part: Mapping[str, Any]) -> int:
-    """The files that stand beside what a function of Gemini returns."""
+    """Number of files beside the result of a function of Gemini."""
     answers = (as_object(part.get(key)) or {} for key in _FUNCTION_ANSWERS)
     return sum(bool(of) for answer in answers for of in as_list(answer.get("parts")) or ())
 
@@ -74,9 +74,9 @@ def texts_in(content: object) -> tuple[object, int]:
 
 
 def _of_bedrock(content: object) -> tuple[object, bool]:
-    """The value in a list of blocks without types, of several texts these together.
+    """The value in a list of blocks without types, and true; several texts are joined.
 
-    Where there are files among them, the blocks with their types instead, and false.
+    If there are files among them, the blocks with their types instead, and false.
     """
     blocks = [as_object(part) or {} for part in as_list(content) or []]
     if any("json" not in block and not isinstance(block.get("text"), str) for block in blocks):
@@ -88,10 +88,10 @@ def _of_bedrock(content: object) -> tuple[object, bool]:
 
 
 def failed(result: Mapping[str, Any]) -> bool | None:
-    """True if a result is marked as failed; None where it says nothing of that.
+    """True if a result is marked as failed; None if not stated.
 
-    Formats that mark failures alone say of all other results that they are none: Anthropic's
-    ``is_error`` is false by default, and pydantic-ai answers a failed call by a ``retry-prompt``.
+    In formats that mark only failures, all other results are successes: Anthropic's ``is_error`` is
+    false by default, and pydantic-ai answers a failed call with a ``retry-prompt``.
 
     Raises:
         ValueError: If its mark ``is_error`` is neither true nor false.
@@ -115,11 +115,11 @@ _FAILED: Mapping[str, bool] = {
         "error failed deadline_exceeded output-error output-denied retried denied".split(), True
     ),
 }
-"""Words that mark a result; those that say only that it is there, as ``completed``, do not."""
+"""Words that mark a result; words that only state its existence, such as ``completed``, do not."""
 
 
 def name_of_file(attachment: Mapping[str, Any]) -> str:
-    """The name, address or kind of a file; never what is in it."""
+    """The name, address or kind of a file; never its content."""
     kinds = (attachment.get(key) for key in ("type", "kind", "part_kind"))
     kind = str(next(filter(None, kinds), next(iter(attachment), "file")))
     for of in (attachment, *filter(None, map(as_object, attachment.values()))):

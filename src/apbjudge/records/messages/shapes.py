@@ -1,7 +1,7 @@
-"""The pieces of chat messages, by their shape: what each is, and where its facts stand.
+"""The pieces of chat messages, by their shape: the kind of each, and the place of its facts.
 
-No provider has to be named: the shapes differ in their keys, so that messages which mix them, as
-gateways write, are read too.
+No provider has to be named: the shapes differ in their keys, so that mixed messages, such as those
+of gateways, are read too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .model import Role
 Kind = Literal[
     "text", "reasoning", "call", "result", "both", "attachment", "step", "nothing", "cut", "unread"
 ]
-"""Kind of a part of a message. ``both``: a call with its result; ``step``: the mark at which a new
-step begins; ``cut``: content that the log keeps back; ``unread``: of no known kind."""
+"""Kind of a part of a message. ``both``: a call with its result; ``step``: the mark of a new step;
+``cut``: content that the log withholds; ``unread``: of no known kind."""
 
 ROLES: Mapping[str, Role] = {
     **dict.fromkeys("assistant model ai agent gpt bot chatbot function_call".split(), "assistant"),
@@ -31,7 +31,7 @@ ROLES: Mapping[str, Role] = {
         "tool",
     ),
 }
-"""The speaker, by the words for it in small letters."""
+"""The speaker, by the words for it in lower case."""
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(
@@ -65,7 +65,7 @@ _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys("cachePoint cache-point cache_point fallback".split(), "nothing"),
     **dict.fromkeys("redacted_thinking compaction item_reference".split(), "cut"),
 }
-"""Kinds by type, and of parts without a type by the key that holds all."""
+"""Kinds by type, or for parts without a type by the key with their content."""
 
 CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "id")
 RESULT_IDS = tuple("tool_call_id call_id tool_use_id toolCallId toolUseId source_call_id".split())
@@ -77,25 +77,25 @@ ARGUMENTS = tuple(
     "arguments parameter_description parameters args input kwargs param rawInput "
     "server_tool_call".split()
 )
-"""Names under which a call's arguments stand; the first that is there counts."""
+"""Names of a call's arguments; the first present one counts."""
 CONTENTS = tuple("content output response result errorText server_tool_call_response".split())
-"""Names under which a result's content stands."""
+"""Names of a result's content."""
 TEXTS = ("text", "content", "refusal", "thinking", "reasoning", "summary", "reasoningText")
-"""Names under which the words of a part stand."""
+"""Names of a part's text."""
 
 _HOLDERS = tuple(
     "function custom toolUse functionCall function_call toolCall executableCode "
     "executable_code".split()
 )
 CODE = "code_execution"
-"""Name of the tool that runs code which the model wrote, where its provider gives none."""
+"""Name of the tool that runs the model's code, if its provider gives none."""
 
 
 def kind_of(part: Mapping[str, Any]) -> Kind:
-    """The kind of a part of a message, or of an item that stands for one."""
+    """The kind of a part of a message, or of an item in place of one."""
     name = part.get("type") or part.get("part_kind") or part.get("kind")
     if type(name) is not str:
-        is_thought = part.get("thought") is True  # of Gemini
+        is_thought = part.get("thought") is True  # Gemini's
         return "reasoning" if is_thought else _kind_by_key(part)
     if (kind := _KINDS.get(name)) is not None and not _is_ui(name, part):
         is_users = name == "retry-prompt" and not part.get("tool_name")
@@ -121,13 +121,13 @@ def _is_ui(name: object, part: Mapping[str, Any]) -> bool:
 
 
 def name_in_type(part: Mapping[str, Any]) -> str:
-    """The name of a tool that stands in the type of a part; empty without."""
+    """The name of a tool in the type of a part; empty without."""
     name = part.get("type")
     return str(name).removeprefix("tool-") if _is_ui(name, part) else ""
 
 
 def call_body(spec: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The object in a call that has its name and arguments; None where that is the call itself."""
+    """The object in a call that has its name and arguments; None if it is the call itself."""
     for key in _HOLDERS:
         if key in spec and (inner := as_object(spec[key])):
             return inner
@@ -135,7 +135,7 @@ def call_body(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
-    """The parts of a message's content; None where it is no list."""
+    """The parts of a message's content; None if it is not a list."""
     content: Any = message.get("content")
     parts = as_list(message.get("parts"))
     if parts is None:
@@ -144,7 +144,7 @@ def parts_of(message: Mapping[str, Any]) -> list[Any] | None:
 
 
 def is_item(kind: object) -> bool:
-    """True if a type is that of an item of the Responses API that is no message."""
+    """True for the type of an item of the Responses API other than a message."""
     return isinstance(kind, str) and (
         kind in ("reasoning", "program", "program_output")
         or (kind.endswith(("_call", "_call_output")) and kind != "tool_call")
@@ -155,9 +155,9 @@ def is_item(kind: object) -> bool:
 
 
 def role_of(message: Mapping[str, Any]) -> Role | None:
-    """The speaker of a message, in any dialect; None where it does not say.
+    """The speaker of a message, in any dialect; None if not stated.
 
-    Items of the Responses API say it by their type.
+    The type of an item of the Responses API implies it.
     """
     role = message.get("role")
     if isinstance(role, str) and role:
@@ -177,7 +177,7 @@ _PYDANTIC: Mapping[str, Role] = {"request": "user", "response": "assistant"}
 
 
 def _role_of_class(name: object) -> Role | None:
-    """The role that a class of LangChain stands for, such as ``ai`` or ``AIMessageChunk``."""
+    """The role for a class of LangChain, such as ``ai`` or ``AIMessageChunk``."""
     word = str(name).lower().removesuffix("chunk").removesuffix("message")
     return ROLES[word] if word in _CLASSES else None
 
@@ -192,10 +192,11 @@ def is_message(value: object) -> bool:
 
 
 def plain_messages(message: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """A message that has a wrapping of its own as messages with a role, parts and calls.
+    """A message in a special wrapping, as messages with a role, parts and calls.
 
-    These are LangChain's in three forms, pydantic-ai's, whose requests hold what several say, and
-    ShareGPT's, whose calls and results stand between tags; None for a message of no known role.
+    These are LangChain's in three forms, pydantic-ai's, whose requests hold messages of several
+    speakers, and ShareGPT's, whose calls and results are between tags; None for a message without a
+    known role.
     """
     if (role := role_of(message)) is None:
         return None
@@ -274,7 +275,7 @@ _OF_PYDANTIC = frozenset("kind parts instructions timestamp run_id".split())
 
 
 def is_call(spec: Mapping[str, Any]) -> bool:
-    """True if an object is a call by itself: a name, and arguments or a type that says so."""
+    """True if an object is a call by itself: a name, and arguments or a type for calls."""
     if "part_kind" in spec:
         return kind_of(spec) == "call"
     if spec.get("role") is not None or not _OWN_FORM.isdisjoint(spec) or "tool_calls" in spec:
@@ -288,7 +289,7 @@ def is_call(spec: Mapping[str, Any]) -> bool:
 
 
 _OWN_FORM = frozenset({"thought", "action", "predicted_steps", "tool", "tool_name"})
-"""Fields of the benchmark's own steps, which are no bare calls."""
+"""Fields of the benchmark's own steps, which are not bare calls."""
 
 
 # Calls between tags -------------------------------------------------------------------------------
@@ -300,14 +301,14 @@ _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*")
 
 
 def without_tags(text: str) -> str:
-    """A text without what stands between the tags of ``tagged_calls``."""
+    """A text without the content between the tags of ``tagged_calls``."""
     for pattern in (_TOOL_CALL, _FUNCTION, _INVOKE):
         text = pattern.sub("", text)
     return _MISTRAL.split(text)[0].strip()
 
 
 def _loose_values(body: str) -> list[object]:
-    """The JSON values of a text; where there are none, those that data sets write as Python."""
+    """The JSON values of a text; without any, those that data sets write as Python."""
     mended = blocks(decodable(body), mends=True)
     return [*json_values(body)] or [of.value for of in mended if not of.fault]
 
@@ -315,10 +316,10 @@ def _loose_values(body: str) -> list[object]:
 def tagged_calls(text: str, *, mends: bool = False) -> Iterator[dict[str, Any]]:
     """The calls that a text holds between tags, each with its name and arguments.
 
-    Read are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
-    (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters between tags of their own have no types,
-    so they are left unread. With ``mends`` also calls are read that are no JSON but mean one thing
-    only, as a dictionary of Python does.
+    The tags are ``<tool_call>`` (Hermes, Qwen), ``<function=NAME>`` (Llama), ``<invoke name=NAME>``
+    (Anthropic) and ``[TOOL_CALLS]`` (Mistral). Parameters in their own tags have no types, so they
+    are left unread. With ``mends``, calls that are not JSON but can only mean one thing, such as
+    Python dictionaries, are read too.
     """
     if "<function=" in text or "<invoke " in text:
         for pattern in (_FUNCTION, _INVOKE):

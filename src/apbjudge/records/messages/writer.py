@@ -12,17 +12,17 @@ from .model import Message
 def openai_messages(
     message: Message, field: str, *, is_extended: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """A message, and the results of its calls, as OpenAI has them.
+    """A message, and the results of its calls, in OpenAI's form.
 
-    Calls that a user makes stand in ``tool_calls`` of the user's message, as τ² has them; what an
-    environment says without being asked is a message of a tool without ``tool_call_id``. Results
-    that are values are written as JSON.
+    Calls by a user are in ``tool_calls`` of the user's message, as in τ²; unprompted output of an
+    environment is a tool's message without ``tool_call_id``. Results that are values are written as
+    JSON.
 
     Args:
         message: The message.
         field: Name of the field that an error names.
-        is_extended: True if arguments stay values, reasoning stands in ``thought`` and failed
-            results have ``is_error``, as our own rows have them.
+        is_extended: True if arguments stay values, reasoning is in ``thought`` and failed results
+            have ``is_error``, as in our own rows.
 
     Raises:
         RowError: If a value is nested too deeply (about 250 levels) for JSON to be written.

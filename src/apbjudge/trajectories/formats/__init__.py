@@ -20,28 +20,28 @@ class LogFormat:
     """A format of logs.
 
     Attributes:
-        name: As on the command line.
-        title: As in messages.
-        score: How surely a record is of this format, from 0 to 1, by several of its keys and
-            values. A format whose records are also another one's scores less than that.
+        name: Name on the command line.
+        title: Name in messages.
+        score: Confidence, from 0 to 1, that a record is of this format, by several of its keys and
+            values. A format whose records also fit another one scores less than that.
         read: Makes a trajectory of a record, the place that it is in and the members of the file
             around it; with ``parts``, of the list of all parts of the trajectory. Raises RowError
-            where it can't be read.
-        member: Key under which an object that is the whole file lists the records; empty where
-            none does. In any format a record may be a line of JSONL, an element of an array or a
-            file of its own. Whether such an object is a record itself is seen by the scores.
-        parts: What trajectories a record holds parts of, and these parts, such as the spans of a
-            trace or the lines of a session: of all records, those with the same name make a
-            trajectory. A part with an empty name goes with the part before it in its file, those at
-            its beginning with the first that has a name; where none has, the file is a trajectory.
-            None where a record is a trajectory. It may be asked twice.
-        claims: True if a path is a log of this format by itself, such as a folder with a structure
-            of its own; None where none is.
+            if it can't be read.
+        member: Key under which an object that is the whole file lists the records; empty if none
+            does. In any format a record may be a line of JSONL, an element of an array or a file of
+            its own. The scores decide if such an object is a record itself.
+        parts: Returns the parts of trajectories in a record, such as the spans of a trace or the
+            lines of a session, each with the name of its trajectory; equal names in all records
+            make one trajectory. A part with an empty name belongs to the previous part in its file,
+            or to the first named one; if none has a name, the file is a trajectory. None if a
+            record is a trajectory. It may be called twice.
+        claims: Returns True if a path is a log of this format by itself, such as a folder with its
+            own structure; None if no path is.
         read_path: Yields the trajectories of such a log; raises InputError.
-        has_nan: True if its records and the members of the file around them may have NaN where a
-            number is missing, which JSON has not; it is read as null.
-        newest: True if of a task's trajectories of the same trial in several files only that of the
-            last file counts, by the files' names.
+        has_nan: True if its records and the members of the file around them may have NaN, which
+            JSON lacks, for missing numbers; it is read as null.
+        newest: True if, of several files with the same trial of a task, only the trajectory in the
+            last file by name counts.
     """
 
     name: str

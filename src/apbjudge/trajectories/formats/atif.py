@@ -1,8 +1,8 @@
 """ATIF 1.0 to 1.8, Harbor's format for trajectories (its RFC 0001).
 
-ATIF states no outcome, no case, no trial and no reason why a trajectory ended. What ours has beyond
-it is written under its ``extra.apbjudge``, as the differences from what ATIF alone says, and is
-read again. No other ``extra`` is taken for an outcome.
+ATIF has no outcome, case, trial or reason of a trajectory's end. Our further content is written
+under ``extra.apbjudge``, as the differences from plain ATIF, and read again. No other ``extra`` is
+taken for an outcome.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .derived import derived_id, steps_of
 from .fields import id_field, list_in, numbers_in, object_in, objects_in, text_field
 
 OURS = "apbjudge"
-"""Key of what is ours in the ``extra`` of a trajectory."""
+"""Key of our content in the ``extra`` of a trajectory."""
 
 UNKNOWN = "unknown"
-"""Placeholder for an agent's name or version that is not known."""
+"""Placeholder for an agent's unknown name or version."""
 
 _VERSION = re.compile(r"ATIF-v(1\.\d+)")
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}
@@ -48,15 +48,15 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
 
 
 def stated_trajectory(entry: Mapping[str, Any], place: LogPlace, *, is_ours: bool) -> Trajectory:
-    """The trajectory that ATIF itself says, without what is ours.
+    """The trajectory in plain ATIF, without our content.
 
     Args:
         entry: The trajectory.
         place: Where it was read.
-        is_ours: True if we wrote it: then its steps and metrics are not kept as a log's.
+        is_ours: True if we wrote it; its steps and metrics are then not stored as a log's.
 
     Raises:
-        RowError: If a field is of another kind.
+        RowError: If a field has the wrong type.
     """
     version = entry.get("schema_version")
     known = _VERSION.fullmatch(version) if isinstance(version, str) else None
@@ -94,7 +94,7 @@ def stated_trajectory(entry: Mapping[str, Any], place: LogPlace, *, is_ours: boo
     if agent.get("tool_definitions") is not None:
         tools = tuple(list_in(agent, "tool_definitions", "agent."))
     if is_ours:
-        extra.pop("final_metrics", None)  # made of the usage, and nothing else
+        extra.pop("final_metrics", None)  # made of the usage only
     check_depth("entry", (tools, extra))
     trajectory_id = id_field(entry, "trajectory_id", "session_id") or derived_id("", None, place)
     conversation = Messages(tuple(messages))
@@ -115,7 +115,7 @@ def stated_trajectory(entry: Mapping[str, Any], place: LogPlace, *, is_ours: boo
 
 
 def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Message:
-    """The message of a step, with the results that stand in it, whatever they answer."""
+    """The message of a step, with all results in it."""
     where = f"steps.{number}"
     text: Any = step.get("message")
     if not isinstance(text, str | list | None):
@@ -132,7 +132,7 @@ def _message(step: Mapping[str, Any], number: int, remarks: Counter[str]) -> Mes
         "role": "assistant" if role == "assistant" else "user",
         "content": text,
     }
-    results.sort(key=lambda of: not of.get("source_call_id"))  # the others answer what is left
+    results.sort(key=lambda of: not of.get("source_call_id"))  # the others answer remaining calls
     read = read_messages([raw, *({"role": "tool", **of} for of in results)], where)
     remarks.update(read.remarks)
     message, *unasked = read.messages
@@ -163,13 +163,13 @@ def _usage(entry: Mapping[str, Any]) -> dict[str, float]:
     return dict(sums)
 
 
-# What is ours -------------------------------------------------------------------------------------
+# Our content --------------------------------------------------------------------------------------
 
 _LISTS = ("steps", "calls", "observations")
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of one whole row that another has otherwise; of lists, by the place in them."""
+    """The fields of one whole row that differ in another one; in lists, by their place."""
     changes: dict[str, Any] = {}
     for name, value in ours.items():
         if value == (other := theirs[name]):
@@ -182,7 +182,7 @@ def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str,
 
 
 def changed(row: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole row to which these are the differences."""
+    """The whole row that results from these differences."""
     new = {**row, **changes}
     for name in _LISTS:
         if (of_list := as_object(new.get(name))) is not None:

@@ -1,8 +1,7 @@
 """Attributes of spans in every convention: OpenTelemetry's, OpenInference's, those of libraries.
 
-What a fact is called is one table, whatever container the span stands in. A name with dots is a
-path: flattened attributes, such as ``llm.input_messages.0.message.role``, and nested ones are read
-alike.
+One table has the names of facts for all containers of spans. A name with dots is a path: flattened
+attributes, such as ``llm.input_messages.0.message.role``, and nested ones are read alike.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _KINDS: Mapping[str, SpanKind] = {
         "agent",
     ),
 }
-"""Kinds of spans by the words for them; any other holds only spans."""
+"""Kinds of spans by the words for them; any other word is for a container of spans."""
 
 _KIND = "gen_ai.operation.name openinference.span.kind ai.operationId traceloop.span.kind".split()
 _INPUT = (
@@ -93,7 +92,7 @@ def _listed(node: Any) -> Any:
 
 
 class Attributes:
-    """The attributes of a span or of what holds it, flattened or nested."""
+    """The attributes of a span or of its container, flattened or nested."""
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
         self._root = nested(attributes)
@@ -109,7 +108,7 @@ class Attributes:
         return None
 
     def text(self, *paths: str) -> str:
-        """The first text or whole number that one of the paths leads to; empty without."""
+        """The first text or integer that one of the paths leads to; empty without."""
         values = (self.of(path) for path in paths)
         return next((str(of) for of in values if isinstance(of, str | int)), "")
 
@@ -119,7 +118,7 @@ def _opened(value: Any) -> Any:
 
 
 def literal(value: Any) -> Any:
-    """The value of a text that is a dictionary or list of Python; any other value as it is."""
+    """The value of a text that is a Python dictionary or list; any other value as it is."""
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
     with warnings.catch_warnings():
@@ -141,13 +140,13 @@ def span_of_attributes(
     name: str = "",
     events: Iterable[tuple[str, Mapping[str, Any]]] = (),
 ) -> Span:
-    """A span with what its attributes say, in whatever convention they are.
+    """Adds the facts in a span's attributes, in any convention, to the span.
 
     Args:
         attributes: Flattened or nested; values may be JSON texts.
-        span: What the container says: ids, time, and whether and how it failed.
-        kind: The word that the container has for its kind; empty without.
-        name: Of the span, such as ``execute_tool NAME``.
+        span: The container's facts: ids, time, and its failure.
+        kind: The container's word for its kind; empty without.
+        name: Name of the span, such as ``execute_tool NAME``.
         events: Name and attributes of each of its events.
 
     Returns:
@@ -214,7 +213,7 @@ def _kind_of(of: Attributes, kind: str, name: str) -> SpanKind:
 
 
 def _add_messages(span: Span, of: Attributes, events: list[tuple[str, Any]]) -> None:
-    """Adds what a model is sent and says, or all messages of an agent's trajectory."""
+    """Adds the input and output of a model, or all messages of an agent's trajectory."""
     span.is_whole = span.kind == "agent"
     asked, answered = of.of(*(_WHOLE if span.is_whole else _INPUT)), _answer(of.of(*_OUTPUT))
     logged = [_of_event(_MESSAGES[title], about) for title, about in events if title in _MESSAGES]
@@ -251,7 +250,7 @@ def _output_value(of: Attributes) -> Any:
 
 
 def _system(of: Attributes, *chats: Chat | None) -> str:
-    """The instructions that stand apart from the messages."""
+    """The instructions outside of the messages."""
     system = of.of("gen_ai.system_instructions")
     parts = [as_object(part) or {"text": part} for part in as_list(system) or [system]]
     texts = [part.get("content") or part.get("text") for part in parts]
@@ -260,7 +259,7 @@ def _system(of: Attributes, *chats: Chat | None) -> str:
 
 
 def _answer(value: Any) -> Any:
-    """Messages that a model says, also where texts and calls stand apart from each other."""
+    """The messages of a model's answer, also if texts and calls are separate."""
     answer = as_object(value) or {}
     inner = as_object(answer.get("content")) or {}
     texts = [
@@ -270,14 +269,14 @@ def _answer(value: Any) -> Any:
     ]
     calls = objects_of(next((opened(answer[key]) for key in _CALLS if key in answer), None))
     if "parts" in inner or not (texts or calls):
-        return inner or value  # the former of Gemini
+        return inner or value  # the former in Gemini
     return {"role": "assistant", "content": texts + [{"type": "tool-call", **of} for of in calls]}
 
 
 def _chat(value: Any, role: Role, *, is_any: bool = False) -> Chat | None:
     """The chat in a value, its messages without the wrappings of OpenInference.
 
-    With ``is_any``, a value that is no chat is the text of a message.
+    With ``is_any``, a value that is not a chat is the text of a message.
     """
     if (chat := chat_in(value, role)) is None and is_any and value is not None:
         chat = chat_in([{"role": role, "content": orjson.dumps(value).decode()}], role)
@@ -287,7 +286,7 @@ def _chat(value: Any, role: Role, *, is_any: bool = False) -> Chat | None:
 
 
 def _message(of: dict[str, Any]) -> dict[str, Any]:
-    """A message without the wrappings of OpenInference, its lists opened."""
+    """A message without the wrappings of OpenInference, its lists parsed."""
     message = dict(as_object(_inner(of, "message")) or of)
     if calls := as_list(opened(message.get("tool_calls"))):
         message["tool_calls"] = [_inner(call, "tool_call") for call in calls]
@@ -304,7 +303,7 @@ def _inner(value: Any, name: str) -> Any:
 
 
 def _of_event(role: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event is."""
+    """The message of an event."""
     body = as_object(opened(about.get("gen_ai.event.content"))) or about
     message = as_object(opened(body.get("message"))) or body
     return _message({"role": role} | {k: v for k, v in message.items() if "." not in k})

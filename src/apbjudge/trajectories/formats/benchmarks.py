@@ -1,4 +1,4 @@
-"""Trajectories of benchmarks and data sets: messages in a record, and what is known of it.
+"""Trajectories of benchmarks and data sets: messages in a record, and its facts.
 
 These are AgentDojo (arXiv:2406.13352), BFCL (the Berkeley Function Calling Leaderboard), SWE-agent
 (arXiv:2405.15793), ToolBench (arXiv:2307.16789) and Who&When (arXiv:2505.00212).
@@ -34,7 +34,7 @@ _KNOWN = frozenset(
 
 
 def _read_agentdojo(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """A trajectory of AgentDojo: success is its utility; whether it was secure is a score."""
+    """A trajectory of AgentDojo: success is its utility; its security is a score."""
     graded = {**fields.object_in(entry, "evaluation"), **entry}
     ids = ("suite_name", "user_task_id", "task_id", "injection_task_id")
     utility = fields.success_of(graded.get("utility"))
@@ -77,9 +77,9 @@ def _is_bfcl(entry: _Entry) -> bool:
 def _read_bfcl(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     """An entry of a file of results, or of a file of scores.
 
-    Results say nothing of the task but what was logged of its turns. Scores begin with a line that
-    sums up; after it are only the entries that failed, with the task and without what tools
-    answered. Their ``valid`` is a score and no success: those that passed are not there.
+    Results state nothing of the task except its logged turns. Scores begin with a summary line,
+    followed by the failed entries only, with the task but without the tools' answers. Their
+    ``valid`` is a score, not a success, since the passed ones are missing.
     """
     if entry.keys() >= _SUMMARY:
         passed = f"{entry['correct_count']} of {entry['total_count']} that passed"
@@ -107,7 +107,7 @@ def _read_bfcl(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
 def _reply(entry: _Entry, written: list[Any] | None = None) -> dict[str, Any]:
     """Reply of the model in a step: calls, each an object of its name and arguments, or text.
 
-    Models without calls of their own write them as source text; ``written`` are these.
+    Models without native calls write them as source text; ``written`` has these.
     """
     calls = [pair for call in objects_of(entry.get("content")) for pair in call.items()]
     texts = [str(call).removesuffix(")").partition("(") for call in written or () if not calls]
@@ -118,7 +118,7 @@ def _reply(entry: _Entry, written: list[Any] | None = None) -> dict[str, Any]:
 
 
 def _unlogged(turns: list[Any], result: Any, entry: _Entry) -> Iterator[Any]:
-    """The turns of the task, each with the model's steps in it; a single turn is one step."""
+    """The turns of the task, each with the model's steps; a single turn is one step."""
     is_single = not all(isinstance(turn, list) for turn in as_list(result) or (None,))
     for number, steps in enumerate([[result]] if is_single else result):
         yield from (as_list(turns[number]) if number < len(turns) else None) or ()
@@ -127,7 +127,7 @@ def _unlogged(turns: list[Any], result: Any, entry: _Entry) -> Iterator[Any]:
 
 
 def _logged(log: list[Any]) -> Iterator[Any]:
-    """The messages of a log of inference, whose turns have the user's messages and the steps."""
+    """The messages of an inference log, whose turns have the user's messages and the steps."""
     for turn in log:
         for listed in (as_object(turn) or {"": turn}).values():
             entries = objects_of(listed)
@@ -150,10 +150,10 @@ def _is_swe_agent(entry: _Entry) -> bool:
 
 
 def _read_swe_agent(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
-    """A trajectory as its history tells it; what the agent submitted is its final answer.
+    """A trajectory from its history; the agent's submission is its final answer.
 
-    Where no tools are called, an action is the command in the message, which a shell runs, and the
-    next message is its result. The history may lack the last turn, and what answered it.
+    Without tool calls, an action is the shell command in the message, and the next message is its
+    result. The history may lack the last turn and its answer.
     """
     info = fields.object_in(entry, "info")
     history = [message for _, message in fields.objects_in(entry, "history")]
@@ -214,8 +214,8 @@ def _is_toolbench(entry: _Entry) -> bool:
 def _read_toolbench(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     """An answer of ToolBench: the last chain of its search is the trajectory.
 
-    Earlier chains are the beginning of it, or part from it and were abandoned. The call of
-    ``Finish`` gives the answer, and nothing answers it.
+    Earlier chains are its beginning, or branch off and were abandoned. The call of ``Finish`` has
+    the answer, and no result.
     """
     answer = fields.object_in(entry, "answer_generation")
     where = f"answer_generation.{_CHAINS}"
@@ -253,7 +253,7 @@ _EXECUTORS = frozenset(("Computer_terminal", "ComputerTerminal"))
 def _read_who_when(entry: _Entry, place: LogPlace, _: _Entry) -> Trajectory:
     """A failed trajectory of several agents, each a speaker; labels of the failure go to ``extra``.
 
-    A step's ``sources`` is what ``mistake_step`` counts.
+    The label ``mistake_step`` counts by a step's ``sources``.
     """
     prompts = entry.get("system_prompt")
     if (by_agent := as_object(prompts)) is not None:
@@ -301,4 +301,4 @@ WHO_WHEN = LogFormat(
     read=_read_who_when,
 )
 BENCHMARKS = (AGENTDOJO, BFCL, SWE_AGENT, TOOLBENCH, WHO_WHEN)
-"""The formats that stand here."""
+"""The formats of this module."""

@@ -25,7 +25,7 @@ _NEEDED = {"system": "subtype", "result": "subtype", "summary": "leafUuid"}
 _SPEAKERS = ("user", "assistant")
 _LOCAL, _COMMAND = "<local-command-", ("<command-name>", "<command-message>")
 _NOT_A_MODEL = "<synthetic>"
-"""Model of messages that the client writes in the agent's place, such as errors of the API."""
+"""Model of messages that the client writes in place of the agent, such as errors of the API."""
 
 
 def _score(line: Mapping[str, Any]) -> float:
@@ -49,7 +49,7 @@ def _blocks(line: Mapping[str, Any]) -> _Lines:
 
 
 def _result(line: Mapping[str, Any]) -> Any:
-    """Notes of the client on a result, besides the text that it shows to the model."""
+    """Notes of the client on a result, apart from the text that the model sees."""
     return first_of(line, "toolUseResult", "tool_use_result")[1]
 
 
@@ -58,7 +58,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
     heard = [of for of, line in zip(agents, lines, strict=True) if line.get("type") in _SPEAKERS]
     agent = (
         "" if "" in heard else next(iter(heard), "")
-    )  # a sub-agent's file alone is its trajectory
+    )  # a sub-agent's file without others is its trajectory
     own = [at for at, of in enumerate(agents) if of in ("", agent)]
     positions = _on_path(lines, own)
     left = [lines[at] for at in own if at not in positions and "parentUuid" in lines[at]]
@@ -92,7 +92,7 @@ def _read(lines: _Lines, place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
 
 
 def _agents(lines: _Lines) -> list[str]:
-    """The sub-agent that each line is of, or the first line of its own; empty for the session's."""
+    """The sub-agent of each line, or the first line of its own; empty for the session's."""
     by_uuid: dict[str, str] = {}
     agents: list[str] = []
     for line in lines:
@@ -106,7 +106,7 @@ def _agents(lines: _Lines) -> list[str]:
 
 
 def _on_path(lines: _Lines, own: list[int]) -> set[int]:
-    """Positions of the lines on the path to the last one, and of what belongs to these."""
+    """Positions of the lines on the path to the last one, and of lines that belong to these."""
     before = dict(zip(own[1:], own, strict=False))
     by_uuid = {name: at for at in own if (name := name_in(lines[at], "uuid"))}
     at = next((at for at in reversed(own) if "uuid" in lines[at]), own[-1] if own else None)
@@ -180,9 +180,9 @@ def _add_messages(session: LoggedSession, lines: _Lines, order: list[int]) -> di
 
 
 def _read_line(line: Mapping[str, Any], following: str) -> dict[str, Any] | None:
-    """The message of a line, of the system where the client says it; None without one.
+    """The message of a line, as the system's if the client wrote it; None without one.
 
-    A command that the client carried out itself is followed by what it printed.
+    A command that the client ran itself is followed by its output.
     """
     kind, message = line.get("type"), _message(line)
     if kind in _SPEAKERS and message:
@@ -190,7 +190,7 @@ def _read_line(line: Mapping[str, Any], following: str) -> dict[str, Any] | None
         is_local = text.startswith(_COMMAND) and following.startswith(_LOCAL)
         is_client = message.get("model") == _NOT_A_MODEL or line.get("isMeta") is True
         role = "system" if is_client or is_local or text.startswith(_LOCAL) else kind
-        # without the type, which items of another API have too
+        # without the type, which another API's items have too
         return {key: of for key, of in message.items() if key != "type"} | {"role": role}
     if kind == "system" and isinstance(text := line.get("content"), str):
         return {"role": "system", "content": text}

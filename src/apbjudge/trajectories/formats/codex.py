@@ -1,4 +1,4 @@
-"""Rollouts of the Codex CLI, and what ``codex exec --json`` prints."""
+"""Rollouts of the Codex CLI, and the output of ``codex exec --json``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTEXT = (
     *("<environment_context>", "<user_instructions>", "<turn_aborted>"),
     "# AGENTS.md instructions",
 )
-"""Prefixes of messages that the client writes in the user's place."""
+"""Prefixes of messages that the client writes in place of the user."""
 _OF_RESULTS = frozenset(
     "id type status exit_code aggregated_output result error server tool".split()
 )
@@ -61,7 +61,7 @@ def _read(lines: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
 
 @dataclass(slots=True, kw_only=True)
 class _Rollout(LoggedSession):
-    """A session, of which events count where it has no items (``is_whole``)."""
+    """A session; its events count only if it has no items (``is_whole``)."""
 
     is_whole: bool
     about: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -71,13 +71,13 @@ class _Rollout(LoggedSession):
     end: str = ""
 
     def take(self, at: int, line: dict[str, Any]) -> None:
-        """Takes in a line."""
+        """Adds a line."""
         kind = str(line.get("type"))
         held = as_object(line.get("payload")) or as_object(line.get("item")) or line
         if kind == "session_meta":
             if self.about and self.messages:
                 raise RowError("payload.id", "one session in a file", held.get("id"))
-            self.about = self.about or held  # a fork repeats that of its origin
+            self.about = self.about or held  # a fork repeats its origin's
         elif kind == "turn_context":
             self.model = self.model or text_field(held, "model", where="payload.")
         elif kind == "compacted":
@@ -117,7 +117,7 @@ class _Rollout(LoggedSession):
 
 
 def _mark(of: Mapping[str, Any]) -> dict[str, bool]:
-    """Maps the call of a result or event to True if it failed, where a code or boolean says so."""
+    """Maps the call of a result or event to True if it failed, if a code or Boolean states it."""
     output: Any = of.get("output")
     with suppress(orjson.JSONDecodeError):
         output = orjson.loads(output) if isinstance(output, str) else output
@@ -129,7 +129,7 @@ def _mark(of: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _message_item(of: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The item of the Responses API that an event or an item of ``exec`` says; None without one."""
+    """The item of the Responses API for an event or an item of ``exec``; None without one."""
     kind, text = str(of.get("type")), first_of(of, "text", "message")[1]
     if kind in ("user_message", "agent_message", "plan"):
         role = "user" if kind == "user_message" else "assistant"
@@ -140,7 +140,7 @@ def _message_item(of: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _of_item(item: dict[str, Any], *, is_done: bool) -> Iterator[dict[str, Any]]:
-    """The items of the Responses API that one of ``exec`` stands for."""
+    """The items of the Responses API for an item of ``exec``."""
     if message := _message_item(item):
         yield message
         return

@@ -21,7 +21,7 @@ _ROLES: Mapping[StepSource, Role] = {source: role for role, source in _SOURCES.i
 
 
 def derived_id(case_id: str, trial: int | None, place: LogPlace) -> str:
-    """The id of a trajectory whose log gives it none: its case with its trial or place."""
+    """The id of a trajectory without one in the log: its case with its trial or place."""
     base = case_id or Path(place.file).stem or "trajectory"
     if case_id and trial is not None:
         return f"{base}-{trial}"
@@ -40,21 +40,20 @@ def trajectory_of_messages(
     system_prompt: str = "",
     **facts: Any,
 ) -> Trajectory:
-    """The trajectory that messages are, with what the log says besides them.
+    """The trajectory of messages, with other facts in the log.
 
     Args:
-        raw: Messages of any dialect, each with the position of the entry that it was taken from, or
-            with those of several.
+        raw: Messages of any dialect, each with the position of its entry, or the positions of
+            several.
         where: Name of their list, for errors.
-        place: Where the trajectory was read.
+        place: Place of the trajectory.
         extra: Fields of the log that have no place in a trajectory.
-        remarks: How often something occurred, besides what the messages show; or the entries that
-            are left out under that remark, which ``extra`` keeps by its name.
-        case_id: The task; the id of the trajectory where the log names none.
+        remarks: Counts of occurrences in addition to those in the messages; or the entries that are
+            left out under that remark, which go to ``extra`` under its name.
+        case_id: The task; if the log names none, the id of the trajectory.
         trial: Number of the repetition.
         system_prompt: Instructions besides the messages.
-        facts: Further fields of the trajectory. Where they are None or empty, what the messages say
-            of them holds.
+        facts: Further fields of the trajectory. If None or empty, they are taken from the messages.
 
     Raises:
         RowError: If a message can't be read.
@@ -88,7 +87,7 @@ def trajectory_of_messages(
 def steps_of(
     messages: Iterable[Message], entries: Sequence[Sequence[int]] | None = None
 ) -> tuple[TrajectoryStep, ...]:
-    """A step for each message; ``entries`` are the places in the log of each raw message."""
+    """A step for each message; ``entries`` are the places of each raw message in the log."""
     return tuple(
         TrajectoryStep(
             _SOURCES[of.role],
@@ -108,6 +107,6 @@ def steps_of(
 
 
 def message_of(step: TrajectoryStep) -> Message:
-    """The chat message that a step is."""
+    """The chat message of a step."""
     content = (step.text, step.thought, step.calls, step.observations)
     return Message(_ROLES[step.source], *content, speaker=step.speaker)

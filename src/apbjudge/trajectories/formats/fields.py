@@ -1,7 +1,6 @@
-"""Fields of a log's entry, each of the kind that it has to be; else RowError names it.
+"""Fields of a log's entry, each with its required type; else RowError names it.
 
-Of functions that take ``where``, it is put before the field's name; of those that take several
-names, the first counts under which something is.
+``where`` is put before the field's name; of several names, the first with a value counts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _NUMBERS = (int, float)
 
 
 def first_of(entry: Mapping[str, Any], *names: str) -> tuple[str, Any]:
-    """The first of the fields that holds something, with its name; None under the first name."""
+    """The first nonempty field with its name; else None with the first name."""
     for name in names:
         if (value := entry.get(name)) is not None:
             return name, value
@@ -34,19 +33,19 @@ def _stated(
 
 
 def text_field(holder: Mapping[str, Any], *names: str, where: str = "") -> str:
-    """A text under any of the names; empty where there is none."""
+    """A text under any of the names; empty without."""
     return _stated(holder, names, str, "text", where) or ""
 
 
 def object_in(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
-    """A JSON object; empty where there is none."""
+    """A JSON object; empty without."""
     return _stated(holder, (name,), dict, "an object", where) or {}
 
 
 def list_in(
     holder: Mapping[str, Any], name: str, where: str = "", *, is_needed: bool = False
 ) -> list[Any]:
-    """A list; empty where there is none, unless one is needed."""
+    """A list; empty without, unless one is required."""
     listed = _stated(holder, (name,), list, "a list", where)
     if listed is None and is_needed:
         raise RowError(f"{where}{name}", "a list", None)
@@ -64,7 +63,7 @@ def objects_in(
 
 
 def id_field(entry: Mapping[str, Any], *names: str) -> str:
-    """An id under any of the names, a whole number as text; empty where there is none.
+    """An id under any of the names, an integer as text; empty without.
 
     Raises:
         RowError: If it is something else, or blank.
@@ -78,7 +77,7 @@ def id_field(entry: Mapping[str, Any], *names: str) -> str:
 
 
 def whole_field(entry: Mapping[str, Any], name: str) -> int | None:
-    """A whole number, also written as text or with a decimal point; None where there is none.
+    """An integer, also as text or with a decimal point; None without.
 
     Raises:
         RowError: If it is something else.
@@ -94,7 +93,7 @@ def whole_field(entry: Mapping[str, Any], name: str) -> int | None:
 
 
 def number_field(entry: Mapping[str, Any], name: str) -> float | None:
-    """A finite number; None where there is none.
+    """A finite number; None without.
 
     Raises:
         RowError: If it is something else.
@@ -108,7 +107,7 @@ def number_field(entry: Mapping[str, Any], name: str) -> float | None:
 
 
 def success_of(value: object) -> bool | None:
-    """A success, also as a word or number; None where none is stated.
+    """A success, also as a word or number; None if none is stated.
 
     Raises:
         RowError: If it is something else.
@@ -128,13 +127,13 @@ _WORDS: Mapping[str, float] = {
 
 
 def number_of(score: object, *, letters: bool = False) -> float | None:
-    """A score as a number, words as the tools read them that write them; None for other words.
+    """A score as a number, words as read by the tools that write them; None for other words.
 
     Inspect (``value_to_float``): C is 1, P 0.5, I and N 0, yes and true 1, no and false 0, and
     digits are their number. Langfuse: a score of the type BOOLEAN is 1 or 0, in words True or
     False. LangSmith: the score of a feedback is a number or a truth value. MLflow: yes and no; its
-    unknown is neither. OpenTelemetry: labels of ``gen_ai.evaluation.score`` are free words, those
-    of a scale of two are pass and fail, correct and incorrect.
+    unknown is neither. OpenTelemetry: labels of ``gen_ai.evaluation.score`` are free words; on a
+    scale of two they are pass and fail, or correct and incorrect.
 
     Args:
         score: A number, truth value or word.
@@ -154,7 +153,7 @@ def number_of(score: object, *, letters: bool = False) -> float | None:
 def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
     """The truth values, finite numbers and words of an object and of objects in it, by names.
 
-    Those of inner objects are joined with dots. Lists and longer texts are no scores.
+    Names in inner objects are joined with dots. Lists and longer texts are not scores.
     """
     scores: dict[str, bool | float | str] = {}
     for name, value in values.items():
@@ -168,7 +167,7 @@ def scores_in(values: Mapping[str, Any]) -> dict[str, bool | float | str]:
 
 
 HUMAN = " (human)"
-"""Ends the names of scores that a person gave, where a log tells them from those of judges."""
+"""Suffix of the names of a person's scores, if a log distinguishes them from judges' scores."""
 
 
 def numbers_in(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Chats of the Gemini CLI, as one object or a line for each change."""
+"""Chats of the Gemini CLI, as one object or one line per change."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _add(session: LoggedSession, at: int, message: dict[str, Any]) -> None:
 
 
 def _answer(call: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a call as one part, into which what came beside the function's answer goes."""
+    """The result of a call as one part, including other content beside the function's answer."""
     parts = objects_of(call["result"])
     answers = [inner for of in parts if (inner := as_object(of.get("functionResponse")))]
     answer = answers[0] if answers else {"response": {"output": call["result"]}}

@@ -31,10 +31,10 @@ def is_job(folder: Path) -> bool:
 
 
 def read_job(folder: Path) -> Iterator[LogEntry]:
-    """The trials of a job, in the order of their names; trials of a task are counted in it.
+    """The trials of a job, in the order of their names; trials of a task are numbered in it.
 
-    A trial whose trajectory is not there, or that broke before it was verified, is one that broke
-    for a reason that is not the agent's.
+    A trial without a trajectory, or that broke before verification, counts as an infrastructure
+    error.
 
     Raises:
         InputError: If the folder can't be read.

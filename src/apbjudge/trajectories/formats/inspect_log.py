@@ -1,7 +1,7 @@
 """Logs of Inspect AI: ``.json`` files, and ``.eval`` archives with a file for each sample.
 
 A sample is a trajectory, its epoch a trial. The transcript of events, which repeats the messages
-many times over, is not kept, nor are tracebacks.
+many times, and tracebacks are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .fields import (
 )
 
 MAX_SAMPLE_BYTES = 4 * MAX_LINE_BYTES
-"""Of an archive's member, unpacked."""
+"""Limit of an archive's member, unpacked."""
 
 _ZSTD = 93
 _REFERENCES = ("attachment://", "tc://")
@@ -108,7 +108,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, members: Mapping[str, Any])
 
 
 def _unresolved(steps: Sequence[TrajectoryStep]) -> int:
-    """Texts that are a reference to what the sample does not hold."""
+    """Number of texts that refer to something that the sample lacks."""
     texts = (
         (of.text, of.thought, *(str(seen.content) for seen in of.observations)) for of in steps
     )
@@ -126,7 +126,7 @@ def _missing_turns(entry: Mapping[str, Any], events: list[dict[str, Any]], turns
 
 
 def _tools(events: list[dict[str, Any]], attachments: Mapping[str, Any]) -> list[Any] | None:
-    """The tools of the first call of a model that offers any; None where no event says."""
+    """The tools of the first model call that offers any; None if no event states them."""
     tools: list[Any] | None = None
     for event in events:
         if event.get("event") == "model" and isinstance(event.get("tools"), list):
@@ -142,7 +142,7 @@ def _tools(events: list[dict[str, Any]], attachments: Mapping[str, Any]) -> list
 def _main_score(
     values: Mapping[str, Any], spec: Mapping[str, Any], results: Mapping[str, Any]
 ) -> object:
-    """The value of the only scorer, or of that which the log names as its main one."""
+    """The value of the only scorer, or of the one that the log names as its main one."""
     by_scorer = [score for _, score in objects_in(results, "scores", "results.")]
     first = by_scorer[0] if by_scorer else {}
     main = (
@@ -153,7 +153,7 @@ def _main_score(
     named = tuple(text_field(main, name, where="headline.") for name in ("scorer", "score"))
     names = values if len(values) == 1 else [name for name in named if name in values]
     value = values[next(iter(names))] if names else None
-    if isinstance(value, dict):  # a scorer of several values
+    if isinstance(value, dict):  # a scorer with several values
         return cast("dict[str, Any]", value).get(named[1])
     return value
 
@@ -168,7 +168,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _plain(message: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any]:
-    """A message without references, nor what is in files; its results say whether they failed."""
+    """A message without references and file contents; its results state if they failed."""
     plain: dict[str, Any] = _resolved(message, attachments) if attachments else message
     if plain.get("role") == "tool":
         plain = {**plain, "is_error": bool(plain.get("error"))}
@@ -178,7 +178,7 @@ def _plain(message: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str,
 
 
 def _plain_part(part: Any) -> Any:
-    """A part; that of a tool which the provider of the model ran has call and result in one."""
+    """A part; for a tool that the model's provider ran, it has both call and result."""
     if (of := as_object(part)) is None:
         return part
     if of.get("type") == "tool_use":
@@ -187,7 +187,7 @@ def _plain_part(part: Any) -> Any:
 
 
 def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any:
-    """A value with what its texts refer to in their place; unknown references stay."""
+    """A value with its references resolved; unknown ones stay."""
     if isinstance(value, str) and value.startswith(_REFERENCES):
         found = attachments.get(value.partition("//")[2])
         return found if isinstance(found, str) else value
@@ -205,15 +205,15 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
 
 
 def read_eval(path: Path) -> Iterator[LogEntry]:
-    """The samples of an ``.eval`` archive, in the order in which they ended.
+    """The samples of an ``.eval`` archive, in order of their end.
 
-    Memory stays at one sample, and nothing is unpacked to disk. Of two members of one name the
-    last counts. Members that are no samples, or whose name would lead out of the archive, are
+    Memory stays at one sample, and nothing is unpacked to disk. Of two members with the same name
+    the last counts. Members that are not samples, or whose name would lead out of the archive, are
     ignored.
 
     Raises:
-        InputError: If the archive can't be read, is none of Inspect's, or is compressed with zstd
-            and the extra ``zstd`` is not installed.
+        InputError: If the archive can't be read, is not Inspect's, or is compressed with zstd and
+            the extra ``zstd`` is not installed.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -245,7 +245,7 @@ def read_eval(path: Path) -> Iterator[LogEntry]:
 
 
 def _header(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
-    """The archive's facts of all samples; of an evaluation that has not ended only its start."""
+    """The archive's facts for all samples; only its start if the evaluation has not ended."""
     for name in ("header.json", "_journal/start.json"):
         if name in archive.NameToInfo:
             try:
@@ -259,7 +259,7 @@ def _unpacked(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
     """A member, unpacked.
 
     Raises:
-        RowError: If it is damaged, or larger than allowed or than it says.
+        RowError: If it is damaged, or larger than allowed or stated.
     """
     size = info.file_size
     if size > MAX_SAMPLE_BYTES:
@@ -278,14 +278,14 @@ def _unpacked(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> by
 
 
 def _unpacked_zstd(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Likewise, for a method that ``zipfile`` knows only since Python 3.14, and without a limit.
+    """The same for a method that ``zipfile`` knows only since Python 3.14, and without a limit.
 
     The packed bytes are read as if they were stored. Inspect begins a new frame every 200 MiB.
     """
     zstd = zstandard(path)
     packed = copy(info)
     packed.compress_type, packed.file_size = zipfile.ZIP_STORED, info.compress_size
-    packed.CRC = None  # type: ignore[assignment]  # of the unpacked bytes, checked below
+    packed.CRC = None  # type: ignore[assignment]  # that of the unpacked bytes is checked below
     with archive.open(packed) as file:
         try:
             reader = zstd.ZstdDecompressor().stream_reader(file, read_across_frames=True)
@@ -298,7 +298,7 @@ def _unpacked_zstd(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) 
 
 
 def _object(raw: bytes) -> dict[str, Any]:
-    """The JSON object in a member; numbers that JSON has not (scores may be NaN) are null."""
+    """The JSON object in a member; numbers that JSON lacks (scores may be NaN) are null."""
     value = parsed(raw, "line", has_nan=True)
     if (member := as_object(value)) is None:
         got = value.got.strip("'") if isinstance(value, RowError) else value

@@ -23,7 +23,7 @@ def _score(record: Mapping[str, Any]) -> float:
 
 
 def _parts(record: Mapping[str, Any]) -> Parts:
-    """The trace, and its observations, each of which may stand in both of its places."""
+    """The trace and its observations, each of which may be in both places."""
     if "traceId" in record:
         return [(id_field(record, "traceId"), record)]
     trace = object_in(record, "trace") or record
@@ -66,7 +66,7 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
 
 
 def _message(raw: Any) -> Any:
-    """A message as the callback of LangChain notes it, whose tools speak by their name."""
+    """A message in the form of LangChain's callback, in which tools speak under their name."""
     message = as_object(raw) or {}
     if "additional_kwargs" not in message or is_message(message):
         return raw
@@ -74,7 +74,7 @@ def _message(raw: Any) -> Any:
 
 
 def _is_tool(raw: Any) -> bool:
-    """True if a message is the definition of a tool, which that callback lists among them."""
+    """True if a message is a tool's definition, which that callback lists among messages."""
     content = as_object((as_object(raw) or {}).get("content")) or {}
     return "parameters" in (as_object(content.get("function")) or ())
 

@@ -1,4 +1,4 @@
-"""Runs of LangSmith, a row each or nested, also as the halves in which they are sent."""
+"""Runs of LangSmith, one per row or nested, also as the two halves in which they are sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USAGE = ("prompt_tokens", "completion_tokens", "total_tokens", "total_cost")
 
 
 def _halves(record: Mapping[str, Any]) -> list[Any]:
-    """The runs of a record: the halves that are sent before and after each, or itself."""
+    """The runs of a record: the halves sent before and after each, or the record itself."""
     return [of for key in ("post", "patch") for of in as_list(record.get(key)) or ()] or [record]
 
 
@@ -28,7 +28,7 @@ def _score(record: Mapping[str, Any]) -> float:
 
 
 def _parts(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The runs with their traces; nested ones are in that of their parent."""
+    """The runs with their traces; nested ones belong to their parent's."""
     parts: list[tuple[str, Any]] = []
     todo = [(of, "", "") for of in reversed(_halves(record))]
     while todo:
@@ -77,7 +77,7 @@ def _span(run: Mapping[str, Any], entry: int) -> Span:
 
 
 def _average(stats: object) -> Any:
-    """The mean of a score, or the word that all who gave one say."""
+    """The mean of a score, or the word that all scores agree on."""
     spec = as_object(stats) or {}
     words = list(as_object(spec.get("values")) or ())
     return words[0] if spec.get("avg") is None and len(words) == 1 else spec.get("avg")

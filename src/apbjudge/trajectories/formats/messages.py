@@ -30,7 +30,7 @@ _GROUPS = (
     *(("trial",), ("setting",), ("final_answer",), ("reward",), ("success",), ("outcome",)),
     ("usage",),
 )
-"""Names of a field, of which the first that holds something is read."""
+"""Names of a field, the first nonempty one of which is read."""
 
 _SCORES = tuple("score is_correct correct passed grade".split())
 """Names of fields with a score of the trajectory."""
@@ -42,7 +42,7 @@ _USUAL = frozenset(
 
 
 _GENERAL = 0.9
-"""The most that messages alone score: they stand in the records of other formats too."""
+"""Limit of the score for messages alone, which records of other formats have too."""
 
 
 def _score(entry: Mapping[str, Any]) -> float:
@@ -83,7 +83,7 @@ def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Tr
 
 
 def _extra(entry: Mapping[str, Any], read: AbstractSet[str]) -> dict[str, Any]:
-    """The fields that are not read; ``read`` are those of the messages and around them."""
+    """The fields that are not read; ``read`` has those of the messages and around them."""
     if entry.keys() <= _USUAL:
         return {}
     known = {first_of(entry, *names)[0] for names in _GROUPS} | read
@@ -93,7 +93,7 @@ def _extra(entry: Mapping[str, Any], read: AbstractSet[str]) -> dict[str, Any]:
 
 
 def _scores(entry: Mapping[str, Any]) -> dict[str, bool | float | str]:
-    """The scores of a row, by name; an outcome in a word is one too."""
+    """The scores of a row, by name; an outcome in a word is a score too."""
     outcome = entry.get("outcome")
     stated = {"outcome": outcome if isinstance(outcome, str) else None}
     stated |= {name: entry.get(name) for name in _SCORES} | (as_object(entry.get("scores")) or {})
@@ -101,7 +101,7 @@ def _scores(entry: Mapping[str, Any]) -> dict[str, bool | float | str]:
 
 
 def _outcome(entry: Mapping[str, Any], extra: dict[str, Any]) -> Outcome | None:
-    """Reward and success as stated; an outcome in words is a success where these are for it."""
+    """Reward and success as stated; an outcome in words is a success if the words mean one."""
     outcome = entry.get("outcome")
     if (inner := as_object(outcome)) is None:
         number = number_of(outcome) if isinstance(outcome, str | bool) else None
@@ -117,7 +117,7 @@ def outcome_of(stated: Mapping[str, Any]) -> Outcome | None:
     """The outcome with the reward and the success that are stated; None without either.
 
     Raises:
-        RowError: If the reward is no number or the success neither true nor false.
+        RowError: If the reward is not a number or the success neither true nor false.
     """
     success, reward = success_of(stated.get("success")), number_field(stated, "reward")
     return None if reward is None and success is None else Outcome(reward, success)

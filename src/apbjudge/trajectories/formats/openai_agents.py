@@ -19,7 +19,7 @@ def _score(record: Mapping[str, Any]) -> float:
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:
-    """A span; one of the Responses API has only an id and usage, its words are not in the log."""
+    """A span; one of the Responses API has only an id and usage, without its text."""
     if of.get("object") == "trace":
         return score_span([], rest_of(of, _KNOWN), entry)
     data, error = object_in(of, "span_data"), as_object(of.get("error")) or {}

@@ -1,8 +1,8 @@
 """Trajectories of OpenHands (arXiv:2407.16741): its events, and results of evaluations.
 
-An event is an action or an observation. Where a model's reply stands beside an action, it says what
-was called; the action's own arguments repeat it, with settings of the runtime. Events of the SDK
-(version 1) name their ``kind``.
+An event is an action or an observation. If an action comes with a model's reply, the reply has the
+call; the action's own arguments repeat it, with settings of the runtime. Events of the SDK (version
+1) name their ``kind``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _score(entry: Mapping[str, Any]) -> float:
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    """A line of ``output.jsonl``; whether its patch resolved the issue is a score."""
+    """A line of ``output.jsonl``; a score states if its patch resolved the issue."""
     settings = object_in(object_in(entry, "metadata"), "llm_config", "metadata.")
     report = object_in(object_in(entry, "test_result"), "report", "test_result.")
     facts = {
@@ -61,14 +61,14 @@ def _trajectory(history: Iterable[Any], place: LogPlace, facts: dict[str, Any]) 
 def _messages(
     history: Iterable[Any], facts: dict[str, Any]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The messages that events are, which older files pair; ``facts`` gets what they say besides.
+    """The messages of events, which older files pair; ``facts`` receives their other content.
 
-    What the last action claims of the task is a score.
+    The last action's claim about the task is a score.
     """
     pairs = (
         (number, of) for number, entry in enumerate(history) for of in as_list(entry) or [entry]
     )
-    ids: dict[str, str] = {}  # of calls, by the events that make them
+    ids: dict[str, str] = {}  # ids of calls, by the events that make them
     replies: set[str] = set()
     for number, value in pairs:
         if (event := as_object(value)) is None:
@@ -125,7 +125,7 @@ def _of_action(
 
 
 def _of_observation(kind: str, event: dict[str, Any], call_id: str) -> dict[str, Any]:
-    if kind == "recall":  # what the framework adds to the conversation
+    if kind == "recall":  # added to the conversation by the framework
         extras = object_in(event, "extras")
         known = objects_of(list_in(extras, "microagent_knowledge", "extras."))
         texts = [event.get("content"), *(extras.get(name) for name in _INSTRUCTIONS)]
@@ -152,7 +152,7 @@ def _of_kind(
         message: dict[str, Any] = {"role": raw.get("role"), "content": [*parts, *more]}
         message["reasoning_content"] = raw.get("reasoning_content")
         if call := object_in(event, "tool_call"):
-            # of several calls in one reply, the later ones go on with its message
+            # later ones of several calls in one reply continue its message
             is_known = _is_known(event.get("llm_response_id"), replies)
             message |= {"type": "message"} if is_known else {}
             named = {name: call.get(name) for name in ("id", "name", "arguments")}

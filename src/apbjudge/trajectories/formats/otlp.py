@@ -1,7 +1,7 @@
 """Traces of agents: OTLP in JSON, spans as Phoenix exports them, rows of Logfire.
 
-They differ in how a span is written. What its attributes say is read by ``attributes``, and the
-trajectory that the spans make by ``spans``.
+They differ in the form of a span. ``attributes`` reads its attributes, and ``span_trajectories``
+makes the trajectory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _event(of: Attributes) -> tuple[str, dict[str, Any]]:
-    """The name of an event or of a log record, and what it says."""
+    """The name of an event or of a log record, and its attributes."""
     body, about = _plain(of.of("body")), as_object(_plain(opened(of.of("attributes")))) or {}
     return of.text(*_NAME), about | (as_object(body) or ({"content": body} if body else {}))
 
@@ -72,7 +72,7 @@ def _read(parts: list[Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory
         logs.setdefault(of.text(*_SPAN), []).append(_event(of))
     read: list[Span] = []
     for entry, of in enumerate(rows):
-        if of.of(*_START) is None or of.text("kind") == "pending_span":  # begun, and written again
+        if of.of(*_START) is None or of.text("kind") == "pending_span":  # started, not ended
             continue
         status = of.text(*_STATUS).upper().removeprefix("STATUS_CODE_")
         span = Span(
@@ -99,7 +99,7 @@ def _score_otlp(record: Mapping[str, Any]) -> float:
 
 
 def _score_row(record: Mapping[str, Any], *marks: str) -> float:
-    """Rows of spans, the more surely if they have one of the keys too."""
+    """Score of rows of spans, higher if they also have one of the keys."""
     of = Attributes(record)
     has_ids = of.text(*_TRACE[1:]) and of.text(*_SPAN[1:]) and of.of("attributes") is not None
     return 0.0 if not has_ids else 1.0 if of.of(*marks) is not None else 0.5

@@ -1,4 +1,4 @@
-"""Our own format: a trajectory a line, as ``trajectory_row`` writes it."""
+"""Our own format: one trajectory per line, as ``trajectory_row`` writes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _is_own(entry: Mapping[str, Any]) -> bool:
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, _: Mapping[str, Any]) -> Trajectory:
-    """A row of ours, which keeps the place in the log that it was once read from."""
+    """Our own row, which has the place in the log that it was originally read from."""
     if entry.get("format") != FORMAT:
         raise RowError("format", FORMAT, entry.get("format"))
     return trajectory_of({"place": asdict(place), **entry})

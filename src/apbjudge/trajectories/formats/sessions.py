@@ -1,4 +1,4 @@
-"""Sessions: logs in which a trajectory is many lines, of messages and of the client's notes."""
+"""Sessions: logs in which a trajectory is many lines, with messages and the client's notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .derived import trajectory_of_messages
 
 
 def part_of_file(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The line as a part of the trajectory that its file is."""
+    """The line as a part of its file's trajectory."""
     yield "", line
 
 
@@ -26,7 +26,7 @@ def name_in(of: Mapping[str, Any], key: str) -> str:
 
 
 def opening_of(message: Mapping[str, Any]) -> str:
-    """Text that a message begins with; empty if it begins with something else."""
+    """The text at the beginning of a message; empty if it begins with something else."""
     content = message.get("content")
     text = objects_of(content)[0].get("text") if objects_of(content) else content
     return text.lstrip() if isinstance(text, str) else ""
@@ -42,13 +42,13 @@ class LoggedSession:
     """The messages that were selected from the lines of a session.
 
     Attributes:
-        messages: As they are to be read, in order.
-        lines: Of each, the positions of the lines that it comes from.
-        carriers: Values that should say only what the messages say too.
-        remarks: How often something was left out.
-        extra: What was left out, by the remark that counts it.
-        model: The tested model; the one that the messages name where empty.
-        error: What ended the session that is not the agent's; empty without.
+        messages: The messages to read, in order.
+        lines: Positions of the lines of each message.
+        carriers: Values that should only repeat the messages.
+        remarks: Counts of what was left out.
+        extra: Content that was left out, by the remark that counts it.
+        model: The tested model; if empty, the one that the messages name.
+        error: Failure other than the agent's that ended the session; empty without.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -76,10 +76,10 @@ class LoggedSession:
         """The trajectory of the messages.
 
         Args:
-            place: Where the session is.
+            place: Place of the session.
             session_id: Its id; empty without.
             system: Instructions besides the messages.
-            answer: Final answer where the messages end without one.
+            answer: Final answer, if the messages end without one.
             more: Further fields of the trajectory.
 
         Raises:
@@ -112,11 +112,11 @@ class LoggedSession:
 # Copies -------------------------------------------------------------------------------------------
 
 _FRAME = re.compile(r"^\s*\d+(?:→|\t)|</?tool_use_error>")
-"""Characters that a client puts around a line that it shows to the model."""
+"""Marks that a client adds to lines that it shows to the model."""
 _MARK = re.compile(r"^(?:[+-]|Error: )")
-"""Marks that the client puts before a line of a difference, and of an error."""
+"""Marks that the client puts before lines of a diff, and of an error."""
 _END = 500
-"""Characters at an end of a text that show it to be the same as what was cut."""
+"""Characters at one end of a text that identify a truncated copy."""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -127,10 +127,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _repeated(carriers: list[Any], messages: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """The texts that messages repeat in another form, and those of which they show an end.
+    """The texts that messages repeat in another form, and those of which they have one end.
 
-    Of the first each line is one of the messages', but for marks of a difference. Texts that are
-    equal to one of the messages are left out.
+    Each line of the former is a line of the messages, apart from marks of a diff. Texts that are
+    equal to a message are left out.
     """
     texts = set(_texts(messages)) if any(carriers) else set[str]()
     known = {_FRAME.sub("", line).strip() for text in texts for line in text.splitlines()} | {""}

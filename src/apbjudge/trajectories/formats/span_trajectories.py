@@ -1,4 +1,4 @@
-"""The trajectory that the spans of a trace make."""
+"""The trajectory of a trace's spans."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .threads import Thread, Threads
 def trajectory_of_spans(
     spans: Sequence[Span], *, trajectory_id: str, place: LogPlace
 ) -> Trajectory:
-    """The trajectory that a trace holds.
+    """The trajectory in a trace.
 
     Model spans in order of time make threads of messages. A span whose input begins with a thread
-    goes on with it, and so does one that is sent only what is new. The main thread is that of the
-    root agent; the others are kept in ``extra``. Spans of tools say which results failed, add
-    results that no message has, and are calls themselves where no message makes them.
+    continues it, and so does one whose input has only new messages. The main thread is that of the
+    root agent; the others go to ``extra``. Spans of tools state failed results, add results that no
+    message has, and are calls themselves if no message makes them.
 
     Args:
         spans: All spans of the trace, in the order of the log.
         trajectory_id: Id of the trajectory, and of its case.
-        place: Where it was read.
+        place: Its place.
 
     Raises:
-        RowError: If no span has messages, or one that can't be read.
+        RowError: If no span has messages, or a message can't be read.
     """
     tree = SpanTree(spans)
     threads = Threads(tree)
@@ -100,7 +100,7 @@ class _Slot:
 
 
 class _Read:
-    """A thread, read."""
+    """A parsed thread."""
 
     def __init__(self, thread: Thread) -> None:
         self.thread = thread
@@ -114,13 +114,13 @@ class _Read:
                     slot.result = result
 
     def span_ids(self) -> Iterator[str]:
-        """Yields of each message the id of the first span that says it; empty where none does."""
+        """Yields the id of the first span with each message; empty if none has it."""
         for message in self.of.messages:
             ids = (self.thread.lines[at].span_id for at in message.entries)
             yield next(filter(None, ids), "")
 
     def answered(self, remarks: Counter[str]) -> Iterator[Message]:
-        """Yields the messages with what the spans of tools say of their calls."""
+        """Yields the messages with the tool spans' facts on their calls."""
         for message, slots in zip(self.of.messages, self.slots, strict=True):
             entries = {self.thread.lines[at].entry for at in message.entries}
             results, extra = list(message.results), dict(message.extra)
@@ -149,10 +149,10 @@ class _Read:
 
 
 def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: SpanTree) -> list[Span]:
-    """Ties spans of tools to the calls that they executed; returns those of no call.
+    """Matches spans of tools with the calls that they executed; returns the others.
 
-    By id, by name and equal arguments, or by name and equal result; of several calls the first, in
-    a thread of the span's own agent before others.
+    By id, by name and equal arguments, or by name and equal result; of several calls the first,
+    preferably in a thread of the span's own agent.
     """
     results = (span.error or None if span.result is None else span.result for span in spans)
     left = [
@@ -184,7 +184,7 @@ def _matched(spans: Sequence[Span], reads: Sequence[_Read], tree: SpanTree) -> l
 
 
 def _grounds(name: str, arguments: Any, call_id: str, result: Any) -> tuple[Any, ...]:
-    """Keys that match a call with its execution, the surest first; None where unknown."""
+    """Keys that match a call with its execution, the surest first; None if unknown."""
     call, answer = call_key(name, arguments), key_of(opened(result))
     is_answered = result is not None
     by_id = ((call_id, call), call_id) if call_id else (None, None)

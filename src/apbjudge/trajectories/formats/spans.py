@@ -1,4 +1,4 @@
-"""Traces: trajectories whose log is a tree of spans, each of which repeats what came before it."""
+"""Traces: trajectories logged as a tree of spans, each of which repeats earlier messages."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ SpanKind = Literal["model", "tool", "agent", "other"]
 
 @dataclass(slots=True, kw_only=True)
 class Span:
-    """A span of a trace, whatever instrumentation wrote it.
+    """A span of a trace, from any instrumentation.
 
     Attributes:
         span_id: Unique in its trace.
         parent_id: The span that it ran in; empty for a root.
         kind: ``model`` for a request to a model, ``tool`` for the execution of a call, ``agent``
-            for an agent's turn or trajectory, ``other`` for what only holds spans.
-        name: Of the tool or the agent; empty without.
-        start: Orders the spans, as ``time_of`` makes it; equal ones keep the order of the log, and
-            so do all where one has none.
-        input: Raw messages that a model is sent, in any dialect; None where not captured. Of
-            another span, what the agent is asked.
-        output: Raw messages that it answers; None where not captured.
-        is_whole: True if both are all messages of an agent's trajectory, which is better than those
-            of the model spans in it.
-        is_cut: True if the log cut the input off, so that it may lack its last messages.
+            for an agent's turn or trajectory, ``other`` for a container of spans.
+        name: Name of the tool or the agent; empty without.
+        start: Start from ``time_of``, which orders the spans; equal ones keep the order of the log,
+            and so do all spans if one has none.
+        input: Raw messages sent to a model, in any dialect; None if not captured. For another span,
+            the request to the agent.
+        output: Raw messages of the answer; None if not captured.
+        is_whole: True if both are all messages of an agent's trajectory, which take precedence over
+            those of the model spans in it.
+        is_cut: True if the log truncated the input, so that it may lack its last messages.
         system: Instructions besides the messages; empty without.
-        tools: Definitions of the tools offered; None where nothing is said of them.
-        model: As stated, the answering one before the one asked for; empty without.
-        call_id: Of a tool's span: id of the call; empty without.
-        arguments: Likewise: an object where it could be read; else what came; None without.
-        result: Likewise: what the tool returned; None without.
-        is_error: True if the span is marked as failed; None where it says nothing.
-        error: The words of its error; empty without.
+        tools: Definitions of the tools offered; None if not stated.
+        model: The model as stated, preferably the one that answered; empty without.
+        call_id: Id of a tool span's call; empty without.
+        arguments: Arguments of a tool span: an object if they could be parsed, else as logged; None
+            without.
+        result: Result of a tool span; None without.
+        is_error: True if the span is marked as failed; None if not stated.
+        error: Text of its error; empty without.
         usage: Counts of tokens and costs.
-        scores: Scores that stand on it, by name.
-        remarks: What a reader of the trajectory has to know of it, by the names of ``REMARKS``.
+        scores: Scores of the span, by name.
+        remarks: Facts that a reader of the trajectory has to know, by the names of ``REMARKS``.
         entry: Its position among the parts of the trajectory, from 0.
         extra: Content of the log that has no place here.
     """
@@ -73,7 +74,7 @@ class Span:
 
     @property
     def stated_id(self) -> str:
-        """Its id as the log states it; empty where it states none."""
+        """Its id as the log states it; empty if it states none."""
         return "" if self.span_id == no_id(self.entry) else self.span_id
 
 
@@ -83,7 +84,7 @@ def no_id(entry: int) -> str:
 
 
 _MOST_SECONDS = 1e12
-"""Beyond is no time, but a number that is none or too large for one."""
+"""Limit of a time in seconds; other numbers are not times."""
 
 
 def time_of(value: object) -> int | None:
@@ -101,7 +102,7 @@ def time_of(value: object) -> int | None:
 
 
 def opened(value: Any) -> Any:
-    """The JSON value that a text holds; any other value as it is."""
+    """The JSON value in a text; any other value as it is."""
     try:
         return orjson.loads(value) if isinstance(value, str) else value
     except orjson.JSONDecodeError:
@@ -109,10 +110,10 @@ def opened(value: Any) -> Any:
 
 
 def key_of(*values: Any) -> bytes:
-    """Returns a key that is the same for equal values, however they are written."""
+    """Returns a key that is the same for equal values, independent of the order of fields."""
     try:
         return orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # of values that are nested deeply
+    except orjson.JSONEncodeError:  # for deeply nested values
         return repr(values).encode()
 
 
@@ -126,8 +127,8 @@ class SpanTree:
 
     Attributes:
         rank: Place of each span in that order, by its entry.
-        up: The spans that each ran in, the nearest first.
-        models: Entries of models' spans, without those that say what one in or around them says.
+        up: The spans that each span ran in, the nearest first.
+        models: Entries of model spans, without those that repeat one inside or around them.
     """
 
     def __init__(self, spans: Sequence[Span]) -> None:
@@ -149,7 +150,7 @@ class SpanTree:
         self.models = {of.entry for of in models} - twice
 
     def agent(self, span: Span) -> str:
-        """The id of the agent's span that it is or ran in; empty without."""
+        """The id of the agent span that it is or ran in; empty without."""
         chain = (span, *self.up[span.entry])
         return next((of.span_id for of in chain if of.kind == "agent"), "")
 
@@ -158,10 +159,10 @@ class SpanTree:
         return agent not in self._inner
 
     def speakers(self) -> list[Span]:
-        """The spans that messages are taken of; none where only tools say something.
+        """The spans that messages are taken from; none if only tools have content.
 
         Raises:
-            RowError: If nothing is said.
+            RowError: If no span has content.
         """
         spoken = {
             of.entry: of for of in self.spans if (of.input or of.output) and of.kind != "tool"
@@ -184,17 +185,19 @@ class SpanTree:
         return speakers
 
     def tools(self, remarks: Counter[str]) -> Iterator[Span]:
-        """Yields the spans of tools, without those that say again what they ran in."""
+        """Yields the spans of tools, without those that repeat the span that they ran in."""
         for span in (of for of in self.spans if of.kind == "tool"):
             ups = [up for up in self.up[span.entry] if up.kind == "tool"]
             key = call_key(span.name, span.arguments)
-            if key in [call_key(up.name, up.arguments) for up in ups]:
+            if span.name == _MERGED or key in [call_key(up.name, up.arguments) for up in ups]:
                 remarks["duplicate carriers"] += 1
             else:
                 yield span
 
 
 _ACTORS = ("agent", "tool")
+_MERGED = "(merged tools)"
+"""The tool of a span in which Google's ADK repeats the results of parallel calls."""
 
 
 def _above(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:

@@ -93,7 +93,7 @@ def _is_tau2(entry: Mapping[str, Any]) -> bool:
 def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
     """A simulation of τ²-bench; the setting is its domain.
 
-    The users of τ² have tools too: their calls are in steps of theirs.
+    The users of τ² have tools too: their calls are in their own steps.
     """
     info = object_in(around, "info")
     agent, world = object_in(info, "agent_info"), object_in(info, "environment_info")
@@ -138,7 +138,7 @@ def _read_tau2(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, A
 TAU_BENCH = LogFormat(
     name="tau-bench", title="τ-bench results", score=_is_tau_bench, read=_read_tau_bench
 )
-# Folders of τ²-bench: what holds for all simulations, and a file for each ------------------------
+# Folders of τ²-bench: facts of all simulations, and a file for each -------------------------------
 
 _RESULTS, _SIMULATIONS = "results.json", "simulations"
 
@@ -152,7 +152,7 @@ def read_tau2_folder(folder: Path) -> Iterator[LogEntry]:
     """The simulations of a folder, those in its ``results.json`` first.
 
     Raises:
-        InputError: If what holds for all of them can't be read.
+        InputError: If the facts of all of them can't be read.
     """
     results = folder / _RESULTS
     around = members_around(results, _SIMULATIONS)

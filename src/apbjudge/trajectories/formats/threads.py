@@ -1,4 +1,4 @@
-"""Threads: the messages that the models' spans of a trace make, one after the other."""
+"""Threads: the messages of a trace's model spans, one after the other."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TEXT, _USER = b'["text"', b'["text","user"'
 
 @dataclass(slots=True, frozen=True)
 class _SpanLine:
-    """A raw message of a thread, and the entry that it came with first.
+    """A raw message of a thread, with its first entry.
 
     Attributes:
-        span_id: Id of the span that says it; empty where the log states none, or where the message
-            is part of what a model is sent, which may be from any span before.
+        span_id: Id of its span; empty if the log states none, or if the message is part of a
+            model's input, which may come from any earlier span.
         system: Text of a system message.
-        atoms: Whatever else it says, a key for each text, call and result.
+        atoms: Its other content, a key for each text, call and result.
     """
 
     raw: Any
@@ -45,11 +45,11 @@ def _parsed(raw: Any, where: str) -> tuple[str, tuple[bytes, ...]]:
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """Messages that follow each other.
+    """Consecutive messages.
 
     Attributes:
-        n_asked: Lines that it began with, before anything was answered.
-        is_fork: True if it began as another one does.
+        n_asked: Number of lines at its beginning, before the first answer.
+        is_fork: True if it began like another one.
     """
 
     agents: set[str]
@@ -70,7 +70,7 @@ class Thread:
 
     @property
     def is_open(self) -> bool:
-        """True if the thread ends in the midst of work: with a call or a result."""
+        """True if the thread ends in the middle of work: with a call or a result."""
         return bool(self.atoms) and not self.atoms[-1].startswith(_TEXT)
 
     def takes(self, systems: set[str]) -> bool:
@@ -78,13 +78,13 @@ class Thread:
         return systems <= self.systems or self.is_open
 
     def lacks(self, lines: Iterable[_SpanLine]) -> list[_SpanLine]:
-        """Those of the lines that say what it does not."""
+        """The lines with content that the thread lacks."""
         known, systems = set(self.atoms), self.systems | {""}
         return [of for of in lines if of.system not in systems or not known.issuperset(of.atoms)]
 
 
 class Threads:
-    """The threads of a trace, that which was spoken in last at the end."""
+    """The threads of a trace, the most recent one last."""
 
     def __init__(self, tree: SpanTree) -> None:
         self._tree = tree
@@ -103,7 +103,7 @@ class Threads:
         return lines
 
     def add(self, span: Span) -> None:
-        """Takes in a request to a model and its answer."""
+        """Adds a request to a model and its answer."""
         own = span.stated_id
         asked = self._lines(span.input, span, own if span.is_whole else "")
         answered = self._lines(span.output, span, own)
@@ -128,9 +128,9 @@ class Threads:
     def _place(
         self, span: Span, agent: str, asked: list[_SpanLine], answered: list[_SpanLine]
     ) -> tuple[Thread, int] | None:
-        """The thread that a request belongs to, and how many of its atoms are no news there.
+        """The thread that a request belongs to, and the number of its atoms that are already there.
 
-        None where it says what a thread has already.
+        None if it only repeats a thread.
         """
         atoms = [atom for line in asked for atom in line.atoms]
         whole = atoms + [atom for line in answered for atom in line.atoms]
@@ -156,10 +156,10 @@ class Threads:
         return self.threads[-1], 0
 
     def finished(self) -> Thread:
-        """The main thread, once what agents went on with after they cut their history is joined.
+        """The main thread, joined with its continuations after agents cut their history.
 
-        Threads of root agents come first, and of these one whose last words are what the trace
-        returns, then the longest.
+        Threads of root agents come first, among these one that ends with the trace's output, then
+        the longest.
         """
         tree, joined = self._tree, list[Thread]()
         for later in sorted(self.threads, key=lambda of: tree.rank[of.spans[0].entry]):

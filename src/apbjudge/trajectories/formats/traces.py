@@ -39,27 +39,27 @@ def span_in(
     scores: Mapping[str, Any] | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> Span:
-    """The span that a record is.
+    """The span of a record.
 
     Args:
-        record: It; its ids, its name and when it began are read here.
+        record: The record; its ids, name and start are read here.
         entry: Its position among the parts of the trajectory.
         kind: The tool's word for its kind.
-        sent: Its input: messages in any form, of a tool the arguments.
+        sent: Its input: messages in any form, or a tool's arguments.
         answered: Its output.
-        name: Of the tool or the agent, where the record has it elsewhere.
-        model: Name of the model; what is no text is passed over.
-        tools: Definitions or names of the tools; what is no list is passed over.
-        error: Words of its error.
-        is_error: True if it failed; where nothing is said but an error is there, it did.
+        name: Name of the tool or the agent, if the record has it elsewhere.
+        model: Name of the model; ignored if it is not text.
+        tools: Definitions or names of the tools; ignored if it is not a list.
+        error: Text of its error.
+        is_error: True if it failed; if not stated, it failed if there is an error.
         usage: Counts of tokens, in an object.
-        scores: Scores by name; what is no number, truth value or word is passed over.
-        attributes: Attributes of OpenTelemetry that it has besides.
+        scores: Scores by name; ignored if not a number, truth value or word.
+        attributes: Further attributes of OpenTelemetry.
 
     Raises:
-        RowError: If an id or a name is none, or messages are of an unknown form.
+        RowError: If an id or a name is invalid, or messages are of an unknown form.
     """
-    # As texts, no key in them is taken for a part of an attribute's name.
+    # As texts, so that no key in them is taken for a part of an attribute's name.
     stated = {
         "input.value": _json(sent),
         "output.value": _json(answered),
@@ -96,7 +96,7 @@ def _json(value: Any) -> str | None:
 
 
 def _take_message(span: Span) -> None:
-    """Of a result that is a message takes what was returned, and which call it answers."""
+    """Extracts the result, and the call that it answers, from a result that is a message."""
     if is_message(span.result):
         for of in (of for each in read_messages([span.result]).messages for of in each.results):
             span.result, span.call_id = of.content, span.call_id or of.call_id
@@ -106,13 +106,13 @@ def _take_message(span: Span) -> None:
 def score_span(
     scores: Iterable[tuple[Any, Any, Mapping[str, Any]]], extra: dict[str, Any], entry: int = -1
 ) -> Span:
-    """A span for what is said of a trace as a whole.
+    """A span for the facts of a trace as a whole.
 
     Args:
-        scores: Of each its name, its value and its record, which is kept too where the value is
-            not carried over, or is not all that it says.
+        scores: Name, value and record of each score; the record is stored too if the value is not
+            carried over, or is not its only content.
         extra: Content of the trace that has no place in a trajectory.
-        entry: Its position among the parts of the trajectory, where it is one.
+        entry: Its position among the parts of the trajectory, if it is one.
     """
     span = Span(span_id="(trace)", start=0, entry=entry, extra=extra)
     for name, value, record in scores:
@@ -136,11 +136,11 @@ def trace_format(
     """A format whose records are the spans of traces.
 
     Args:
-        name: As in ``LogFormat``.
-        title: Likewise.
-        member: Likewise.
-        score: Likewise.
-        trace: Fields of a part for the id of its trace; the first that is there counts.
+        name: See ``LogFormat``.
+        title: See ``LogFormat``.
+        member: See ``LogFormat``.
+        score: See ``LogFormat``.
+        trace: Fields of a part for the id of its trace; the first present one counts.
         span: Makes a span of a part and its position.
         parts: Makes several parts of a record; by default it is one.
     """

@@ -17,7 +17,7 @@ def _score(record: Mapping[str, Any]) -> float:
 
 
 def _span(of: Mapping[str, Any], entry: int) -> Span:
-    """A call; that of a model is one with messages on both sides where no kind is stated."""
+    """A call; without a stated kind it is a model's if it has messages on both sides."""
     sent, answered = of.get("inputs"), of.get("output")
     kind = (as_object(object_in(of, "attributes").get("weave")) or {}).get("kind")
     is_asked = any(as_list(object_in(of, "inputs").get(name)) for name in LISTS)
@@ -36,7 +36,7 @@ def _span(of: Mapping[str, Any], entry: int) -> Span:
 
 
 def _n_references(value: Any) -> int:
-    """Objects that the log only refers to, but for those whose methods were called."""
+    """Number of objects that the log only refers to, without those whose methods were called."""
     of = as_object(value) or {}
     inner = as_list(value) or [of[name] for name in of if name != "self"]
     is_reference = isinstance(value, str) and value.startswith("weave:///")

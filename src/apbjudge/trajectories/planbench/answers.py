@@ -9,7 +9,7 @@ from typing import Any
 _MARKS = re.compile(r"[*_`\"']")
 _BLANKS = re.compile(r"\s+")
 _JOINED = "-.,:/"
-"""A token is a run of letters and digits, or several of these joined by one of these signs."""
+"""A token is a run of letters and digits, or several such runs joined by one of these signs."""
 
 
 def normalised(value: Any) -> str:
@@ -18,7 +18,7 @@ def normalised(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value of a tool as the environment compares arguments; empty for None."""
+    """A tool's value in the environment's form for comparing arguments; empty for None."""
     if value is None:
         return ""
     if isinstance(value, dict | list):
@@ -33,7 +33,7 @@ def contains(text: Any, value: Any) -> bool:
 
 
 def contains_token(text: Any, value: Any) -> bool:
-    """Likewise, but only as whole tokens: ``2026-04`` is not in ``2026-04-16``."""
+    """The same for whole tokens only: ``2026-04`` is not in ``2026-04-16``."""
     part = normalised(value)
     if not part:
         return False
@@ -42,6 +42,6 @@ def contains_token(text: Any, value: Any) -> bool:
 
 
 def equals(text: Any, value: Any) -> bool:
-    """True if the text is the value and nothing else, but for marks, blanks and a full stop."""
+    """True if the text is only the value, apart from marks, blanks and a full stop."""
     part = normalised(value)
     return bool(part) and normalised(text).removesuffix(".") == part.removesuffix(".")

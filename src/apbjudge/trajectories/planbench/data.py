@@ -40,12 +40,13 @@ class Query:
     Attributes:
         query_id: Unique.
         task_id: Its task, which has the paths.
-        query_text: What the agent is asked.
+        query_text: Text of the query.
         correct_answer: Value of the target datatype.
-        input_datatypes: Datatypes that the agent holds at the start. In the released data two of
-            them are no datatype that a tool knows.
-        target_datatype: Datatype that is asked for.
-        input_values: What the agent holds at the start, by datatype; the released data has none.
+        input_datatypes: Datatypes that the agent holds at the start. Two of them in the released
+            data are unknown to all tools.
+        target_datatype: The requested datatype.
+        input_values: Values that the agent holds at the start, by datatype; the released data has
+            none.
     """
 
     query_id: str
@@ -59,13 +60,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class PlanbenchTask:
-    """Start and target of paths.
+    """The start and target of paths.
 
     Attributes:
         task_id: Unique.
-        input_datatypes: Held at the start.
-        target_datatype: To be obtained.
-        one_available_path: A catalogued path in an order that works; empty where none is given.
+        input_datatypes: Datatypes held at the start.
+        target_datatype: Datatype to obtain.
+        one_available_path: A catalogued path in an order that works; empty without.
     """
 
     task_id: str
@@ -80,7 +81,7 @@ class Datatype:
 
     Attributes:
         name: Unique.
-        description: In a sentence.
+        description: Description in a sentence.
         aliases: Other names for it.
     """
 
@@ -91,21 +92,21 @@ class Datatype:
 
 @dataclass(frozen=True, slots=True)
 class PlanbenchTool:
-    """A tool: its typed interface, and what an environment needs to offer it.
+    """A tool: its typed interface, and the data that an environment needs to offer it.
 
     Attributes:
-        name: As agents call it.
-        input_datatypes: What it needs.
-        output_datatype: What it says that it returns.
+        name: Name that agents call it by.
+        input_datatypes: Datatypes that it needs.
+        output_datatype: Datatype that it claims to return.
         baseline_tool_name: Executable tool that a noisy one resembles or a blocker replaces; empty
             for executable tools.
-        noise_type: How it misleads; one of ``BLOCKER_TYPES`` for blockers.
-        description: As agents read it.
-        parameters: JSON schema of its arguments; empty where the data has none.
+        noise_type: Way in which it misleads; one of ``BLOCKER_TYPES`` for blockers.
+        description: Description that agents read.
+        parameters: JSON schema of its arguments; empty if the data has none.
         surface_argument_to_datatype: Datatype of each argument, by the argument's name.
-        return_value: What a noisy tool or blocker always returns.
-        tool_type: As the environment names it; empty for executable tools and blockers.
-        tool_sequence: Tools that a composite stands for; empty for others.
+        return_value: Value that a noisy tool or blocker always returns.
+        tool_type: Kind in the environment's words; empty for executable tools and blockers.
+        tool_sequence: Tools that a composite replaces; empty for others.
     """
 
     name: str
@@ -122,13 +123,13 @@ class PlanbenchTool:
 
     @property
     def datatypes(self) -> frozenset[str]:
-        """All of its interface."""
+        """All datatypes of its interface."""
         return self.input_datatypes | {self.output_datatype}
 
 
 @dataclass(frozen=True, slots=True)
 class SolutionPath:
-    """A smallest set of tools that reaches the target, with all datatypes that it touches."""
+    """A minimal set of tools that reaches the target, with all datatypes that it touches."""
 
     tools: frozenset[str]
     datatypes: frozenset[str]
@@ -139,13 +140,13 @@ class PlanBenchData:
     """Queries, tools and paths of the data folder.
 
     Attributes:
-        queries: By id, in the order of the file.
-        tasks: By id, likewise.
+        queries: Queries by id, in the order of the file.
+        tasks: Tasks by id, likewise.
         paths: The catalogued paths of a task, by its id.
         baseline: The executable tools by name; composites too.
         noisy: Their noisy siblings by name.
-        blockers: What stands in for blocked tools, by name.
-        datatypes: By name, as ``datatypes.json`` has them, or those of the executable tools.
+        blockers: Replacements of blocked tools, by name.
+        datatypes: Datatypes by name, from ``datatypes.json``, or those of the executable tools.
         digest: SHA-256 over the files read.
     """
 
@@ -176,7 +177,7 @@ def inputs_of(tool: PlanbenchTool) -> Iterable[str]:
 
 
 def as_compared(value: Any) -> str:
-    """A value as the environment compares it: ``null`` equals the text ``None``, as in theirs."""
+    """A value as the environment compares it: there, ``null`` equals the text ``None``."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
     return str(value)
@@ -185,16 +186,16 @@ def as_compared(value: Any) -> str:
 def outputs_by_inputs(
     inputs: Iterable[str], output: str, records: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, ...], dict[str, Any]]:
-    """The distinct outputs of a look-up for each combination of inputs in the records.
+    """The distinct outputs of a look-up, for each combination of inputs in the records.
 
     Args:
         inputs: Datatypes that it takes.
-        output: The one that it returns.
-        records: By name.
+        output: The datatype that it returns.
+        records: Records by name.
 
     Returns:
-        By the values of the inputs, in their order and each as it is compared: outputs by how they
-        are compared.
+        By the values of the inputs, in their order and each as by ``as_compared``: outputs, by the
+        same form.
     """
     names, outputs = [*inputs], dict[tuple[str, ...], dict[str, Any]]()
     for record in records.values():
@@ -206,7 +207,7 @@ def outputs_by_inputs(
 
 @dataclass(frozen=True, slots=True)
 class PathEntry:
-    """An entry of ``paths_set_catalog.json``, which has some for each task by its id.
+    """An entry of ``paths_set_catalog.json``, which lists several under the id of each task.
 
     Attributes:
         tool_set: The tools of a path, in any order.
@@ -235,7 +236,7 @@ class DataFolder:
         """Reads a JSON file.
 
         Raises:
-            InputError: If it is missing, no JSON, or of another form.
+            InputError: If it is missing, not JSON, or of another form.
         """
         file = self._folder / name
         try:
@@ -251,7 +252,7 @@ class DataFolder:
         return content
 
     def by_name(self, name: str, kind: type[T], key: str) -> dict[str, T]:
-        """Reads a JSON list of records that have a name of their own in the field ``key``."""
+        """Reads a JSON list of records that have unique names in the field ``key``."""
         found: dict[str, T] = {}
         for i, entry in enumerate(self.read(name, list[kind])):
             entry_id: str = getattr(entry, key)
@@ -265,7 +266,7 @@ class DataFolder:
 
 
 def load_data(folder: Path) -> PlanBenchData:
-    """Reads and checks the data folder; ``datatypes.json`` is only used where it is there.
+    """Reads and checks the data folder; ``datatypes.json`` is optional.
 
     Raises:
         InputError: If a file is missing or unreadable, or they contradict each other; it names the
@@ -275,7 +276,7 @@ def load_data(folder: Path) -> PlanBenchData:
 
 
 def read_data(files: DataFolder) -> PlanBenchData:
-    """Likewise, for those who read more files of the folder.
+    """The same, for callers that read further files of the folder.
 
     Raises:
         InputError: As ``load_data``.
@@ -314,8 +315,8 @@ def _references(
 ) -> Iterator[tuple[str, str, str, Collection[str], Collection[str]]]:
     """References between files: file, field, expected kind, values stated, values known.
 
-    A blocker's output need not be a datatype: in the released data it often is none. The start of
-    a query need not be one either: two released queries say ``name``.
+    A blocker's output need not be a known datatype: in the released data it often is not. Nor need
+    the start of a query: two released queries state ``name``.
     """
     tool_file, a_tool = "baseline_tools.json", "a tool of baseline_tools.json"
     a_datatype, a_task = "a datatype of the tools", "a task of tasks.json"

@@ -1,7 +1,7 @@
-"""Why a trajectory failed, which calls got it further, and what became of blocked tools' values.
+"""Causes of a trajectory's failure, calls that made progress, and use of blocked tools' values.
 
-The categories are those of arXiv:2606.22388, section 6, for which no code is published; where that
-text leaves a choice, the docstrings say what is taken.
+The categories are those of arXiv:2606.22388, section 6, for which no code is published; the
+docstrings state our choices where that text leaves any.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT_ERRORS = (
     "exceeded_max_retrieval_errors",
     "exceeded_max_tool_call_errors",
 )
-"""Terminations of a trajectory after three faults of one kind in a row."""
+"""Terminations of a trajectory after three consecutive faults of one kind."""
 RECENT_SEARCHES = 2
 LAST_STEPS = 10
 _GIVES_UP = re.compile(
@@ -50,10 +50,10 @@ class ExecutedCall:
 
     Attributes:
         step: Index of its step.
-        is_progress: True if it obtained a new datatype that lies on an open path.
-        useful: For each tool that would have been progress, how many searches ago it was last
-            returned; 1 is the latest search.
-        age: Likewise of the tool called.
+        is_progress: True if it obtained a new datatype on an open path.
+        useful: For each tool that would have been progress, the number of searches since it was
+            last returned; 1 is the latest search.
+        age: The same for the tool called.
     """
 
     step: int
@@ -79,11 +79,11 @@ def walk(trajectory: Trajectory, query: Query, data: PlanBenchData) -> Walk:
     """Follows a trajectory call by call.
 
     A call is progress if it obtains, from an executable tool, a datatype that the trajectory does
-    not hold yet and that lies on an open path: a catalogued path of the task without a blocked
-    tool. Which tools are blocked is not in the log; a tool counts as blocked if a search of the
-    trajectory returned something in its place. One that never came up in a search is therefore not
-    known to be blocked, which can only make more calls count as progress. Searches that failed or
-    found nothing are searches too, but the latter alone count for how long ago a tool was returned.
+    not hold yet and that is on an open path: a catalogued path of the task without a blocked tool.
+    The log does not state the blocked tools; a tool counts as blocked if a search of the trajectory
+    returned something in its place. A tool that never came up in a search is therefore not known to
+    be blocked, which can only make more calls count as progress. Searches that failed or found
+    nothing are searches too, but only the latter count in the age of a tool's last return.
     """
     blocked = {
         data.blockers[tool.name].baseline_tool_name
@@ -134,15 +134,15 @@ def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = 
     """The class of a failed trajectory, the first that fits.
 
     ``Format Error``: ended by three faults in a row. ``No Traction``: no progress at all. Then,
-    after the first progress: ``Stalled`` if every call was progress until the trajectory ended (a
-    class of ours); ``Irrecoverable Drift`` if nothing follows the first call without progress that
-    is; else ``Weak Recovery``. Under the rule ``last``, a trajectory whose last call is no progress
-    has drifted.
+    after the first progress: ``Stalled`` if every call was progress until the end (a class of
+    ours); ``Irrecoverable Drift`` if no progress follows the first call without progress; else
+    ``Weak Recovery``. Under the rule ``last``, a trajectory whose last call is not progress has
+    drifted.
 
     Args:
         word: Letters of the executed calls.
-        termination: Why the trajectory ended, as the environment says.
-        rule: Which reading of "irrecoverable" to take.
+        termination: Reason of the trajectory's end, as the environment states it.
+        rule: The reading of "irrecoverable".
     """
     if termination in FORMAT_ERRORS:
         return "Format Error"
@@ -156,7 +156,7 @@ def failure_of(word: str, termination: str, *, rule: Literal["first", "last"] = 
 
 
 def first_error(trajectory: Trajectory, walk: Walk) -> int | None:
-    """Index of the step with the first fault of a failed trajectory that no progress follows.
+    """Index of the step with a failed trajectory's first fault that no progress follows.
 
     Faults are executed calls without progress, actions that were rejected or can't be read, and the
     answer. None for a trajectory that only searched on to its end.
@@ -172,9 +172,9 @@ def first_error(trajectory: Trajectory, walk: Walk) -> int | None:
 def selection_measures(walk: Walk, failure: Failure) -> dict[str, float]:
     """Counts that tell if a failed trajectory chose a wrong tool or had no right one (table 9).
 
-    Counts over its calls without progress: those with a tool retrieved before that would have been
-    progress, those of these where it was not among the last two searches' tools, and those whose
-    own tool was. For a drifted trajectory, whether a later search returned such a tool.
+    Its calls without progress: those for which a retrieved tool would have been progress, those of
+    these where that tool was not among the last two searches' results, and those whose own tool
+    was. For a drifted trajectory, 1 if a later search returned such a tool.
     """
     wasted = [call for call in walk.calls if not call.is_progress]
     at_hand = [call for call in wasted if call.useful]
@@ -202,13 +202,12 @@ def blocked_measures(trajectory: Trajectory, query: Query, data: PlanBenchData) 
 
     By kind (``explicit``, ``implicit``, ``misleading``) and the first that fits: ``value reused``,
     a later call, executed or not, has it as an argument; ``search reused``, a later search starts
-    from its datatype, which no executable tool has supplied; ``ambiguous``, a value reused that the
-    trajectory could have from elsewhere (the query, an earlier argument, another tool); ``unused``.
-    Misleading blockers declare datatypes that the environment matches no search with, so that only
-    a search for the datatype by its name counts for them.
-    ``answer adopted`` counts calls whose value the final answer states, unless the right answer
-    contains it. Apart from ``blocked calls``, nothing is stated of a trajectory that called no
-    blocker.
+    from its datatype, which no executable tool has supplied; ``ambiguous``, a reused value that may
+    have another source (the query, an earlier argument, another tool); ``unused``. Misleading
+    blockers declare datatypes that match no search of the environment, so that only a search for
+    the datatype by name counts for them. ``answer adopted`` counts calls whose value the final
+    answer states, unless the right answer contains it. Apart from ``blocked calls``, nothing is
+    stated of a trajectory that called no blocker.
     """
     counts: Counter[str] = Counter()
     for i, step in enumerate(trajectory.steps):
@@ -250,7 +249,7 @@ def _reuse(trajectory: Trajectory, query: Query, at: int, done: Execution) -> st
 
 
 def _starts(step: TrajectoryStep) -> set[str]:
-    """The datatypes that a search starts from: those matched, and the words asked for as names."""
+    """The datatypes that a search starts from: matched ones, and the requested words as names."""
     asked = (as_object(step.extra.get("request")) or {}).get("input_information")
     names = {"_".join(str(phrase).lower().split()) for phrase in as_list(asked) or ()}
     return names.union(step.retrieval.inputs if step.retrieval else ())
@@ -273,7 +272,7 @@ _STATED: Mapping[tuple[str, bool], str] = {
 }
 _UNOBSERVED = "Value never observed"
 WRONG_VALUES = (*_STATED.values(), _UNOBSERVED)
-"""Endings with a wrong value, which are one class of the paper."""
+"""Endings with a wrong value, which are one class in the paper."""
 EXHAUSTION = "Search exhaustion"
 UNFINISHED, UNGROUNDED = "Unfinished", "Right but ungrounded"
 CONTAMINATED = "Right but contaminated"
@@ -285,12 +284,11 @@ def termination_of(trajectory: Trajectory, query: Query) -> str:
     """Returns the ending of a failed trajectory (section 6.3), as far as rules can tell.
 
     Without an answer: ``Search exhaustion`` if more than half of the last ten steps are searches,
-    else ``Unfinished``. With one, by what it states, the first that fits: the right value although
-    no executable tool returned it (``Right but ungrounded``) or an untrusted one did as well
-    (``Right but contaminated``); a value that an untrusted tool returned for the target; what
-    executable tools returned for it (of another record), or for another datatype; what else
-    untrusted tools returned; nothing that was observed. Whether a trajectory gave up is not decided
-    here.
+    else ``Unfinished``. With one, by its content, the first that fits: the right value although no
+    executable tool returned it (``Right but ungrounded``) or an untrusted one did as well (``Right
+    but contaminated``); a value that an untrusted tool returned for the target; a value that
+    executable tools returned for it (of another record), or for another datatype; another value of
+    untrusted tools; no observed value. Giving up is not decided here.
     """
     if trajectory.final_answer is None:
         last = trajectory.steps[-LAST_STEPS:]
@@ -311,7 +309,7 @@ def termination_of(trajectory: Trajectory, query: Query) -> str:
 
 
 def findings_of(trajectory: Trajectory) -> Iterator[Finding]:
-    """A suspicion for an answer that may say that there is none."""
+    """A suspicion for an answer that may state that there is none."""
     if trajectory.final_answer and (phrase := _GIVES_UP.search(trajectory.final_answer)):
         yield Finding(
             code=None,

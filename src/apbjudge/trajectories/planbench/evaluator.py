@@ -28,7 +28,7 @@ from .single_step import SINGLE_STEP, load_single_step
 
 NEEDS = "the folder of the benchmark's data (queries.json, …)"
 SURRENDER = "Surrender"
-"""Code of the rubric ``surrender``, and then the class of how the trajectory ended."""
+"""Code of the rubric ``surrender``, and class of trajectories that ended so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class PlanBenchEvaluator:
     """Evaluates trajectories by the benchmark's data.
 
     Attributes:
-        data: What is asked, and which tools there are.
-        cases: Ids of the queries there should be trajectories of.
-        grounding: Which right answers count, see ``verdicts``.
+        data: The queries and tools.
+        cases: Ids of the queries that should have trajectories.
+        grounding: Reading of "grounded" for right answers, see ``verdicts``.
     """
 
     data: PlanBenchData
@@ -54,8 +54,8 @@ class PlanBenchEvaluator:
         """Evaluates a trajectory.
 
         Raises:
-            RowError: If the data has no such query, or the trajectory does not say what the
-                environment answered, as only its own logs do.
+            RowError: If the data has no such query, or the trajectory does not state the
+                environment's answers, as only its own logs do.
         """
         data = self.data
         query = data.queries.get(trajectory.case_id)
@@ -106,7 +106,7 @@ def evaluator_of(settings: EvaluatorSettings) -> PlanBenchEvaluator:
     """The evaluator for a log; see ``TrajectoryProtocol``.
 
     Raises:
-        OptionError: If it is not said where the data is.
+        OptionError: If the path of the data is not given.
         InputError: If the data is unusable.
     """
     if settings.cases is None:
@@ -119,7 +119,7 @@ def evaluator_of(settings: EvaluatorSettings) -> PlanBenchEvaluator:
 
 
 def _is_single_step(log: Path | None) -> bool:
-    """True for a log of ``simulate --with tasks=single-step``, as the manifest beside it says."""
+    """True for a log of ``simulate --with tasks=single-step``, by the manifest beside it."""
     try:
         manifest: Any = orjson.loads((log or Path()).with_name("manifest.json").read_bytes())
         return manifest["identity"]["benchmark"][1].startswith(SINGLE_STEP)

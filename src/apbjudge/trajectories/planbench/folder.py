@@ -1,4 +1,4 @@
-"""Run folders of the benchmark's environment: finished, or still at work."""
+"""Run folders of the benchmark's environment: finished, or still in progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ..formats.fields import id_field, list_in, object_in, objects_in, text_fiel
 
 FORMAT = "planbench-xl"
 HTTP_400 = "runtime_error_http_400"
-"""Termination where the endpoint refused the last request, as one that is too long."""
+"""Termination if the endpoint refused the last request, such as one that is too long."""
 
 _KINDS: Mapping[str, StepKind] = {
     "retrieve_tools": "retrieve",
@@ -58,11 +58,11 @@ def is_folder(path: Path) -> bool:
 def read_folder(path: Path) -> Iterator[LogEntry]:
     """Reads a run folder, one query at a time.
 
-    Rows of ``result.jsonl`` come first, then what only ``progress/queries`` has. A query that is
-    not finished is a trajectory with an ``infrastructure_error``, which says that it is unfinished,
-    or is left out where the model was never asked, so that it counts as missing. One that ended
-    because the endpoint refused a request (HTTP 400) is a failed trajectory, as for the authors'
-    evaluator. The model's replies and the query's text are known where ``progress`` is there.
+    Rows of ``result.jsonl`` come first, then queries that only ``progress/queries`` has. An
+    unfinished query is a trajectory with an ``infrastructure_error``, which states that it is
+    unfinished; if the model was never asked, it is left out and so counts as missing. A query that
+    ended because the endpoint refused a request (HTTP 400) is a failed trajectory, as for the
+    authors' evaluator. The model's replies and the query's text are known if ``progress`` exists.
 
     Raises:
         InputError: If ``metadata.json`` can't be read.
@@ -103,11 +103,11 @@ def read_folder(path: Path) -> Iterator[LogEntry]:
 
 
 def setting_of(config: Mapping[str, Any]) -> str:
-    """The condition in a few words, from the configuration that the environment started with.
+    """The condition in a few words, from the environment's initial configuration.
 
-    ``default``, or which kinds of blockers stand in for blocked tools (``mixed`` for all three)
-    and how much is blocked, unless it is the authors' standard of one remaining path: ``mixed,
-    keep 0.2``. That ratio is the share of paths that *remain*; the paper's is what it takes away.
+    ``default``, or the kinds of blockers that replace blocked tools (``mixed`` for all three) and
+    the amount of blocking, unless it is the authors' standard of one remaining path: ``mixed, keep
+    0.2``. That ratio is the share of paths that *remain*; the paper's is the share removed.
     """
     blocker: Mapping[str, Any] = config.get("blocker") or {}
     parts = ["default"]
@@ -142,7 +142,7 @@ def _progress(file: Path) -> dict[str, Any]:
 
 
 def _result_of(progress: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The result of a query, or the trajectory so far and what broke it."""
+    """The result of a query, or the trajectory so far and the reason why it broke."""
     if final := object_in(progress, "final_result"):
         return {"trace": [], **final}, ""
     errors = [object_in(turn, "error") for _, turn in objects_in(progress, "turns")]
@@ -211,7 +211,7 @@ def _trajectory(
 def _step(
     entry: Mapping[str, Any], where: str, turn: Mapping[str, Any], callable_names: set[str]
 ) -> TrajectoryStep:
-    """The step of an entry of a trace, which is one response of the model."""
+    """The step for an entry of a trace, which is one response of the model."""
     if (kind := _KINDS.get(str(entry.get("action")))) is None:
         raise RowError(f"{where}action", f"one of {', '.join(_KINDS)}", entry.get("action"))
     text = text_field(turn, "llm_raw_response") or text_field(entry, "raw_output", where=where)
@@ -264,10 +264,10 @@ def _retrieval(entry: Mapping[str, Any], where: str) -> Retrieval:
 def _call(
     entry: Mapping[str, Any], where: str, callable_names: set[str]
 ) -> tuple[ToolCall, Execution]:
-    """A call and what came of it.
+    """A call and its execution.
 
-    The environment does not say which check a rejected call failed unless it was the inputs; the
-    other two are told apart here by what the trajectory had retrieved.
+    The environment does not state the check that a rejected call failed, unless it was the inputs;
+    the retrieved tools distinguish the other two here.
     """
     request = object_in(entry, "request", where)
     if entry.get("parse_ok") is False:
@@ -284,7 +284,7 @@ def _call(
     result, where = object_in(entry, "tool_result", where), f"{where}tool_result."
     value, success = result.get("output_value"), result.get("success")
     provenance = text_field(result, "output_provenance", where=where)
-    if not provenance:  # as older versions write it
+    if not provenance:  # older versions omit it
         provenance = "none" if value is None else "trusted"
     if provenance not in get_args(Provenance):
         expected = f"one of {', '.join(get_args(Provenance))}"
@@ -304,7 +304,7 @@ def _recognises(entry: Mapping[str, Any]) -> bool:
 
 
 def _read(entry: Mapping[str, Any], place: LogPlace, around: Mapping[str, Any]) -> Trajectory:
-    """A row of a ``result.jsonl`` alone: neither model nor setting is known."""
+    """A row of a ``result.jsonl`` without its folder: neither model nor setting is known."""
     del around
     return _trajectory(entry, {}, {}, place)
 

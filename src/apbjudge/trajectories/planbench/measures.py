@@ -13,21 +13,21 @@ UNTRUSTED_INPUT = "untrusted_input_rejected"
 
 
 def trusted_output(step: TrajectoryStep) -> str:
-    """Datatype that the step's call obtained from an executable tool; empty for none."""
+    """Datatype that the step's call obtained from an executable tool; empty without."""
     done = step.execution
     return done.output_datatype if done is not None and done.provenance == "trusted" else ""
 
 
 def verdicts(trajectory: Trajectory, query: Query) -> Mapping[Grounding, bool]:
-    """Returns, for each reading of "grounded", whether the answer counts as right.
+    """Returns, for each reading of "grounded", True if the answer counts as right.
 
     It must contain the right value (arXiv:2606.22388, app. B.8.1), and
 
     * ``answer-only``: nothing else;
     * ``paper``: an executable tool must have returned the target datatype;
-    * ``released``: moreover it must contain no value that a noisy tool or a blocker returned for
-      the target datatype, even if it is the same value. That is what the authors' code does, and
-      it fails right answers which contain a value of a noisy tool that was called.
+    * ``released``: in addition it must contain no value that a noisy tool or a blocker returned for
+      the target datatype, even if it is the same value. The authors' code does this, and it fails
+      right answers that contain a value of a noisy tool that was called.
     """
     says = trajectory.final_answer is not None and contains(
         trajectory.final_answer, query.correct_answer
@@ -52,7 +52,7 @@ def is_contaminated(trajectory: Trajectory, query: Query) -> bool:
 
 
 def closure(held: Collection[str], interfaces: Iterable[tuple[frozenset[str], str]]) -> set[str]:
-    """All datatypes that follow from some by tools, each given as inputs and output."""
+    """All datatypes that follow from some by tools, each of these given as inputs and output."""
     reached, waiting = {*held}, {*interfaces}
     while ready := {tool for tool in waiting if tool[0] <= reached}:
         waiting -= ready
@@ -63,14 +63,14 @@ def closure(held: Collection[str], interfaces: Iterable[tuple[frozenset[str], st
 def measures_of(
     trajectory: Trajectory, query: Query, data: PlanBenchData, grounding: Grounding
 ) -> dict[str, float]:
-    """The measures of a trajectory (app. B.8.1), such that every figure is a mean or ratio of them.
+    """The measures of a trajectory (app. B.8.1); every metric is a mean or ratio of them.
 
     ``searches`` and ``calls`` count malformed ones too. ``EDT`` are the datatypes within reach
-    beyond those held at the start: what follows from them and from trusted outputs by any tool
-    retrieved, noisy tools and blockers included. A trajectory that obtained nothing has no ``EGT
-    precision``, and one without calls no ``searches per call``. Of a task that one tool solves,
-    ``tool returned`` says that a search returned it. Searches by inputs and output count
-    as neither forward nor backward, and as ``output searches``.
+    beyond those held at the start: all that follow from these and from trusted outputs by any
+    retrieved tool, noisy tools and blockers included. A trajectory that obtained nothing has no
+    ``EGT precision``, and one without calls no ``searches per call``. For a task that one tool
+    solves, ``tool returned`` is 1 if a search returned it. Searches by inputs and output count as
+    neither forward nor backward, but as ``output searches``.
     """
     steps = trajectory.steps
     searches = [step.retrieval for step in steps if step.retrieval is not None]

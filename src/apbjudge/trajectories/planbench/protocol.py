@@ -64,7 +64,7 @@ _BY_RULE = "of failed trajectories, no Format Error"
 
 
 def _ending(name: str, *classes: str, needs_model: bool = False) -> TrajectoryMetric:
-    """Share of the endings of some classes."""
+    """Share of endings in some classes."""
     of, *plus = (f"termination={each}" for each in classes or (name,))
     metric = rate(f"ended {name}", of, meaning=_BY_RULE)
     return replace(metric, title=name, plus=tuple(plus), needs_model=needs_model)

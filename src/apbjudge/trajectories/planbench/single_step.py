@@ -1,6 +1,6 @@
 """Single-step retrieval (arXiv:2606.22388, app. C.2): a task for each executable tool.
 
-The agent holds what the tool takes and is asked for what it returns. The texts are our own.
+The agent holds the tool's inputs and is asked for its output. The texts are our own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SINGLE_STEP = "single-step"
 
 
 def load_single_step(files: DataFolder) -> PlanBenchData:
-    """The data of a folder with single-step tasks in the place of its own.
+    """The data of a folder with single-step tasks in place of its own.
 
     Raises:
         InputError: If a file is missing or unreadable, or they contradict each other.
@@ -44,11 +44,11 @@ def load_single_step(files: DataFolder) -> PlanBenchData:
 
 
 def single_step(data: PlanBenchData, records: Mapping[str, Mapping[str, Any]]) -> PlanBenchData:
-    """The same tools, with a task for each executable one in the place of all tasks.
+    """The same tools, with a task for each executable one in place of all tasks.
 
-    Its values are those of one record, drawn by a hash of both names among those that have exactly
-    one output, if possible one that the text does not contain. A tool without such a record has no
-    task.
+    A task's values are those of one record, drawn by a hash of both names among the records with
+    exactly one output, if possible one that the text does not contain. A tool without such a record
+    has no task.
     """
     queries = {query.query_id: query for query in _queries(data, records)}
     tools = {query_id: data.baseline[query_id] for query_id in queries}

@@ -1,6 +1,6 @@
 """Cases of SLATE (arXiv:2604.12126, section 3) and their data flow.
 
-The authors published none, so the file format is ours: JSONL, one case a line.
+The authors published none, so the file format is ours: JSONL, one case per line.
 
     {"id": "c1", "query": "…", "category": "…",
      "plan": [{"step": "1", "description": "…"},
@@ -12,8 +12,8 @@ The authors published none, so the file format is ours: JSONL, one case a line.
 
 Steps such as ``1`` group the substeps, such as ``1.1``, which call one tool or none. An argument is
 a literal or takes a value from the output of an earlier call. ``arguments`` and ``results`` of a
-tool are JSON Schemas of an object, or its properties alone; its ``default`` is what a simulator
-answers to a call that nobody recorded. ``outputs`` holds what every call of the plan returns.
+tool are JSON Schemas of an object, or only its properties; its ``default`` is a simulator's answer
+to a call that was not recorded. ``outputs`` holds the output of every call of the plan.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class PlanStep(Record):
 
     Attributes:
         step: ``1`` for a step that groups others, ``1.1`` for a substep.
-        tool: Name of the tool that a substep calls; None where it needs none.
-        arguments: Of the call; texts in it may be references.
+        tool: Name of the tool that a substep calls; None if it needs none.
+        arguments: Arguments of the call; their texts may be references.
     """
 
     step: Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$")]
@@ -57,11 +57,11 @@ class PlanStep(Record):
 
 
 class SlateTool(Record):
-    """A tool with what it takes and returns, in JSON Schema or as properties alone.
+    """A tool with its arguments and results, in JSON Schema or as properties only.
 
     Attributes:
-        default: What a simulator returns where no call with such arguments was recorded; None for
-            an error.
+        default: A simulator's output if no call with such arguments was recorded; None for an
+            error.
     """
 
     name: Id
@@ -77,7 +77,7 @@ class SlateTool(Record):
 
     @cached_property
     def results_schema(self) -> Mapping[str, Any]:
-        """JSON Schema of what a call returns."""
+        """JSON Schema of the results."""
         return _schema(self.results)
 
     @cached_property
@@ -94,7 +94,7 @@ class SlateCase(Record):
     """A query with the plan that the agent carries out.
 
     Attributes:
-        outputs: What each call of the plan returns, by substep.
+        outputs: Output of each call of the plan, by substep.
     """
 
     case_id: Id = Field(alias="id")
@@ -150,7 +150,7 @@ class OutputReference(NamedTuple):
 
 
 def references(text: str) -> Iterator[OutputReference]:
-    """The references that a text is, or that stand in it."""
+    """The references in a text, or the one that it is."""
     return map(_reference, _REFERENCE.finditer(text))
 
 
@@ -159,12 +159,12 @@ def _reference(match: re.Match[str]) -> OutputReference:
 
 
 def resolved(value: Any, outputs: Mapping[str, Any]) -> Any:
-    """A value with its references replaced by what they lead to.
+    """A value with its references replaced by their targets.
 
     Args:
-        value: JSON. A text that is nothing but a reference becomes the value itself; a reference
-            that stands within other text is replaced by its text or JSON.
-        outputs: By substep.
+        value: JSON. A text that is only a reference becomes the target itself; a reference within
+            other text is replaced by the target's text or JSON.
+        outputs: Outputs by substep.
 
     Returns:
         The value; references that lead nowhere stay as they are.
@@ -185,7 +185,7 @@ def _target_or_text(match: re.Match[str], outputs: Mapping[str, Any]) -> Any:
 
 
 def target(reference: OutputReference, outputs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The value that a reference leads to, which may be None; empty where there is none."""
+    """The value that a reference leads to, which may be None; empty if there is none."""
     value: Any = outputs
     for part in (reference.step, *reference.path):
         members, listed = as_object(value), as_list(value)
@@ -201,15 +201,15 @@ def target(reference: OutputReference, outputs: Mapping[str, Any]) -> tuple[Any,
 # Checks -------------------------------------------------------------------------------------------
 
 MAKES_UNUSABLE = frozenset({"plan-structure", "missing-output", "dangling-reference"})
-"""Rules whose breach leaves metrics of the case without a meaning."""
+"""Rules whose violation makes metrics of the case meaningless."""
 
 
 def validate(case: SlateCase) -> tuple[Finding, ...]:
     """Returns the findings on the plan of a case and its data flow.
 
     References have to lead to the recorded output of an earlier call, so the first call has none,
-    and should name a field that its tool declares. That a tool is called twice running is only
-    suspected: it may be right.
+    and should name a field that its tool declares. Two consecutive calls of a tool are only
+    suspected: they may be right.
     """
     return (*_structure(case), *_data_flow(case))
 
@@ -288,8 +288,8 @@ def load_cases(path: Path) -> SlateCases:
     """Reads a file of cases.
 
     Raises:
-        InputError: If the file is unreadable or holds no case, or a case is none, comes twice, or
-            has a fault that ``MAKES_UNUSABLE`` names; with file and line.
+        InputError: If the file is unreadable or holds no case, or a case is invalid, occurs twice,
+            or has a fault in ``MAKES_UNUSABLE``; with file and line.
     """
     digest, by_id = sha256(), dict[str, SlateCase]()
     for line in read_lines(path, digest=digest):

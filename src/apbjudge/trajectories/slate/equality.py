@@ -1,4 +1,4 @@
-"""When two JSON values are equal: exactly, or written in another way."""
+"""Equality of two JSON values: exact, or up to spelling."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | None = None) -> bool:
-    """Returns True if two JSON values are equal up to how they are written.
+    """Returns True if two JSON values are equal up to spelling.
 
-    Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a boolean and its text,
-    dates of one moment (ISO 8601, or with the English name of the month), texts that differ in case
-    and blanks, and words that are the same member of a declared enum up to case, blanks, hyphens
-    and underscores. Two texts are compared as numbers only where the schema declares a number:
+    Equal are a number and its text (35 and ``"35.00"``, not ``"035"``), a Boolean and its text,
+    dates of one moment (ISO 8601, or with the English name of the month), texts that differ only in
+    case and blanks, and words that are the same member of a declared enum up to case, blanks,
+    hyphens and underscores. Two texts are compared as numbers only if the schema declares a number:
     ``"1.10"`` may be a version.
 
     Args:
         one: JSON.
         other: JSON.
-        schema: JSON Schema of both, as far as it is known.
-        same_text: Asked about two texts that differ by these rules, unless a number, a boolean or
-            an enum is declared or both are dates; None for no.
+        schema: JSON Schema of both, as far as known.
+        same_text: Called with two texts that differ by these rules, unless a number, a Boolean or
+            an enum is declared or both are dates; None to count them as different.
     """
 
     def is_equal_leaf(one: Any, other: Any, schema: Schema) -> bool:
@@ -48,9 +48,9 @@ def is_equivalent(one: Any, other: Any, schema: Schema, same_text: SameText | No
 
 
 def is_equal_in_meaning(one: Any, other: Any, schema: Schema, same_text: SameText) -> bool:
-    """Returns True if two JSON values are equal but for free texts that mean the same.
+    """Returns True if two JSON values are equal except for free texts that mean the same.
 
-    Nobody is asked about texts of values that differ in something else.
+    ``same_text`` is not called if the values differ in anything else.
     """
     pairs: list[tuple[str, str]] = []
 
@@ -135,7 +135,7 @@ def _boolean(value: Any) -> bool | None:
 
 _ORDINAL = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)\b")
 _NAMED_MONTH = ("%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y")
-"""Dates that can be read in one way only, without commas: 5 March 2026, Mar 5 2026."""
+"""Forms of unambiguous dates, without commas: 5 March 2026, Mar 5 2026."""
 
 
 def _moment(text: str) -> datetime | None:
@@ -156,7 +156,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def _member(text: str, enum: list[str]) -> str:
-    """The member of an enum that a text is, if it can be only one; empty otherwise."""
+    """The member of an enum that a text means, if unambiguous; else empty."""
     if text in enum:
         return text
     alike = {each for each in enum if _word(each) == _word(text)}

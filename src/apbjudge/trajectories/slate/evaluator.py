@@ -1,6 +1,6 @@
 """The evaluator of the protocol ``slate``: a given execution of a plan against its case.
 
-An execution of one's own is a row of our format for trajectories, with a step for each substep:
+A user's own execution is a row of our format for trajectories, with a step for each substep:
 
     {"trajectory_id": "r1", "case_id": "c1", "tested_model": "m",
      "place": {"format": "trajectories"},
@@ -27,12 +27,12 @@ from .equality import Schema, is_equal_in_meaning, is_equivalent, is_same
 
 NEEDS = "a JSONL file of SLATE cases"
 OutputTag = Literal["matched", "equivalent", "default", "error"]
-"""Source of a simulated output: recorded for this very call, for one that means the same,
-the tool's default, or nothing but an error."""
+"""Source of a simulated output: recorded for this very call, recorded for an equivalent call, the
+tool's default, or an error."""
 OUTPUT_TAGS: tuple[OutputTag, ...] = get_args(OutputTag)
 Equality = Literal["exact", "canonical", "judge"]
-"""The way in which an output is the recorded one: the same JSON, the same however written, or
-free texts that a model takes for the same."""
+"""The way in which an output equals the recorded one: as JSON, up to spelling, or with free texts
+that a model considers equivalent."""
 Fault = Literal["wrong action", "wrong tool", "wrong arguments", "wrong output"]
 """A failed trajectory's first departure from the reference; ``wrong output`` without one."""
 
@@ -43,10 +43,10 @@ class SlateAction(NamedTuple):
     Attributes:
         place: Position of the step in the trajectory.
         substep: The substep that it is for.
-        call: The call; None for none.
-        is_readable: True if it says what the agent wants: a call, or to do without.
-        output: What the call returned, which may be None; empty where it returned nothing.
-        tag: Where the output comes from; empty where the log says nothing.
+        call: The call; None without one.
+        is_readable: True if it states the agent's intention: a call, or none.
+        output: The value that the call returned, which may be None; empty if it returned nothing.
+        tag: Source of the output; empty if the log does not state it.
     """
 
     place: int
@@ -62,9 +62,9 @@ class PlanComparison(NamedTuple):
 
     Attributes:
         action: Both call a tool, or neither.
-        tool: They call the same.
-        arguments: With arguments that are equal up to how they are written.
-        exact: With the same JSON.
+        tool: They call the same tool.
+        arguments: Their arguments are equal up to spelling.
+        exact: Their arguments are the same JSON.
     """
 
     action: bool = False
@@ -78,8 +78,8 @@ class SlateEvaluator:
     """Compares trajectories with the reference plans and outputs of their cases.
 
     Attributes:
-        same_text: Says whether free texts mean the same; then outputs count that are the recorded
-            ones however written, or by its word. None for outputs that are the same JSON alone.
+        same_text: Returns True if free texts mean the same; outputs then count if they equal the
+            recorded ones up to spelling, or by its answer. None to count only the same JSON.
     """
 
     by_id: Mapping[str, SlateCase]
@@ -92,19 +92,19 @@ class SlateEvaluator:
         return self.by_id.keys()
 
     def evaluate(self, trajectory: Trajectory) -> Evaluation:
-        """Evaluates a trajectory; see ``protocol`` for what is measured.
+        """Evaluates a trajectory; see ``protocol`` for the measures.
 
-        Success is that all final outputs (``SlateCase.final``) are the recorded ones, whatever
+        It succeeds if all final outputs (``SlateCase.final``) are the recorded ones, whatever
         happened before. A substep that the trajectory never reached agrees with the reference in
         nothing. References, in the plan and in the agent's arguments, are resolved from the agent's
         own earlier outputs: a wrong output that is passed on is a wrong output, not a wrong
-        argument. One that leads nowhere is equal to itself alone. Arguments are compared where the
-        tool is right, and agree as a whole or not at all. With ``same_text`` the way in which each
-        final output is the recorded one stands in ``details``, and so do the texts compared.
+        argument. A reference that leads nowhere equals only itself. Arguments are compared if the
+        tool is right, and agree as a whole or not at all. With ``same_text``, ``details`` states
+        the way in which each final output equals the recorded one, and the texts compared.
 
         Raises:
             RowError: If there is no such case, its plan calls no tool, or the trajectory does not
-                say which step is for which substep and what its calls returned.
+                state the substeps of its steps and the outputs of its calls.
             UncomparedTexts: If ``same_text`` raises it.
         """
         case = self.by_id.get(trajectory.case_id)
@@ -124,8 +124,8 @@ class _Texts:
     """The texts of a trajectory that are compared with recorded ones.
 
     Attributes:
-        ask: Says whether two mean the same; None where nobody does.
-        compared: What it said.
+        ask: Returns True if two mean the same; None for no such comparison.
+        compared: Its answers.
     """
 
     ask: Callable[[TextPair], bool] | None
@@ -134,7 +134,7 @@ class _Texts:
     def agree(
         self, tool: str, of: Literal["argument", "output"], one: Any, other: Any, schema: Schema
     ) -> bool:
-        """True if two values differ in free texts alone, all of which mean the same."""
+        """True if two values differ only in free texts, all of which mean the same."""
         ask = self.ask
         if ask is None:
             return False
@@ -147,7 +147,7 @@ class _Texts:
         return is_equal_in_meaning(one, other, schema, same_text)
 
     def equality(self, tool: SlateTool, recorded: Any, output: Any) -> Equality | None:
-        """The way in which an output is the recorded one; None where it is another."""
+        """The way in which an output equals the recorded one; None if it does not."""
         if is_same(recorded, output):
             return "exact"
         schema = tool.results_schema
@@ -226,7 +226,7 @@ def _memory_measures(
     *,
     is_correct: bool,
 ) -> Iterator[tuple[str, float]]:
-    """Yields what is measured where the reference's tools are in a memory, and where not."""
+    """Yields the measures for the reference's tools in a memory, and for those outside of it."""
     if tools is None:
         return
     inside = [call.step for call in case.calls if call.tool in tools]
@@ -250,7 +250,7 @@ def wrong_outputs(case: SlateCase, outputs: Mapping[str, Any]) -> list[str]:
 
     Args:
         case: The case.
-        outputs: What the trajectory's calls returned, by substep.
+        outputs: Outputs of the trajectory's calls, by substep.
     """
     return [step for step in case.final if is_wrong_output(case, outputs, step)]
 
@@ -273,7 +273,7 @@ def _compare(
         return PlanComparison(is_identified)
     schema = _tool_of(case, call.name).arguments_schema
     passed = call.arguments
-    if passed is None and not call.parse_error:  # as logs write a call without arguments
+    if passed is None and not call.parse_error:  # the form of a call without arguments
         passed = dict[str, Any]()
     both = resolved(expected.arguments, outputs), resolved(passed, outputs)
     return PlanComparison(
@@ -285,12 +285,12 @@ def _compare(
 
 
 def _tool_of(case: SlateCase, name: str) -> SlateTool:
-    """The tool of a case by its name; where the case defines none, one without an interface."""
+    """The tool of a case by its name; if the case defines none, one without an interface."""
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
 def _fault(comparison: PlanComparison, expected: PlanStep) -> Fault | None:
-    """The first thing in which an action differs from the reference; None where it agrees."""
+    """The first difference between an action and the reference; None if they agree."""
     if not comparison.action:
         return "wrong action"
     if expected.tool is None or comparison.arguments:
@@ -310,13 +310,13 @@ def _of_case(finding: Finding) -> Finding:
 def actions_of(trajectory: Trajectory, case: SlateCase) -> Iterator[SlateAction]:
     """The actions of a trajectory in order.
 
-    Steps of the agent say in ``extra`` which ``substep`` they are for; then a step without is
-    talk. Where none says it, each step but an ``answer`` is for the substep at its place. A
+    Steps of the agent state their ``substep`` in ``extra``; then a step without one is only a
+    message. If none states it, each step except an ``answer`` is for the substep at its place. A
     trajectory without any such step has no actions.
 
     Raises:
-        RowError: If that does not fit the plan, a step makes several calls, or a call has no one
-            output (one that can't be read or is tagged ``error`` may have none).
+        RowError: If that does not fit the plan, a step makes several calls, or a call does not have
+            one output (an unreadable one, or one tagged ``error``, may have none).
     """
     agent = [(i, step) for i, step in enumerate(trajectory.steps) if step.source == "agent"]
     ids = [step.step for step in case.substeps]
@@ -369,7 +369,7 @@ def evaluator_of(settings: EvaluatorSettings) -> SlateEvaluator:
     """The evaluator for a log; see ``TrajectoryProtocol``.
 
     Raises:
-        OptionError: If it is not said where the cases are.
+        OptionError: If the path of the cases is not given.
         InputError: If they are unusable.
     """
     if settings.cases is None:

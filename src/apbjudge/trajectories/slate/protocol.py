@@ -1,8 +1,8 @@
 """The protocol ``slate``: its metrics and table.
 
 Metrics are ratios of sums over trajectories, with cases as clusters. Names and definitions are
-those of section 6.1 of the paper; where it leaves a gap, see ``SlateEvaluator.evaluate`` for our
-choice. SLATE grades how a given plan is executed, not planning.
+those of section 6.1 of the paper; see ``SlateEvaluator.evaluate`` for our choices where it leaves
+gaps. SLATE grades the execution of a given plan, not planning.
 """
 
 from __future__ import annotations
