@@ -2,7 +2,8 @@
 
     python benchmarks/scale.py                               # processes of this machine
     python benchmarks/scale.py --engine ray --rows 3000      # tasks of Ray, on this machine
-    python benchmarks/scale.py --engine ray --only parts killed
+    python benchmarks/scale.py --engine ray --only parts "workers killed"
+    python benchmarks/scale.py --engine ray --command predict
     python benchmarks/scale.py --only million                # 1,000,000 rows, judged by rule
 
 The judge is a server that answers after 60 ms. Every run is a command with a plan of its own and an
@@ -46,6 +47,9 @@ UPLOAD_S, UPLOADING_S = 2, 0.5
 """Seconds between uploads to an address, and those that one takes at most."""
 STORED = "store/run"
 APBJUDGE = [sys.executable, "-m", "apbjudge"]
+COMMANDS = {"grade": ("judge", "judgements.jsonl"), "predict": ("model", "predictions.jsonl")}
+"""By command its option for the model, and the file of its records."""
+TIMES_AND_USAGE = ("latency_s", "latency_ms", "usage", "cost_usd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +113,6 @@ def write_rows(path: Path, n: int) -> None:
             file.write(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE))
 
 
-def records(run: Path) -> list[dict[str, Any]]:
-    """The records of a run by line, without times and what calls cost."""
-    with (run / "judgements.jsonl").open("rb") as file:
-        rows = [json.loads(line) for line in file]
-    kept = [{**of, "latency_s": 0, "usage": 0, "cost_usd": 0} for of in rows]
-    return sorted(kept, key=lambda of: of["line"])
-
-
 @dataclass(frozen=True, slots=True)
 class Bench:
     """The rows, and the folder for runs."""
@@ -125,6 +121,24 @@ class Bench:
     rows: Path
     n: int
     engine: str
+    command: str
+
+    @property
+    def file(self) -> str:
+        """The file of the records of a run."""
+        return COMMANDS[self.command][1]
+
+    def records(self, run: Path) -> list[dict[str, Any]]:
+        """The records of a run by line, without times and what calls cost."""
+        with (run / self.file).open("rb") as file:
+            rows = [json.loads(line) | dict.fromkeys(TIMES_AND_USAGE) for line in file]
+        return sorted(rows, key=lambda of: of["line"])
+
+    def argv(self, url: str) -> list[str]:
+        """The command in one process, but for where its run goes."""
+        asked = [f"--{COMMANDS[self.command][0]}", "hosted_vllm/echo", "--api-base", url]
+        limit = ["--max-concurrency", str(CONCURRENCY)]
+        return [*APBJUDGE, self.command, str(self.rows), *asked, *limit]
 
     @property
     def mark(self) -> str:
@@ -160,11 +174,11 @@ class Bench:
 
     def n_recorded(self, name: str) -> int:
         """Rows of all parts that have a record."""
-        paths = (self.folder / name).glob("part-*/judgements.jsonl")
+        paths = (self.folder / name).glob(f"part-*/{self.file}")
         return sum(path.read_bytes().count(b"\n") for path in paths)
 
     def run(
-        self, name: str, parts: int, disturb: Disturb | None = None, judge: str = "hosted_vllm/echo"
+        self, name: str, parts: int, disturb: Disturb | None = None, model: str = "hosted_vllm/echo"
     ) -> tuple[Usage, int, int]:
         """Runs a plan to its end, again where it was stopped.
 
@@ -173,7 +187,7 @@ class Bench:
             parts: Number of parts.
             disturb: Called when half of the rows are recorded, with the driver and the ids of the
                 processes at work; returns how many of these it ended.
-            judge: The judge.
+            model: The judge, or the tested model.
 
         Returns:
             What the processes took, the calls that the server saw, how many were ended.
@@ -181,22 +195,24 @@ class Bench:
         n_ended, watch = None, Watch(self.mark, self.folder)
         with server(VERDICT, Load(self.folder, self.n, CONCURRENCY, LATENCY_MS)) as (url, end):
             plan = self.folder / f"{name}.toml"
-            options = "" if judge == "static" else f'api_base = "{url}"\nmax_concurrency = 64\n'
+            options = "" if model == "static" else f'api_base = "{url}"\nmax_concurrency = 64\n'
             plan.write_text(
-                f'rows = "{self.rows}"\nout = "{self.folder / name}"\nparts = {parts}\n[options]\n'
-                f'judge = "{judge}"\n{options}'
+                f'rows = "{self.rows}"\nout = "{self.folder / name}"\nparts = {parts}\n'
+                f'command = "{self.command}"\n[options]\n'
+                f'{COMMANDS[self.command][0]} = "{model}"\n{options}'
             )
-            while not (self.whole(name) / "summary.json").exists():
+            code = None
+            while code != 0:
                 with self.scaled(name, plan) as driver:
                     while driver.poll() is None:
                         at_work = watch.sample()
                         if disturb and n_ended is None and self.n_recorded(name) >= self.n / 2:
                             n_ended = disturb(driver, at_work)
                         time.sleep(0.1)
-                if driver.returncode not in (0, 75, -signal.SIGKILL):
+                if (code := driver.returncode) not in (0, 75, -signal.SIGKILL):
                     log = (self.folder / f"{name}.log").read_text(errors="replace")
-                    raise SystemExit(f"{name}: exit code {driver.returncode}: {log[-2000:]}")
-                while driver.returncode and watch.sample():
+                    raise SystemExit(f"{name}: exit code {code}: {log[-2000:]}")
+                while code and watch.sample():
                     time.sleep(0.2)  # the processes of a driver that was killed end their parts
             calls = int(end()["requests"])
         return watch.usage, calls, n_ended or 0
@@ -265,12 +281,12 @@ def measured(bench: Bench, only: list[str]) -> bool:
     is_right = True
     one = bench.folder / "one"
     with server(VERDICT, Load(bench.folder, bench.n, CONCURRENCY, LATENCY_MS)) as (url, end):
-        argv = [*APBJUDGE, "grade", str(bench.rows), "--judge", "hosted_vllm/echo"]
-        argv += ["--api-base", url, "--max-concurrency", str(CONCURRENCY), "--out", str(one)]
+        argv = [*bench.argv(url), "--out", str(one)]
         cpu_s, _, peak = spawn(Process(argv, bench.env("one")), bench.folder / "one.log")
         calls = int(end()["requests"])
-    right, start_s = records(one), start_of_worker_s(bench)
-    print(f"{bench.n} rows of {bench.rows.stat().st_size / bench.n / 1000:.1f} kB: ", end="")
+    right, start_s = bench.records(one), start_of_worker_s(bench)
+    kb = bench.rows.stat().st_size / bench.n / 1000
+    print(f"{bench.command} of {bench.n} rows of {kb:.1f} kB: ", end="")
     print(f"one process {calls} calls, {cpu_s:.2f} CPU s, peak {peak:.0f} MB; {bench.engine}:")
     if start_s:
         print(f"a worker of Ray takes {start_s:.2f} CPU s before it begins a task")
@@ -287,25 +303,20 @@ def measured(bench: Bench, only: list[str]) -> bool:
         extra, bound = calls - bench.n, n_ended * (CONCURRENCY + FLUSHED)
         print(f"{name:<24}{parts:>6}{calls:>7}{extra:>7}{bound:>7}", end="")
         print(f"{cpu:>7}{live:>7}{usage.peak_mb:>9.0f}", end="")
-        is_equal = records(bench.whole(name)) == right
+        is_equal = bench.records(bench.whole(name)) == right
         print(f"  {is_equal}", flush=True)
         is_right = is_right and is_equal and 0 <= extra <= bound
 
     if "parts" in only:
         for parts in (8, 64):
             line(f"{parts} parts", parts)
-        summaries = {(bench.whole(f"{n} parts") / "summary.json").read_bytes() for n in (8, 64)}
-        same = summaries == {(one / "summary.json").read_bytes()}
-        print(f"summary.json of 1, 8 and 64 parts byte-identical: {same}")
-        is_right = is_right and same
-        share = bytes_read(bench, 64) / bench.rows.stat().st_size
-        print(f"bytes of the rows that 64 parts read, over their size: {share:.3f}")
+        is_right = is_one_summary(bench, one) and is_right
     for name, disturb in DISTURBED.items():
         if name in only:
             line(name, 8, disturb)
     if "disk lost" in only:
         extra, bound = lose_disk(bench)
-        is_equal = records(bench.worked("other")) == right
+        is_equal = bench.records(bench.worked("other")) == right
         print(f"{'disk lost':<24}{1:>6}{bench.n + extra:>7}{extra:>7}{bound:>7}", end="")
         print(f"{'-':>7}{'-':>7}{'-':>9}  {is_equal}", flush=True)
         is_right = is_right and is_equal and 0 <= extra <= bound
@@ -313,6 +324,18 @@ def measured(bench: Bench, only: list[str]) -> bool:
         with two_nodes() as disturb:
             line("node lost", 8, disturb)
     return is_right
+
+
+def is_one_summary(bench: Bench, one: Path) -> bool:
+    """Compares the summaries of judges' runs, and prints what their parts read of the rows."""
+    if bench.command != "grade":
+        return True
+    summaries = {(bench.whole(f"{n} parts") / "summary.json").read_bytes() for n in (8, 64)}
+    is_same = summaries == {(one / "summary.json").read_bytes()}
+    print(f"summary.json of 1, 8 and 64 parts byte-identical: {is_same}")
+    share = bytes_read(bench, 64) / bench.rows.stat().st_size
+    print(f"bytes of the rows that 64 parts read, over their size: {share:.3f}")
+    return is_same
 
 
 def lose_disk(bench: Bench) -> tuple[int, int]:
@@ -324,9 +347,7 @@ def lose_disk(bench: Bench) -> tuple[int, int]:
     """
     counts: list[tuple[float, int]] = []
     with server(VERDICT, Load(bench.folder, bench.n, CONCURRENCY, LATENCY_MS)) as (url, end):
-        argv = [*APBJUDGE, "grade", str(bench.rows), "--judge", "hosted_vllm/echo"]
-        argv += ["--api-base", url, "--max-concurrency", str(CONCURRENCY)]
-        argv += ["--out", f"local://{STORED}", "--upload-every", str(UPLOAD_S)]
+        argv = [*bench.argv(url), "--out", f"local://{STORED}", "--upload-every", str(UPLOAD_S)]
         for work in ("lost", "other"):
             with (bench.folder / f"{work}.log").open("wb") as log:
                 process = subprocess.Popen(
@@ -336,7 +357,7 @@ def lose_disk(bench: Bench) -> tuple[int, int]:
                     env=bench.env(work),
                     cwd=bench.folder,
                 )
-                file = bench.worked(work) / "judgements.jsonl"
+                file = bench.worked(work) / bench.file
                 while process.poll() is None:
                     n = file.read_bytes().count(b"\n") if file.exists() else 0
                     counts.append((time.monotonic(), n))
@@ -390,7 +411,7 @@ DISTURBED = {
 
 def million(bench: Bench) -> None:
     """Prints what many rows judged by rule take, in parts and merged."""
-    usage, _, _ = bench.run("static", 64, judge="static")
+    usage, _, _ = bench.run("static", 64, model="static")
     parts = [str(bench.folder / "static" / f"part-{i}") for i in range(1, 65)]
     argv = [*APBJUDGE, "shards", "merge", *parts, "--out", str(bench.folder / "again")]
     cpu_s, _, peak = spawn(Process(argv, bench.env("again")), bench.folder / "again.log")
@@ -404,6 +425,7 @@ def main() -> None:
     kinds = ["parts", *DISTURBED, "disk lost", "node lost"]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
+    parser.add_argument("--command", choices=COMMANDS, default="grade")
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--many-rows", type=int, default=1_000_000, help="of million")
     parser.add_argument("--only", nargs="*", choices=[*kinds, "million"], default=kinds)
@@ -411,12 +433,14 @@ def main() -> None:
     is_right = True
     with tempfile.TemporaryDirectory(prefix="apbjudge-scale-") as name:
         folder = Path(name).resolve()
-        bench = Bench(folder, folder / "rows.jsonl", options.rows, options.engine)
+        rows = folder / "rows.jsonl"
+        bench = Bench(folder, rows, options.rows, options.engine, options.command)
         if set(options.only) != {"million"}:
             write_rows(bench.rows, bench.n)
             is_right = measured(bench, options.only)
         if "million" in options.only:
-            bench = replace(bench, rows=folder / "many.jsonl", n=options.many_rows)
+            rows = folder / "many.jsonl"
+            bench = replace(bench, rows=rows, n=options.many_rows, command="grade")
             write_rows(bench.rows, bench.n)
             million(bench)
     if not is_right:

@@ -168,6 +168,12 @@ def _pairs(value: Any) -> Any:
     return _split(value) if table is None else tuple(f"{k}={v}" for k, v in table.items())
 
 
+PartCommand = Literal[
+    "grade", "predict", "refine", "simulate", "execute", "branch", "audit", "check"
+]
+"""Commands that work on parts of their rows."""
+
+
 class PartConfig(Config):
     """The part of the rows that a run is of."""
 

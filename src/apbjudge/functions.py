@@ -40,7 +40,7 @@ _BY_MODULE: Mapping[str, str] = {
     "integrations.schemas": "schema",
     "integrations.scores": "export",
     "judge.grade": "agrade grade",
-    "judge.merge": "shards_split",
+    "judge.split": "shards_split",
     "judge.project": "init",
     "labelling.label": "label",
     "llm.resources": "cache_clear cache_stats",

@@ -2639,11 +2639,12 @@ def scale(
     starts: int = 4,
     tell: Callable[[str], None] = ...,
     grace_s: float = 60.0,
-) -> Run | ModelRun[Any] | ExecutionRun | None:
+) -> Run | ModelRun[Any] | ExecutionRun | Audit | CaseReport | None:
     """Runs a command in parts on an engine and merges the parts.
 
-    Limits of cost, calls and tokens in the plan's options are divided by the number of parts, each
-    of which is then started once.
+    Behind the merge of ``check`` and ``audit`` the command itself follows, on all rows and with the
+    merged replies. Limits of cost, calls and tokens in the plan's options are divided among the
+    parts, each of which is then started once, and that last command.
 
     Args:
         plan: A TOML file with ``rows``, ``out``, ``parts``, perhaps ``command`` (``grade``), and a
@@ -2658,8 +2659,8 @@ def scale(
             without a result.
 
     Returns:
-        The merged run, in ``whole`` below ``out``; None where it is there already, or Slurm makes
-        it later.
+        The merged run, in ``whole`` below ``out``, or what the last command makes of it; None where
+        there is no such command and the run is there already, or Slurm makes it later.
 
     Raises:
         InputError: If a file can't be read.
@@ -2720,17 +2721,20 @@ def shards_split(
     *,
     out: str | Path,
     parts: int,
-    command: str = "grade",
+    command: Literal[
+        "grade", "predict", "refine", "simulate", "execute", "branch", "audit", "check"
+    ] = "grade",
 ) -> list[str]:
     """Writes the commands that work on rows in parts, and last the one that merges them.
 
-    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
+    Behind the merge of ``check`` is the command that checks all rows with the merged answers, and
+    behind that of ``audit`` the one that makes the card of all cases. Neither asks again.
     Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
     Args:
         rows: What the command takes.
-        options: Options of the command.
+        options: Options of the command, of an audit with its judge.
         out: Folder for the index, the runs of the parts, and the whole.
         parts: Number of parts.
         command: A command that has ``--shard``.
@@ -2739,6 +2743,7 @@ def shards_split(
         Lines for a shell; those of the parts may run at the same time. Remarks begin with ``#``.
 
     Raises:
+        OptionError: If the command has no ``--shard``.
         InputError: If the rows can't be read, or the index can't be written.
     """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from apbjudge import ScriptedClient
 from apbjudge.llm.base import Completion, Request
 from apbjudge.records import Usage
 from tests.runs.test_shards import nine_cases
+from tests.support.predicting import untimed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -61,15 +61,6 @@ def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path:
     assert counts[: len(whole.counts)] == counts[len(whole.counts) :]
     kinds = {"predict": ["predictions", "failures"], "simulate": ["trajectories", "failures"]}
     for name in kinds.get(command, ["branched", "trajectories", "failures"]):
-        rows = [_untimed(folder / f"{name}.jsonl") for folder in (merged.folder, whole.folder)]
+        rows = [untimed(folder / f"{name}.jsonl") for folder in (merged.folder, whole.folder)]
         assert rows[0] == rows[1]
     assert run("merged")[1] == 0  # it continues as the whole run
-
-
-def _untimed(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file in the order of the input, without times and what names the part."""
-    text = path.read_text() if path.exists() else ""
-    text = re.sub(r'"(\w+_m?s|seconds)":[\d.]+', r'"\1":0', text)
-    text = re.sub(r'"(out|shard)":("[^"]*"|null),?', "", text)
-    rows = [json.loads(line) for line in text.splitlines()]
-    return sorted(rows, key=lambda row: (row.get("line", 0), json.dumps(row)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -55,14 +56,16 @@ def test_parts_are_merged_and_the_next_command_is_named(apbjudge: Command) -> No
         for part in ((), ("--shard", "1/2"), ("--shard", "2/2"))
     ]
     assert n[0] == n[1] + n[2]
-    for i in (1, 2):
-        assert apbjudge("audit", "static", *small, "--shard", f"{i}/2", "--out", i).code == 0
-    some = apbjudge("shards", "merge", 1, "--partial", "--out", "some")
+    split = ("shards", "split", SHORT, "--command", "audit", "--parts", 2, "--out", "p")
+    lines = apbjudge(*split, "--", "static", "--bases", 2).out.splitlines()
+    *parts, merge, last = [shlex.split(line)[1:] for line in lines]
+    assert [apbjudge(*words).code for words in parts] == [0, 0]
+    some = apbjudge("shards", "merge", "p/part-1", "--partial", "--out", "some")
     assert some.out.startswith("more parts are to be merged\n")
-    merged = apbjudge("shards", "merge", 2, "some", "--out", "all")
+    merged = apbjudge("shards", "merge", "p/part-2", "some", "--out", "all")
     assert merged.out.startswith("next: the same audit with --out all, without --shard, makes the")
-    assert apbjudge("audit", "static", *small, "--out", "all").code == 0
-    assert card("all")["cost"]["judgements"] == n[0]
+    assert apbjudge(*merge).code == apbjudge(*last).code == 0
+    assert card("p/whole")["cost"]["judgements"] == n[0]
 
 
 def test_a_card_is_printed_and_written(apbjudge: Command) -> None:

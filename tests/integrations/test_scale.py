@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,9 +23,15 @@ from typing import Any
 import pytest
 
 import apbjudge
+from apbjudge.config import PartCommand
 from apbjudge.errors import InputError, OptionError, PausedError
-from tests.support.judging import RIGHT, plan_row, write_rows
-from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen
+from apbjudge.judge.split import COMMANDS
+from tests.runs.test_shards import nine_cases
+from tests.support.auditing import EXAMPLES, SHORT
+from tests.support.commands import in_process
+from tests.support.judging import MODEL, RIGHT, plan_row, write_rows
+from tests.support.predicting import untimed
+from tests.support.server import PATIENCE_S, Answer, ChatServer, Seen, Status
 
 SBATCH = """#!/bin/bash
 # Runs the tasks one after the other, at once; those that were requeued again.
@@ -129,6 +138,121 @@ def test_jobs_are_requeued_until_they_are_done_and_then_merged(
     (tmp_path / "out" / "whole" / "manifest.json").unlink()
     with pytest.raises(OptionError, match="expected sbatch on the path"):
         apbjudge.scale(plan, engine="slurm")
+
+
+def _drafts(folder: Path) -> Path:
+    rows = [plan_row(f"r{i}", tested_model=MODEL) for i in range(9)]
+    return write_rows(folder / "drafts.jsonl", rows)
+
+
+TOY = EXAMPLES.parent / "tests" / "agents" / "environments" / "execution" / "toy.py"
+LOADS: dict[PartCommand, tuple[Any, dict[str, Any]]] = {
+    "grade": (SHORT, {"judge": MODEL}),
+    "predict": (nine_cases, {"model": MODEL, "samples": 3}),
+    "refine": (_drafts, {"model": MODEL, "mode": "self"}),
+    "simulate": (EXAMPLES / "lamp.py", {"model": MODEL, "trials": 3}),
+    "execute": (TOY, {"model": MODEL, "mode": ["direct", "plan-first", "gold"], "trials": 2}),
+    "branch": (EXAMPLES / "trajectories" / "slate_cases.jsonl", {"model": MODEL}),
+    "audit": (SHORT, {"judge": MODEL, "bases": 2}),
+    "check": (nine_cases, {"ask": MODEL, "votes": 1}),
+}
+"""Rows of each command, or what writes them, and its options."""
+
+
+def _by_text(seen: Seen) -> Answer:
+    """A verdict, a plan or a last message: always the same for the same text."""
+    toss = sha256(seen.text.encode()).digest()[0]
+    if (form := seen.body.get("response_format")) is None:
+        return Answer(json.dumps({"plan": f"{toss}", "content": f"{toss}", "tool_calls": []}))
+    reply = dict.fromkeys(form["json_schema"]["schema"]["properties"], False)
+    own: dict[str, Any] = {"reasoning": "so", "grade": 1.0, "is_correct": True, "category": 2}
+    if toss % 3 == 0:
+        code = next(name for name in reply if name not in own)
+        own |= {"grade": 0.4, "is_correct": False, "category": 5, code: True}
+    return Answer(json.dumps({name: own.get(name, value) for name, value in reply.items()}))
+
+
+def _results(command: str, folder: Path, result: Any) -> dict[str, Any]:
+    """What is in the files of a run but its ledger, without usage, and what is made of them."""
+    spent = dict.fromkeys(("usage", "cost_usd", "latency_s", "latency_ms"))
+    paths = [path for path in folder.rglob("*.jsonl") if path.name != "attempts.jsonl"]
+    files: dict[str, Any] = {
+        str(path.relative_to(folder)): [row | spent for row in untimed(path)] for path in paths
+    }
+    if command == "grade":
+        files["summary.json"] = (folder / "summary.json").read_bytes()
+    if command == "check":
+        files["report"] = result.to_json()
+        files["findings.jsonl"] = folder.with_name("findings.jsonl").read_bytes()
+    if command == "audit":  # parts have no common order of calls
+        files["probes"] = [of for of in result.card.probes if of.name != "drift"]
+    return files
+
+
+def _mark_running(folder: Path) -> None:
+    """Leaves runs as the command that follows a merge leaves them when it is killed."""
+    for path in folder.glob("**/manifest.json"):
+        manifest = json.loads(path.read_text())
+        if "state" in manifest:
+            manifest.pop("parts", None)
+            path.write_text(json.dumps(manifest | {"state": "running"}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_parts_of_every_command_make_the_whole(
+    command: PartCommand,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The command that follows the merge asks nothing, and goes on where it was killed."""
+    of, (rows, options) = COMMANDS[command], LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+    whole = tmp_path / "out" / "whole"
+    with ChatServer(_by_text) as server:
+        options = options | {"api_base": server.address, "cache": False}
+        found = {"findings": str(whole.with_name("findings.jsonl"))} if command == "check" else {}
+        plan = _plan(tmp_path, 1, rows=rows, parts=3, command=command, options=options | found)
+        run = apbjudge.scale(plan, at_once=1)
+        results, n_calls = [_results(command, whole, run)], len(server.requests)
+        for is_killed in (False, True):
+            if is_killed and of.has_last:
+                _mark_running(whole)
+            run = apbjudge.scale(plan, at_once=1)
+            assert (run is not None) is of.has_last
+            results.append(_results(command, whole, run))
+        printed = in_process(monkeypatch, capsys)("scale", plan)
+        assert printed.code == 0
+        begins = {"audit": f"Judge card: {MODEL}\n", "check": "9 cases in 9 rows of "}
+        assert printed.out.startswith(begins.get(command, ""))
+        assert len(server.requests) == n_calls > 0
+        found = {"findings": str(tmp_path / "findings.jsonl")} if command == "check" else {}
+        own: Any = {of.rows: rows, of.out: tmp_path / "one", **options, **found}
+        results.append(_results(command, tmp_path / "one", getattr(apbjudge, command)(**own)))
+        assert len(server.requests) == 2 * n_calls
+    assert results[1:] == results[:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["execute", "audit", "check"])
+def test_parts_with_rows_without_a_result_are_started_again(
+    command: PartCommand, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    rows, options = LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+
+    def answer(seen: Seen) -> Answer | Status:
+        return _by_text(seen) if seen.number > 2 else Status(500)
+
+    with ChatServer(answer) as server:
+        options = options | {"api_base": server.address, "retries": 0}
+        plan = _plan(tmp_path, 1, rows=rows, command=command, options=options)
+        run: Any = apbjudge.scale(plan, at_once=1, tell=lines.append)
+    assert re.search(r"part-.: [12] rows have no result yet \(start 1 of 4\)", lines[0])
+    left = {"execute": "failed", "audit": "n_unscored", "check": "unanswered"}[command]
+    assert not getattr(run, left)
 
 
 def _running(address: str, **settings: Any) -> dict[str, Any]:
@@ -272,6 +396,19 @@ def test_parts_that_are_not_done_are_named(tmp_path: Path) -> None:
     [
         ({"parts": 0}, "parts: expected"),
         ({"command": "report"}, "command: expected"),
+        ({"command": "check"}, "options: expected ask, the judge .*, got nothing"),
+        (
+            {"command": "audit", "options": {"judge": ["a/b", "c/d"]}},
+            r"options: expected judge, .*, got \['a/b', 'c/d'\]",
+        ),
+        (
+            {"command": "check", "options": {"ask": "m", "run": "runs/one"}},
+            "expected no run, which each part has of its own",
+        ),
+        (
+            {"command": "check", "options": {"ask": "m", "max_calls": 4}},
+            "max_calls: expected at least 1 for each of 5 parts, got 4",
+        ),
         ({"options": {"shard": "1/2"}}, "expected no shard"),
         ({"options": {"events": 1}}, "expected no events"),
         pytest.param(
@@ -293,35 +430,51 @@ def test_unusable_plans_are_refused(tmp_path: Path, more: dict[str, Any], compla
         apbjudge.scale(_plan(tmp_path, 8, **more))
 
 
+@pytest.fixture(scope="module")
+def ray_cluster() -> Iterator[Any]:
+    """A cluster on this machine."""
+    ray: Any = import_module("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False)
+        yield ray
+        ray.shutdown()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: not shown")
-def test_parts_are_tasks_of_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["grade", "predict", "execute"])
+def test_parts_are_tasks_of_ray(
+    command: PartCommand, ray_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of relative paths, in a cluster that began elsewhere, where a worker is killed."""
-    ray: Any = import_module("ray")
     at_work = tmp_path / "elsewhere"
     at_work.mkdir()
 
     def answer(seen: Seen) -> Answer:
-        if seen.number == 12:
+        if seen.number == 6:
             for folder in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):  # of others, or it has ended
                     is_worker = (folder / "cmdline").read_bytes().startswith(b"ray::_run")
                     if is_worker and (folder / "cwd").readlink() == at_work:
                         os.kill(int(folder.name), signal.SIGKILL)
                         break
-        return Answer(RIGHT)
+        return _by_text(seen)
 
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(num_cpus=2, include_dashboard=False)
-    try:
-        with ChatServer(answer) as server:
-            options = _running(server.address)
-            plan = _plan(tmp_path, out="out", options=options)
-            monkeypatch.chdir(at_work)
-            run = apbjudge.scale(plan, engine="ray")
-            assert isinstance(run, apbjudge.Run)
-            assert _lines(at_work / "out" / "whole") == list(range(1, 41))
-            assert 40 <= len(server.requests) <= 44
-        assert ray.is_initialized()  # it is the caller's
-    finally:
-        ray.shutdown()
+    of, (rows, options) = COMMANDS[command], LOADS[command]
+    rows = str(rows(tmp_path) if callable(rows) else rows)
+    with ChatServer(answer) as server:
+        options = options | {"api_base": server.address, "cache": False, "max_concurrency": 4}
+        plan = _plan(tmp_path, 1, rows=rows, out="out", command=command, options=options)
+        monkeypatch.chdir(at_work)
+        run = apbjudge.scale(plan, engine="ray")
+        n_calls = len(server.requests)
+        server.forget()
+        own: Any = {of.rows: rows, of.out: tmp_path / "one", **options}
+        one = getattr(apbjudge, command)(**own)
+        assert 6 < len(server.requests) <= n_calls <= len(server.requests) + 4
+    results = [
+        _results(command, *of) for of in ((at_work / "out/whole", run), (tmp_path / "one", one))
+    ]
+    assert results[0] == results[1]
+    assert ray_cluster.is_initialized()  # it is the caller's

@@ -100,7 +100,7 @@ def audit(values: Values) -> int:
                 typer.echo(card_text(cards[-1]), nl=False)
     if options.compare:
         _show_comparison(cards, options)
-    return max(_code(card, options.max_unscored, gated) for card in cards)
+    return max(code_of(card, options.max_unscored, gated) for card in cards)
 
 
 def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int) -> Path:
@@ -120,10 +120,8 @@ def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int)
 
 def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: Path) -> Audit:
     """Audits one judge, prints its card and writes it."""
-    from ..audits.card_text.text import card_html, card_markdown, card_text
     from ..audits.session import audit as audit_judge
     from ..audits.session import prepare
-    from ..jsonl import write_atomically
     from .progress import Reporter
 
     with Reporter(sys.stderr) as reporter:
@@ -131,13 +129,21 @@ def _audited(spec: JudgeSpec, config: AuditConfig, options: AuditOptions, out: P
         result = audit_judge(
             spec, prepared=prepared, run=options, out=out, events=reporter.events()
         )
-    write_atomically(out / "card.md", card_markdown(result.card).encode())
-    write_atomically(out / "card.html", card_html(result.card).encode())
-    typer.echo(card_text(result.card), nl=False)
-    print_files(out, *FILES)
+    show_card(result.card, out)
     if more := _more_cases(result.card, config):
         typer.echo(f"next: {more}")
     return result
+
+
+def show_card(card: Card, out: Path) -> None:
+    """Prints the card of an audit and writes it into the audit's folder."""
+    from ..audits.card_text.text import card_html, card_markdown, card_text
+    from ..jsonl import write_atomically
+
+    write_atomically(out / "card.md", card_markdown(card).encode())
+    write_atomically(out / "card.html", card_html(card).encode())
+    typer.echo(card_text(card), nl=False)
+    print_files(out, *FILES)
 
 
 def _more_cases(card: Card, config: AuditConfig) -> str:
@@ -169,7 +175,7 @@ def _is_finished(name: str) -> bool:
         return False
 
 
-def _code(card: Card, max_unscored: float, gated: Collection[str]) -> int:
+def code_of(card: Card, max_unscored: float = 0.0, gated: Collection[str] = ()) -> int:
     """1 for more unscored judgements than allowed, 3 for a failed probe that was named."""
     cost = card.cost
     share = cost.unscored / max(1, cost.judgements)

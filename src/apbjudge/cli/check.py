@@ -81,7 +81,7 @@ def check(values: Values) -> int:
         report = check_cases(config=config, asking=options, events=reporter.events())
     out = output.out or (Path("cases.html") if output.format == "html" else None)
     print_result(report, check_document, output.format, out, check_page)
-    code = _unanswered(report, options.max_unscored)
+    code = unanswered_code(report, options.max_unscored)
     names = ("proven", "asked", "suspected")
     counted = names[: names.index(output.fail_on) + 1] if output.fail_on in names else ()
     if failing := sum(map(report.count, counted)):
@@ -90,7 +90,7 @@ def check(values: Values) -> int:
     return code
 
 
-def _unanswered(report: CaseReport, allowed: float) -> int:
+def unanswered_code(report: CaseReport, allowed: float = 0.0) -> int:
     """The exit code for cases without an answer, which are named."""
     for judgement in report.unanswered[:20]:
         reason = f"{judgement.item_id or judgement.line}: {judgement.reason}: {judgement.detail}"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import typer
 from pydantic import Field
 
 from ..config import Config
 from ..errors import PausedError
 from ..integrations.config import ScaleConfig
-from .options import Values, argument, command
-from .shards import print_merged
+from .options import Values, argument, command, print_result
 from .stopping import Stopping, stoppable
+
+if TYPE_CHECKING:
+    from ..agents.cases.check import CaseReport
+    from ..agents.environments.execution.execute import ExecutionRun
+    from ..audits.session import Audit
+    from ..judge.session import Run
+    from ..runs.results import ModelRun
 
 PLAN = argument("plan", "TOML file with rows, out, parts, optionally command, and a table options.")
 
@@ -50,4 +58,23 @@ def scale(values: Values) -> int:
         except PausedError as error:
             tell(str(error))
             raise
-    return 0 if run is None else print_merged(run)
+    return 0 if run is None else _print_whole(run)
+
+
+def _print_whole(run: Run | ModelRun[Any] | ExecutionRun | Audit | CaseReport) -> int:
+    """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
+    from ..agents.cases.check import CaseReport
+    from ..agents.cases.results_text import check_document
+    from ..audits.session import Audit
+    from .audit import code_of, show_card
+    from .check import unanswered_code
+    from .shards import print_merged
+
+    if isinstance(run, CaseReport):
+        print_result(run, check_document, "text")
+        return unanswered_code(run)
+    if isinstance(run, Audit):
+        if run.folder is not None:
+            show_card(run.card, run.folder)
+        return code_of(run.card)
+    return print_merged(run)

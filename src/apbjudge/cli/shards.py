@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from pydantic import Field
 
-from ..config import Config, Option
+from ..config import Config, Option, PartCommand
 from ..errors import path_text
 from ..llm.limits import Claim
 from .options import Values, command, print_files
@@ -34,13 +34,11 @@ class SplitOptions(Config):
         description="Input of the command, such as predictions for grade."
     )
     options: Annotated[tuple[str, ...], Option(is_argument=True)] = Field(
-        default=(), description="Options of the command, after --."
+        default=(), description="Options of the command, after --; of an audit with its judge."
     )
     out: Path = Field(description="Folder for the runs of the parts and for the merged run.")
     parts: int = Field(ge=1, le=999_999, description="Number of parts.")
-    command: Literal["grade", "predict", "refine", "simulate", "execute", "branch", "check"] = (
-        Field(default="grade", description="The command.")
-    )
+    command: PartCommand = Field(default="grade", description="The command.")
 
 
 class MergeOptions(Config):
@@ -74,7 +72,7 @@ def split(values: Values) -> int:
 
     Each is a line for a shell, and those of the parts may run at the same time.
     """
-    from ..judge.merge import shards_split
+    from ..judge.split import shards_split
 
     for line in shards_split(**SplitOptions.of(values).model_dump()):
         typer.echo(line)

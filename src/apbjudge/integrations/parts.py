@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from asyncio import Runner
 from atexit import register
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from functools import cache
 from gc import freeze
@@ -16,13 +17,15 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from ..config import PartCommand
 from ..errors import ApbJudgeError, BusyError, OptionError, PausedError, path_text, visible
-from ..judge.session import Run
+from ..judge.split import COMMANDS
 from ..llm.failures import may_pass
 from ..llm.pool import Pool
 from ..records.run_folder import MANIFEST
 from ..runs.event_loops import current_stop, one_loop, signals_pause
 from ..runs.loop import Events, Progress
+from ..runs.results import FailureCounts
 from ..runs.resume import changed_settings
 
 DONE, LEFT, UNUSABLE, PAUSED = 0, 1, 2, 75
@@ -30,25 +33,51 @@ DONE, LEFT, UNUSABLE, PAUSED = 0, 1, 2, 75
 
 
 class Part(NamedTuple):
-    """A part of a run.
+    """A part of a run, or the whole.
 
     Attributes:
         command: The command; its function has the same name.
         rows: What it takes.
-        options: Its options, by their names in Python.
-        shard: The part, for ``shard``.
-        folder: Folder of its run.
+        options: Its other options, by their names in Python.
+        shard: The part, for ``shard``; None for the whole.
+        folder: Folder of its run, or its runs.
         grace_s: Seconds that calls in flight have to finish after SIGTERM.
         like: Folder of another part whose run is of the same settings; None where there is none.
     """
 
-    command: str
+    command: PartCommand
     rows: str
     options: Mapping[str, Any]
-    shard: str
+    shard: str | None
     folder: Path
     grace_s: float = 60.0
     like: Path | None = None
+
+    @property
+    def runs(self) -> list[Path]:
+        """Folders of its runs; none of an audit that has no manifest, as in an unfinished merge."""
+        match self.command:
+            case "audit" if (self.folder / MANIFEST).exists():
+                return [path.parent for path in sorted(self.folder.glob(f"*/*/{MANIFEST}"))]
+            case "audit":
+                return []
+            case "execute":
+                modes = self.options.get("mode", "direct")
+                return [self.folder / of for of in ([modes] if isinstance(modes, str) else modes)]
+            case _:
+                return [self.folder]
+
+    @property
+    def is_done(self) -> bool:
+        """True if it needs no further start."""
+        manifests = [manifest_of(run) for run in self.runs]
+        return bool(manifests) and all(of.get("state") == "done" for of in manifests)
+
+    def call(self, events: Events) -> Any:
+        """Runs the command; returns its result."""
+        of, function = COMMANDS[self.command], getattr(import_module("apbjudge"), self.command)
+        own = {of.rows: self.rows, of.out: self.folder, "shard": self.shard}
+        return function(**own, **self.options, events=events)
 
 
 class Ended(NamedTuple):
@@ -74,32 +103,43 @@ def run_part(part: Part) -> Ended:
             check_alike(part.like, part.folder)
         is_checked = True
 
-    function = getattr(import_module("apbjudge"), part.command)
     events = Events(progress=check, bad_row=say, note=say)
     stop = current_stop()
     is_main = current_thread() is main_thread()  # only there are signals taken
     try:
         with stop.applied(), signals_pause(stop, part.grace_s) if is_main else nullcontext():
-            run = function(
-                part.rows, shard=part.shard, out=part.folder, events=events, **part.options
-            )
+            run = part.call(events)
     except PausedError:
         return Ended(PAUSED, "paused")
     except BusyError as error:  # left by an engine that was killed, or another one is at it
         return Ended(PAUSED, str(error))
     except ApbJudgeError as error:
         return Ended(UNUSABLE, str(error))
-    if isinstance(run, Run):
-        failed = [(run.summary.totals.unscored, dict[str, str]())]
-    else:
-        failed = [(counts.failed, counts.last_errors) for counts in run.counts.values()]
     n = sum(
         n
-        for of, texts in failed
-        for reason, n in of.items()
-        if may_pass(reason, texts.get(reason, ""))
+        for of in _failures(part.command, run)
+        for reason, n in of.failed.items()
+        if may_pass(reason, of.last_errors.get(reason, ""))
     )
     return Ended(LEFT, f"{n} rows have no result yet") if n else Ended(DONE)
+
+
+def _failures(command: PartCommand, run: Any) -> Iterable[FailureCounts]:
+    """Counts of what has no result in a run of a command."""
+    match command:
+        case "grade":
+            return [FailureCounts(failed=run.summary.totals.unscored)]
+        case "audit":
+            reasons = Counter(of.reason for of in run.responses.all if not of.is_scored)
+            return [FailureCounts(failed=reasons)]
+        case "check":
+            reasons = Counter(of.reason for of in run.unanswered)
+            texts = {of.reason: of.detail for of in run.unanswered}
+            return [FailureCounts(failed=reasons, last_errors=texts)]
+        case "execute":
+            return run.counts
+        case _:
+            return run.counts.values()
 
 
 def run_in_worker(part: Part) -> Ended:
@@ -133,22 +173,24 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def check_alike(one: Path, other: Path) -> None:
-    """Refuses two parts of different settings, which could never be merged.
+    """Refuses two parts whose runs of the same name have different settings: they can't be merged.
 
     Raises:
-        OptionError: If they are.
+        OptionError: If they do.
     """
-    identities = [
-        {
-            name: value
-            for name, value in manifest_of(of).get("identity", {}).items()
-            if name != "shard"
-        }
-        for of in (one, other)
-    ]
-    if changed := changed_settings(*identities):
-        names = f"{path_text(one)} and {path_text(other)}"
-        raise OptionError(
-            f"{names} have different settings ({visible(', '.join(changed))}): choose another out "
-            "for another plan"
-        )
+    for path in sorted(other.glob(f"**/{MANIFEST}")):
+        name = path.parent.relative_to(other)
+        if not (before := _settings(one / name)):
+            continue
+        if changed := changed_settings(before, _settings(path.parent)):
+            names = f"{path_text(one)} and {path_text(other)}"
+            raise OptionError(
+                f"{names} have different settings ({visible(', '.join(changed))}): choose another "
+                "out for another plan"
+            )
+
+
+def _settings(run: Path) -> dict[str, Any]:
+    """The settings of a run, without the part that it is of."""
+    identity = manifest_of(run).get("identity", {})
+    return {name: value for name, value in identity.items() if name != "shard"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,14 +10,11 @@ from typing import Any, Literal
 
 import orjson
 
-from ..errors import InputError, OptionError, RowError, path_text
-from ..jsonl import write_atomically
+from ..errors import InputError, OptionError, RowError
 from ..llm.limits import Claim
 from ..locks import Claiming
 from ..records import judgement_row, read_judgement
 from ..records.judgement_parquet import write_parquet
-from ..records.own_columns import OF_CASES, OF_PREDICTIONS
-from ..records.own_rows import kind_of, own_rows
 from ..records.run_folder import PARQUET, MissingPredictions
 from ..remote import here
 from ..rubrics import Rubric, load_rubric
@@ -35,102 +31,11 @@ from ..runs.merging import (
 )
 from ..runs.resume import BAD_INPUT
 from ..runs.rows import Cases
-from ..runs.shards import INDEX, pieces_of
 from .missing import PredictedCases
 from .panel import judgement_of_codes
-from .published import is_published
 from .session import Log, Run, counts_of, described_rubric, write_summary
 from .summary import summarize
 from .worker import JUDGEMENT_RECORDS
-
-
-def shards_split(
-    rows: str | Path,
-    options: Sequence[str] = (),
-    *,
-    out: str | Path,
-    parts: int,
-    command: str = "grade",
-) -> list[str]:
-    """Writes the commands that work on rows in parts, and last the one that merges them.
-
-    Behind the merge of ``check`` is the command that checks all rows with the merged answers.
-    Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
-    another's rows. Parts of anything else are by the case of each row, and read all of it.
-
-    Args:
-        rows: What the command takes.
-        options: Options of the command.
-        out: Folder for the index, the runs of the parts, and the whole.
-        parts: Number of parts.
-        command: A command that has ``--shard``.
-
-    Returns:
-        Lines for a shell; those of the parts may run at the same time. Remarks begin with ``#``.
-
-    Raises:
-        InputError: If the rows can't be read, or the index can't be written.
-    """
-    shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
-    place, rest = "--run" if command == "check" else "--out", [*options, "--", path_text(rows)]
-    lines = [[command, "--shard", shard, place, str(folder), *rest] for shard, folder in shards]
-    folders, whole = [str(folder) for _, folder in shards], str(Path(out, "whole"))
-    lines.append(["shards", "merge", "--out", whole, "--", *folders])
-    if command == "check":
-        lines.append([command, place, whole, *rest])
-    return [*remarks, *(f"apbjudge {shlex.join(words)}" for words in lines)]
-
-
-def divided(
-    rows: str | Path, options: Sequence[str], *, out: str | Path, parts: int, command: str
-) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Parts with the folders of their runs; writes the index of a file that has pieces.
-
-    Args:
-        rows: What the command takes.
-        options: Options of the command.
-        out: Folder for the index and the folders.
-        parts: Number of parts.
-        command: The command.
-
-    Returns:
-        The parts, as ``--shard`` takes them, with their folders; and remarks.
-
-    Raises:
-        InputError: If the rows can't be read, or the index can't be written.
-    """
-    index, remarks = _index(here(rows), Path(out), parts, command, options)
-    numbers = range(1, parts + 1)
-    shards = [f"{i}/{parts}" if index is None else f"{index}#{i}" for i in numbers]
-    return list(zip(shards, (Path(out, f"part-{i}") for i in numbers), strict=True)), remarks
-
-
-def _index(
-    rows: Path, out: Path, parts: int, command: str, options: Sequence[str]
-) -> tuple[Path | None, list[str]]:
-    """Writes an index of the rows; None where they have no pieces. And remarks on it."""
-    of_predictions, of_cases = ("grade", "refine"), ("predict", "check")
-    wanted = OF_PREDICTIONS if command in of_predictions else OF_CASES
-    if command not in (*of_predictions, *of_cases):
-        return None, []
-    model = "stated" if any(option.startswith("--tested-model") for option in options) else ""
-    try:
-        is_own = kind_of(rows) == "lines" and not any(of.startswith("--map") for of in options)
-        if not is_own or own_rows(rows, wanted=wanted, tested_model=model).rows != rows:
-            expected = "JSON lines with our own names for their fields, and the tested model"
-            return None, [f"# every part reads all rows, which are not {expected}"]
-        if is_published(rows):
-            return None, ["# every part reads all rows, which hold judgements too"]
-        pieces, n_apart = pieces_of(rows, parts)
-    except (InputError, OptionError) as error:
-        if not rows.exists():
-            raise
-        return None, [f"# every part reads all rows: {str(error).splitlines()[0]}"]
-    index = out / INDEX
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(index, orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
-    apart = f"# {n_apart} rows are in other parts than the first of their case"
-    return index, [apart] * bool(n_apart)
 
 
 def merge_judgements(

@@ -80,4 +80,10 @@ def without_sample(name: str) -> str:
     return _SAMPLE.sub("", name)
 
 
+def sample_of(name: str) -> int:
+    """The number of a sample behind a name, from 1; 1 for a name without."""
+    number = re.search(r"#([0-9]{1,9})$", name, re.ASCII)
+    return 1 if number is None else int(number[1])
+
+
 _SAMPLE = re.compile(r"#[0-9]+$", re.ASCII)

@@ -17,6 +17,7 @@ from apbjudge.agents.environments.execution.benchmark import HostedEnvironment
 from apbjudge.agents.environments.execution.bound import UnboundError, bound_plan
 from apbjudge.agents.environments.execution.execute import ExecutionRun
 from apbjudge.agents.environments.execution.host import StoppedError
+from apbjudge.agents.environments.execution.planned import Plans
 from apbjudge.agents.environments.results_text import execution_text
 from apbjudge.errors import OptionError
 from apbjudge.llm.base import NativeCall, Request
@@ -340,6 +341,20 @@ Episode.score = lambda self: {{"reward": 0}}
     zero = f"call 2, raise: 'Error: integer division or modulo by zero' ({program}:{line})"
     assert said["raises"] == zero
     assert said["unknown tool"] == "call 1, none: \"Error: there is no tool 'none'\""
+
+
+def test_trials_take_the_samples_of_a_case_in_their_order(tmp_path: Path) -> None:
+    """A run of predict has them as they were answered."""
+    names = ["three#2", "three#10", "three"]
+    row = {"case_id": "three", "tested_model": "alder", "model_response": "add"}
+    plans = Plans(write_rows(tmp_path / "plans.jsonl", [row | {"id": name} for name in names]))
+    trials = [plans.plan_of("three", "alder", trial) for trial in range(4)]
+    assert [(plan.id, plan.times) for plan in trials] == [
+        ("three", 0),
+        ("three#2", 0),
+        ("three#10", 0),
+        ("three", 1),
+    ]
 
 
 def test_parts_of_the_tasks_are_put_together(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ....errors import RowError
 from ....jsonl import read_lines
+from ....records.rows import sample_of
 from ...prediction.worker import PREDICTIONS
 
 _FIELDS = ("id", "case_id", "tested_model", "model_response")
@@ -42,7 +43,10 @@ class Plan:
 
 
 class Plans:
-    """The predictions of a file, those of one task and model in their order.
+    """The predictions of a file.
+
+    Those of one task and model are in the order of their samples (``CASE#2``), else of the file: a
+    run of predict writes them as they are answered.
 
     Args:
         path: The file, or the folder of a run.
@@ -67,6 +71,8 @@ class Plans:
                 bad_row(f"{file}:{line.number}: {error}")
                 continue
             self._by_task.setdefault((task, model), []).append(Plan(name, text))
+        for plans in self._by_task.values():
+            plans.sort(key=lambda plan: sample_of(plan.id))
 
     @property
     def models(self) -> tuple[str, ...]:
