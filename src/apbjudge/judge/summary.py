@@ -238,14 +238,14 @@ def summarize(
     """
     check_by(by)
     table = table_of(rows, has_names=False)
-    judgements = replace(table, weights=weights or {}, intervals=intervals).in_order()
-    table = judgements.items()
+    table = replace(table, weights=weights or {}, intervals=intervals).in_order()
+    totals, table = table.totals, table.items()
     return Summary(
         judge=judge,
         note=note,
-        totals=judgements.totals,
+        totals=totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(dict.fromkeys(_warnings(judgements, table))),
+        warnings=tuple(dict.fromkeys(_warnings(table, totals.unseen))),
     )
 
 
@@ -254,9 +254,9 @@ CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
 
 
-def _warnings(judgements: JudgementTable, table: JudgementTable) -> Iterator[str]:
+def _warnings(table: JudgementTable, unseen: Mapping[str, int]) -> Iterator[str]:
     yield from _conversions(table)
-    yield from unseen_lines(judgements.totals.unseen)
+    yield from unseen_lines(unseen)
     yield from _of_trials(table)
 
 
