@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apbjudge import InputError
+from apbjudge.records.columns import is_constant
 from apbjudge.records.judgement_reader import read_table, table_of
 from apbjudge.records.judgement_table import JudgementTable
 from apbjudge.records.judgements import COLUMNS
@@ -126,6 +127,35 @@ def test_taking_and_joining_are_each_other_s_reverse() -> None:
         assert np.array_equal(getattr(whole, name), getattr(table, name)), name
     assert (whole.profiles, whole.item_id.values) == (table.profiles, table.item_id.values)
     assert whole.totals == table.totals
+
+
+@pytest.mark.parametrize("odd", [None, 0, 255, 256, 599])
+def test_a_column_of_equal_rows_takes_no_memory_and_is_read_as_any_other(odd: int | None) -> None:
+    rows = [verdict(f"x{n:03}", usage=USAGE) for n in range(600)]
+    if odd is not None:
+        rows[odd] |= {"grade": 0.5, "usage": USAGE | {"calls": 7}, "is_correct": False}
+    table = table_of(rows)
+    for name in ("correct", "grade", "usage"):
+        assert is_constant(getattr(table, name)) == (odd is None), name
+    assert is_constant(table.entropy)
+    assert not is_constant(table.case_id.ends)
+    totals, of_item = table.totals, dict(zip(table.item.tolist(), table.grade, strict=True))
+    assert totals.calls == 600 + 6 * (odd is not None)
+    some = np.array([599, odd or 0, 1])
+    assert table.take(some).grade.tolist() == table.grade[some].tolist()
+    ordered = table.in_order()
+    assert [of_item[item] for item in ordered.item.tolist()] == ordered.grade.tolist()
+    assert ordered.totals == totals
+
+
+def test_the_table_of_a_summary_holds_only_what_differs_from_row_to_row() -> None:
+    rows = [verdict(f"x{n}", content_id=f"c{n}", response_id=f"r{n}") for n in range(600)]
+    table = table_of(rows, has_names=False)
+    of_rows = [v for v in vars(table).values() if isinstance(v, np.ndarray)]
+    columns = [*of_rows, *table.facts.values(), table.item_id.ends, table.case_id.ends]
+    keys = sum(column.nbytes for column in columns if not is_constant(column))
+    assert keys == 600 * 3 * 8
+    assert np.array_equal(table.case_keys, table_of(rows).case_keys)
 
 
 def test_lines_after_a_thousand_rows_are_named(tmp_path: Path) -> None:

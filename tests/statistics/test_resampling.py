@@ -45,7 +45,7 @@ def test_neither_order_nor_names_of_clusters_matter(
 ) -> None:
     codes, cases = (np.array(part) for part in zip(*rows, strict=True))
     order = np.random.default_rng(seed).permutation(len(rows))
-    renamed = np.array(names)[cases]
+    renamed = 3 * np.array(names, dtype=np.int32)[cases]  # with gaps
     for method in METHODS:
         settings = IntervalSettings(method=method, n_resamples=50)
         first = CodedItems(codes, 4, Sample(clusters=cases)).measure(KAPPA, settings)

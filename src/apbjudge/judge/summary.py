@@ -240,14 +240,14 @@ def summarize(
     """
     check_by(by)
     table = table_of(rows, has_names=False)
-    judgements = replace(table, weights=weights or {}, intervals=intervals).in_order()
-    table, totals = judgements.items(), judgements.totals
+    table = replace(table, weights=weights or {}, intervals=intervals).in_order()
+    totals, table = table.totals, table.items()
     return Summary(
         judge=judge,
         note=note,
         totals=totals,
         groups=tuple(group for field in (None, *by) for group in _groups(table, field)),
-        warnings=tuple(dict.fromkeys(_warnings(totals, table))),
+        warnings=tuple(dict.fromkeys(_warnings(table, totals.unseen))),
     )
 
 
@@ -256,9 +256,9 @@ CONVERSION_ROWS = 10
 """From so many rows, and such a share of them in another form, a conversion is suspected."""
 
 
-def _warnings(totals: Totals, table: JudgementTable) -> Iterator[str]:
+def _warnings(table: JudgementTable, unseen: Mapping[str, int]) -> Iterator[str]:
     yield from _conversions(table)
-    yield from unseen_lines(totals.unseen)
+    yield from unseen_lines(unseen)
     yield from _of_trials(table)
 
 

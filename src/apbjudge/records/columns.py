@@ -52,7 +52,7 @@ class Texts:
 
     def take(self, rows: Vector) -> Texts:
         """The texts of some rows."""
-        return Texts(self.block, self.starts[rows], self.ends[rows])
+        return Texts(self.block, taken(self.starts, rows), taken(self.ends, rows))
 
     @classmethod
     def joined(cls, parts: Sequence[Texts]) -> Texts:
@@ -64,7 +64,26 @@ class Texts:
 
     def arrange(self, order: Vector) -> None:
         """Puts the texts in another order, in place."""
-        self.starts[:], self.ends[:] = self.starts[order], self.ends[order]
+        arrange(self.starts, order)
+        arrange(self.ends, order)
+
+
+def is_constant(column: Vector) -> bool:
+    """True if all rows of a column share one place in memory, which is read-only."""
+    return column.strides[0] == 0
+
+
+def taken(column: Vector, rows: Vector) -> Vector:
+    """Some rows of a column, by their indices."""
+    if is_constant(column):
+        return np.broadcast_to(column[:1], (len(rows), *column.shape[1:]))
+    return column[rows]
+
+
+def arrange(column: Vector, order: Vector) -> None:
+    """Puts the rows of a column in another order, in place."""
+    if not is_constant(column):
+        column[:] = column[order]
 
 
 def encoded(values: Iterable[str | None]) -> list[bytes | None]:
@@ -92,7 +111,7 @@ class ColumnBuilder:
     """Takes rows and makes columns of them, a chunk at a time.
 
     Columns grow in place: joining parts at the end takes twice the memory, and the memory of many
-    small arrays is not released.
+    small arrays is not released. A column whose rows are all equal takes none (``is_constant``).
 
     Args:
         names: Names of the values of a row.
@@ -135,20 +154,32 @@ class ColumnBuilder:
 
 
 class _Column:
-    """An array that grows; it begins empty, with the dtype and row shape of another one."""
+    """An array that grows; it begins empty, with the dtype and row shape of another one.
+
+    It holds only the first row as long as all are equal.
+    """
 
     def __init__(self, like: Vector) -> None:
         self._array, self._n = np.empty((0, *like.shape[1:]), dtype=like.dtype), 0
+        self._is_constant = True
 
     def add(self, part: Vector) -> None:
         """Appends rows."""
         start, self._n = self._n, self._n + len(part)
+        if self._is_constant:
+            first = (self._array if start else part)[:1].copy()
+            self._is_constant = part.tobytes() == first.tobytes() * len(part)
+            self._array = first if self._is_constant else np.repeat(first, start, axis=0)
+        if self._is_constant:
+            return
         if self._n > len(self._array):
             self._resize(self._n + self._n // 8)
         self._array[start : self._n] = part
 
     def whole(self) -> Vector:
         """All rows."""
+        if self._is_constant:
+            return np.broadcast_to(self._array, (self._n, *self._array.shape[1:]))
         self._resize(self._n)
         return self._array
 
@@ -171,6 +202,8 @@ class _TextColumn:
     def whole(self) -> Texts:
         """All texts."""
         lengths = self._lengths.whole()
+        if not self._block:
+            return Texts(b"", np.broadcast_to(np.int32(0), lengths.shape), lengths)
         kind = np.int32 if len(self._block) < 2**31 else np.int64
         ends = np.cumsum(np.maximum(lengths, 0), dtype=kind)
         starts = ends - np.maximum(lengths, 0).astype(kind)

@@ -72,8 +72,8 @@ def table_of(rows: Iterable[Mapping[str, Any]], *, has_names: bool = True) -> Ju
 
     Args:
         rows: The rows.
-        has_names: True if ids of items and cases stay readable; if not, each is an empty text, and
-            only its key identifies it.
+        has_names: True if ids of items and cases stay readable, and rows can be compared by content
+            and response; if not, ids are empty texts, and keys of contents and responses are 0.
 
     Raises:
         InputError: If one is not a judgement.
@@ -313,6 +313,7 @@ class _Reader:
     def _columns_of(self, of: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         of = self._checked(dict(of))
         items, cases = encoded(of["item_id"]), encoded(of["case_id"])
+        compared = of if self._has_names else dict.fromkeys(of, [None] * len(items))
         scored = np.array([kind == "verdict" for kind in of["kind"]], dtype=bool)
         for at in np.flatnonzero(~scored).tolist():
             if (reason := of["reason"][at]) is not None and of["detail"][at] is not None:
@@ -347,8 +348,8 @@ class _Reader:
             "case_id": texts_of(cases if self._has_names else _nameless(cases)),
             "item": (item := keys_of(items)),
             "case_keys": _case_keys(items, cases, of["content_id"], item),
-            "content": keys_of(encoded(of["content_id"])),
-            "response": keys_of(encoded(of["response_id"])),
+            "content": keys_of(encoded(compared["content_id"])),
+            "response": keys_of(encoded(compared["response_id"])),
             "scored": scored,
             "unseen": np.array([*map(_unseen, *(of[name] for name in _OF_FILES))], dtype=np.uint8),
             "overridden": np.array(list(map(bool, of["overrides"])), dtype=bool),
@@ -372,8 +373,9 @@ class _Reader:
             codes = own_codes
         of_row = columns.pop("own_errors")
         names, measures = self._measures.columns(columns.pop("diagnosis"))
-        for name, bits in zip(("flags", "known"), flag_bits(own, codes), strict=True):
-            columns[name] |= np.where(columns["scored"], bits[of_row], 0).astype(BITS)
+        if own_codes:
+            for name, bits in zip(("flags", "known"), flag_bits(own, codes), strict=True):
+                columns[name] = columns[name] | np.where(columns["scored"], bits[of_row], BITS(0))
         return JudgementTable(
             judge=self._judge or self._first_judge,
             path=self.path,
@@ -447,7 +449,7 @@ def _vector(type_: Any, values: Sequence[Any]) -> Vector:
         is_known = type(None) not in kinds
         return np.array([*map(bool, values)], dtype=bool) if is_known else tristate(values)
     if int in kinds:
-        return np.array([n or 0 for n in values], dtype=np.int64)
+        return np.array([n or 0 for n in values], dtype=np.int32)
     amounts = numbers(values)
     return np.where(np.abs(amounts) <= MAX_COST, amounts, np.nan)
 

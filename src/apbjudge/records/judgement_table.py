@@ -1,7 +1,7 @@
 """The judgements of a run as columns, from which all figures, comparisons and tables are made.
 
-A row takes about 200 bytes, so that a million of them fit; its text is read from the file on
-demand.
+A row takes at most about 200 bytes, so that a million of them fit; its text is read from the file on
+demand. A column whose rows are all equal takes none, and is read-only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ..config import STATIC
 from ..errors import visible
 from ..statistics.sample import BY_FORMULA, IntervalSettings, Sample
-from .columns import Codes, Scores, Texts, Vector, all_codes
+from .columns import Codes, Scores, Texts, Vector, all_codes, arrange, taken
 from .judgements import MISSING, NO_OUTCOME, UNSEEN, Usage
 from .keys import model_key, short_key
 
@@ -159,13 +159,13 @@ class JudgementTable(Scores):
         """The table of some rows, with only the profiles that they have."""
         used, profile = np.unique(self.profile[rows], return_inverse=True)
         of = {name: getattr(self, name) for name in _ROW_FIELDS}
-        taken = {
-            name: column.take(rows) if isinstance(column, Texts) else column[rows]
+        columns: dict[str, Any] = {
+            name: column.take(rows) if isinstance(column, Texts) else taken(column, rows)
             for name, column in of.items()
         }
-        taken["profile"] = profile.astype(np.int32)
-        taken["facts"] = {name: fact[rows] for name, fact in self.facts.items()}
-        return replace(self, profiles=[self.profiles[at] for at in used.tolist()], **taken)
+        columns["profile"] = profile.astype(np.int32)
+        columns["facts"] = {name: taken(fact, rows) for name, fact in self.facts.items()}
+        return replace(self, profiles=[self.profiles[at] for at in used.tolist()], **columns)
 
     def in_order(self) -> Self:
         """The same rows in an order that does not depend on the one in which they finished.
@@ -179,9 +179,9 @@ class JudgementTable(Scores):
         table = replace(
             self,
             profiles=[self.profiles[at] for at in places],
-            profile=np.argsort(places)[self.profile].astype(np.int32),
+            profile=np.argsort(places).astype(np.int32)[self.profile],
             reasons=[self.reasons[at] for at in reasons],
-            reason=np.argsort(reasons)[self.reason].astype(np.int32),
+            reason=np.argsort(reasons).astype(np.int32)[self.reason],
             last_errors=dict(sorted(self.last_errors.items())),
         )
         table = table.with_measures(sorted(self.measure_names))
@@ -192,7 +192,7 @@ class JudgementTable(Scores):
             if isinstance(column, Texts):
                 column.arrange(order)
             else:
-                column[:] = column[order]
+                arrange(column, order)
         return table
 
     @classmethod
@@ -444,21 +444,21 @@ class JudgementTable(Scores):
     @property
     def totals(self) -> Totals:
         """Counts over all rows."""
-        reasons = self.reason[~self.scored].tolist()
+        reasons = self.reason[~self.scored]
         by_reason = np.bincount(reasons, minlength=1).tolist()
         has_usage, cost_usd = self.usage[:, 0] >= 0, self.facts["cost_usd"]
         is_priced = not np.any(has_usage & np.isnan(cost_usd))
-        counts = self.usage[has_usage].sum(axis=0, dtype=np.int64).tolist()
+        counts = [int(of[has_usage].sum(dtype=np.int64)) for of in self.usage.T]
         return Totals(
             rows=len(self),
-            unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons)},
+            unscored={self.reasons[at]: by_reason[at] for at in dict.fromkeys(reasons.data)},
             last_errors=self.last_errors,
             missing=int(self.missing.sum()),
             unseen={name: int((self.unseen >> bit & 1).sum()) for bit, name in enumerate(UNSEEN)},
             inconsistent=int(self.facts["inconsistent"].sum()),
             lenient_replies=int(self.facts["lenient_replies"].sum()),
             overridden=int(self.overridden.sum()),
-            cost_usd=math.fsum(np.nan_to_num(cost_usd).tolist()) if is_priced else None,
+            cost_usd=math.fsum(np.nan_to_num(cost_usd).data) if is_priced else None,
             **dict(zip(Usage.model_fields, counts, strict=True)),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from .estimates import Array
 
@@ -27,6 +26,8 @@ def dawid_skene(answers: Array) -> Array:
     Returns:
         Shape (n,), NaN where no judge answers.
     """
+    from scipy.special import expit  # 20 MB, in processes that need no more of it
+
     result = np.full(len(answers), np.nan)
     answered = (answers >= 0).any(axis=1)
     yes, no = ((answers[answered] == value).astype(float) for value in (1, 0))

@@ -248,9 +248,9 @@ class Sample:
             raise ValueError("weights: expected numbers above 0")
         if self.design is None:  # else they are indices into what the design knows
             for name, ids in (("clusters", self.clusters), ("strata", self.strata)):
-                if ids is not None and not _is_coded(ids):
-                    codes = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-                    object.__setattr__(self, name, codes)
+                if ids is not None:
+                    codes = ids if _is_coded(ids) else np.unique(ids, return_inverse=True)[1]
+                    object.__setattr__(self, name, codes.astype(np.int64, copy=False))
         alone = self.clusters is not None and not np.any(np.bincount(self.clusters) > 1)
         if alone and (self.design is None or self.design.by_cluster is None):
             object.__setattr__(self, "clusters", None)
@@ -316,15 +316,18 @@ class Sample:
     def _clustered(self) -> tuple[Ids, Ids] | None:
         if self.clusters is None:
             return None
-        strata = 0 if self.strata is None else self.strata
+        if self.strata is None:
+            is_there = np.bincount(self.clusters) > 0
+            number = np.cumsum(is_there) - 1
+            return number[self.clusters], np.zeros(int(is_there.sum()), dtype=np.int64)
         width = int(self.clusters.max(initial=0)) + 1
-        keys, unit = np.unique(strata * width + self.clusters, return_inverse=True)
+        keys, unit = np.unique(self.strata * width + self.clusters, return_inverse=True)
         return unit, keys // width
 
 
 def _is_coded(ids: Ids) -> bool:
     """True if ids are whole numbers from 0 on with few gaps, which index without a search."""
-    if ids.dtype != np.int64:
+    if ids.dtype.kind != "i":
         return False
     return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < 4 * len(ids) + 1024)
 
