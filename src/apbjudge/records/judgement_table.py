@@ -1,7 +1,7 @@
 """The judgements of a run as columns, from which all figures, comparisons and tables are made.
 
-A row takes at most about 200 bytes, so that a million of them fit; its text is read from the file on
-demand. A column whose rows are all equal takes none, and is read-only.
+A row takes at most about 200 bytes, so that a million of them fit; its text is read from the file
+on demand. A column whose rows are all equal takes none, and is read-only.
 """
 
 from __future__ import annotations
