@@ -1,7 +1,7 @@
-"""Statistics of judges and runs: pure functions on arrays, each with an interval that holds.
+"""Statistics of judges and runs: pure functions on arrays, each with a valid interval.
 
-The public names are listed in ``__init__.pyi`` and imported when first used: a run that grades
-needs few of them.
+The public names are listed in ``__init__.pyi`` and imported on first use, because grading needs
+only a few of them.
 """
 
 from typing import Any

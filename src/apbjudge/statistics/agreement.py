@@ -1,11 +1,11 @@
 """Agreement of two raters beyond chance, as functions of count tables.
 
 A table has the shape (..., K, K), K at least 2: rows are the first rater (the judge), columns the
-second (the human), cells are counts or sums of weights. Each function gives one value a table,
+second (the human), cells are counts or sums of weights. Each function returns one value per table,
 shape (...), and NaN for a table without counts. Only the proportions of a table matter.
 
-No coefficient is right everywhere: observed agreement is blind to chance; kappa, phi and alpha
-fall where one category is rare, S and AC1 don't. Report observed agreement with each of them.
+No coefficient suits all data: observed agreement ignores chance; kappa, phi and alpha fall where
+one category is rare, S and AC1 don't. Report observed agreement with each of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def cohen_kappa(tables: Array, weights: Array | None = None) -> Array:
         weights: Shape (K, K), agreement weights, 1 on the diagonal; None for identity.
 
     Returns:
-        Shape (...), at most 1; NaN where both raters use one and the same category only.
+        Shape (...), at most 1; NaN where both raters use the same single category.
 
     When not to use it: where a category is rare (the same share of agreement then gives a kappa
     near 0: Feinstein & Cicchetti 1990, doi:10.1016/0895-4356(90)90158-L), or across data of
@@ -113,9 +113,9 @@ def gwet_ac(tables: Array, weights: Array | None = None) -> Array:
 def _counts_and_totals(tables: Array) -> tuple[Array, Array]:
     """Checked tables and their sums, shape (...), NaN for an empty table.
 
-    Sums are taken of the counts, before anything is divided: exact where these are whole. They
-    are left to einsum: matrix products this narrow make BLAS threads wait for each other, and
-    numpy's sums over short axes are slow.
+    Counts are summed before any division, so that sums of whole counts are exact. The sums use
+    einsum: in such narrow matrix products BLAS threads wait for each other, and numpy's sums over
+    short axes are slow.
     """
     counts = np.asarray(tables, dtype=float)
     k = counts.shape[-1] if counts.ndim else 0
@@ -134,7 +134,7 @@ def _checked(weights: Array | None, k: int) -> Array:
 
 
 def _margins(counts: Array, totals: Array) -> tuple[Array, Array]:
-    """Shares of the categories by the first and by the second rater, each (..., K)."""
+    """Each rater's shares of the categories, two arrays of shape (..., K)."""
     rows, columns = np.einsum("...ij->...i", counts), np.einsum("...ij->...j", counts)
     return rows / totals[..., None], columns / totals[..., None]
 
@@ -201,9 +201,9 @@ def krippendorff_alpha(
     Args:
         coincidences: Shape (..., K, K), symmetric: sums of ``coincidences`` over items; with
             weights of mean 1, since the correction for few ratings uses the total.
-        metric: ``nominal``: any two values differ alike. ``ordinal``: squared number of ratings
-            between them, half of their own included. ``interval``: squared difference of
-            ``values``.
+        metric: ``nominal``: all differences are equal. ``ordinal``: squared number of ratings
+            between the two values, including half of those at each. ``interval``: squared
+            difference of ``values``.
         values: Shape (K,), for ``interval`` only; None for 0, 1, ..., K - 1.
 
     Returns:
@@ -213,7 +213,7 @@ def krippendorff_alpha(
         ValueError: If shapes do not fit or the metric is not one of the three.
 
     When not to use it: where a category is rare, for the same reason as kappa; to compare a judge
-    with humans whose errors differ in kind, since raters are exchangeable in it.
+    with humans whose errors differ in kind, since it treats raters as exchangeable.
     """
     pairs = np.asarray(coincidences, dtype=float)
     if pairs.ndim < 2 or pairs.shape[-1] != pairs.shape[-2]:
@@ -228,7 +228,7 @@ def krippendorff_alpha(
 
 
 def _disagreements(margins: Array, metric: Distance, values: Array | None) -> Array:
-    """Squared distances of values, shape (K, K), or (..., K, K) where margins decide."""
+    """Squared distances of values, shape (K, K), or (..., K, K) if they depend on the margins."""
     k = margins.shape[-1]
     if values is not None and (metric != "interval" or np.shape(values) != (k,)):
         raise ValueError(f"values: expected {k} numbers, for the metric 'interval' only")

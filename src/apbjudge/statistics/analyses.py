@@ -1,7 +1,7 @@
-"""The benchmark's own analyses of a judge: other ways to be right, and favourites.
+"""The benchmark's own analyses of a judge: plans unlike the reference, and favoured models.
 
-Tables 8 and 9 of the Agent Planning Benchmark (arXiv:2606.04874, appendices D.2 and D.3), with the
-intervals that they lack.
+Tables 8 and 9 of the Agent Planning Benchmark (arXiv:2606.04874, appendices D.2 and D.3), with
+intervals, which the paper does not give.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .sample import BY_FORMULA, IntervalSettings, Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGroup:
-    """The judge on some plans that humans found correct.
+    """The judge on some plans that humans consider correct.
 
     Attributes:
-        agreement: Share that the judge found correct too.
+        agreement: Share that the judge too considers correct.
         error: Mean absolute error of its grade, 0 to 1.
     """
 
@@ -39,7 +39,7 @@ class Diversity:
         different: Plans whose tool chain is not the reference's.
         standard: Plans with the reference's tool chain.
         agreement: Agreement on the different ones less that on the standard ones.
-        error: The same difference of the MAE.
+        error: The same difference, of the MAE.
         n_unknown: Human-correct plans whose tool chain could not be compared.
     """
 
@@ -65,13 +65,13 @@ def diversity(
         judge: The judge; unscored items do not count.
         human: The humans on the same n items.
         matches: Shape (n,): 1 where the prediction calls the reference's tools in its order, 0
-            where it does not, -1 where that is not known.
-        sample: How the items were sampled.
+            where it does not, -1 where this is unknown.
+        sample: Sampling design of the items.
         levels: Grades behind the indices.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
 
-    When not to use it: for what the judge does with wrong plans. A judge that accepts everything
-    agrees on both.
+    When not to use it: to learn how the judge treats wrong plans. A judge that accepts everything
+    agrees on both groups.
     """
     sample, level = settings.of(sample), settings.level
     right = (human.correct == 1) & (judge.correct >= 0)
@@ -102,7 +102,7 @@ def diversity(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Favour:
-    """CR and grade of a tested model by judge and humans.
+    """A tested model's CR and grade by the judge and by the humans.
 
     Attributes:
         tested_model: The tested model.
@@ -125,13 +125,13 @@ class Favour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfEvaluation:
-    """Bias of a judge for some tested models, itself first of all (Table 9).
+    """Bias of a judge for some tested models, in particular for itself (Table 9).
 
     Attributes:
         models: One entry per tested model.
         own: The tested model that is the judge itself; None where there is none.
         rate: The judge's bias of the CR on its own plans less that on all others.
-        grade: The same of the grade.
+        grade: The same for the grade.
     """
 
     models: tuple[Favour, ...]
@@ -151,20 +151,21 @@ def self_evaluation(
     levels: tuple[float, ...] = LEVELS,
     settings: IntervalSettings = BY_FORMULA,
 ) -> SelfEvaluation:
-    """The judge's CR and grade less the humans', per tested model and own against others.
+    """CR and grade by the judge less those by humans, per tested model and own against others.
 
-    A bias on its own plans is no self-preference where the judge is as lenient with everybody:
-    the evidence is the difference from the others, and its interval.
+    A bias on its own plans is no self-preference if the judge is equally lenient with all models:
+    the evidence is the difference from the other models, with its interval.
 
     Args:
         judge: The judge; unscored items do not count.
         human: The humans on the same n items.
         tested: Shape (n,): index of each item's tested model.
         names: The tested models.
-        sample: How the items were sampled; tested models that answer the same cases share clusters.
+        sample: Sampling design of the items; tested models that answer the same cases share
+            clusters.
         own: Name of the tested model that is the judge itself, if it is among them.
         levels: Grades behind the indices.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
 
     When not to use it: to explain a bias. Own plans may be easier or harder to judge than those
     of others.

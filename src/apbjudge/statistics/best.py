@@ -1,4 +1,4 @@
-"""Rows of a table against each other: a set that holds the truly best one, ranks and tiers."""
+"""Comparison of a table's rows: a set that contains the truly best row, ranks and tiers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAR = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowValues:
-    """One row's values, shape (n,), no NaN; the item and case (what is independent) of each."""
+    """One row's values, shape (n,), no NaN; the item and the case (independent unit) of each."""
 
     values: Array
     items: Ids
@@ -41,20 +41,20 @@ def best_set(
 ) -> list[bool]:
     """A confidence set for the row with the best mean.
 
-    A row is left out only where some other row is shown to be better, one-sided at
-    (1 - level) / (k - 1) with k rows, by ``paired_test`` where both have the same items, each once,
-    else by ``part_difference`` (Gupta 1965, doi:10.1080/00401706.1965.10490251; Bonferroni).
+    A row is left out only if another row is shown to be better, one-sided at (1 - level) / (k - 1)
+    with k rows, by ``paired_test`` where both have the same items, each once, else by
+    ``part_difference`` (Gupta 1965, doi:10.1080/00401706.1965.10490251; Bonferroni).
 
     Args:
-        rows: One entry a row; one without values is never best.
-        better: Which values are better.
+        rows: One entry per row; a row without values is never best.
+        better: Direction in which values are better.
         bounds: Least and greatest possible value; None where there are none, such as costs.
         level: The least chance that the set holds the truly best row.
 
     Returns:
         True for each row in the set. All False where fewer than two rows have values. A row of
-        fewer than three cases stays in, and shows no other worse; nor do rows of different items
-        where one has fewer than ten cases.
+        fewer than three cases stays in and excludes no other row; likewise rows of different items
+        if one has fewer than ten cases.
 
     Raises:
         ValueError: If a value is out of bounds.
@@ -82,11 +82,11 @@ class Place:
     """The place of a row in a ranking.
 
     Attributes:
-        tier: Number of its tier, from 1. Rows of different tiers are all shown to differ; within a
+        tier: Number of its tier, from 1. All rows of different tiers are shown to differ; within a
             tier some are not, so that it can't be divided.
-        rank_low: The best rank that it may truly have: 1, and 1 more for each row that is shown to
-            be better.
-        rank_high: The worst rank: that of the last row, less 1 for each row shown to be worse.
+        rank_low: The best rank that it may truly have: 1 plus the number of rows shown to be
+            better.
+        rank_high: The worst: the number of rows less the number of rows shown to be worse.
     """
 
     tier: int
@@ -101,7 +101,7 @@ def places(
     bounds: Bounds | None = (0.0, 1.0),
     level: float = CONFIDENCE_LEVEL,
 ) -> list[Place | None]:
-    """Ranks and tiers of rows, such that all differences that they claim hold together.
+    """Ranks and tiers of rows; the confidence level holds for all their claims together.
 
     Each of the k (k - 1) statements that one row is better than another is tested one-sided at
     (1 - level) / (k (k - 1)), by the tests of ``best_set`` (Bonferroni). The rows are put in the
@@ -109,14 +109,14 @@ def places(
     row below.
 
     Args:
-        rows: One entry a row.
-        better: Which values are better.
+        rows: One entry per row.
+        better: Direction in which values are better.
         bounds: Least and greatest possible value; None where there are none.
         level: The least chance that no statement is wrong: that every true rank is in its row's
             range, and that rows of a better tier are truly better.
 
     Returns:
-        The place of each row; None of one without values.
+        The place of each row; None for a row without values.
 
     Raises:
         ValueError: If a value is out of bounds.
@@ -136,7 +136,7 @@ def places(
     of: list[Place | None] = [None] * len(rows)
     tier = 0
     for at, i in enumerate(ranked):
-        tier += bool(shown[:at, at:].all())  # of the first row too, which nothing is above
+        tier += bool(shown[:at, at:].all())  # also for the first row, which has no row above it
         of[i] = Place(
             tier=tier,
             rank_low=1 + int(shown[:, at].sum()),
@@ -149,8 +149,8 @@ def places(
 class _Side:
     """A row in the order of its items, with items and cases numbered from 0 over all rows.
 
-    ``once``: whether no item stands twice; ``spread``, shape (n_cases of all rows,): what each
-    case adds to the error of the mean.
+    ``once``: True if no item occurs twice; ``spread``, shape (n_cases of all rows,): each case's
+        contribution to the error of the mean.
     """
 
     values: Array
@@ -202,9 +202,9 @@ def _is_better(
     fewest = min(first.n_cases, second.n_cases)
     if fewest < _TOO_FEW:
         return False
-    # A difference that no test would find, at a hundredth of a test's price: both tests have at
-    # least about the case-robust error and the normal quantile; with 0.6 of them few pairs of
-    # equally good rows are left to be tested. Where it errs, a row stays in.
+    # Screens out differences that no test would show, at a hundredth of a test's cost: both tests
+    # use at least about the case-robust error and the normal quantile, and with 0.6 of these few
+    # pairs of equally good rows remain to be tested. If the screen errs, a row stays in.
     apart = first.spread - second.spread
     least = 0.6 * NormalDist().inv_cdf(0.5 + level / 2) * sqrt(float(apart @ apart))
     rounding = _ROUNDING * max(abs(first.mean), abs(second.mean))
@@ -223,9 +223,9 @@ def _is_better(
 def _low_of_pairs(more: _Side, less: _Side, bounds: Bounds | None, level: float) -> float | None:
     """The lower end of the interval of the mean difference.
 
-    Grades have two items more that are as far apart as can be: a row that is seldom, but then
-    far, worse may by chance show none of that among few items. Without them a row as good as
-    the best was lost in 14 % of samples of 20 items and 10 % of 60, with them in 5 % or less.
+    For grades, two items that are as far apart as possible are added: a row that is rarely but then
+    much worse may by chance show no such item among few. Without them a row as good as the best was
+    left out in 14 % of samples of 20 items and 10 % of 60, with them in 5 % or less.
     """
     differences, cases = more.values - less.values, more.cases
     reach = bounds[1] - bounds[0] if bounds else _WIDE * float(np.abs(differences).max())

@@ -1,9 +1,9 @@
-"""Intervals of anything that is a function of a count table.
+"""Intervals of functions of a count table.
 
 Resampling n items and counting them is the same as drawing counts from a multinomial
-distribution over the distinct kinds of item, so that the effort depends on the number of kinds (a
-few dozen) and not on n. Where whole clusters are sampled, the kinds are clusters. The jackknife
-likewise leaves out one unit of each kind.
+distribution over the distinct kinds of item, so the cost depends on the number of kinds (a few
+dozen), not on n. Where whole clusters are sampled, the kinds are clusters. The jackknife likewise
+leaves out one unit of each kind.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _COVERAGE = {
     "percentile": "5 21 95, 10 40 97, 15 52 94, 30 74 96, 60 90 98, 100 93 98",
     "bca": "5 21 95, 10 38 97, 15 49 97, 30 74 99, 60 90 99, 100 92 98",
 }
-"""Cases, and the least and most 95 % intervals of 100 that held the true value."""
+"""Cases, and the least and greatest number of 100 intervals at 95 % that held the true value."""
 _CHUNK = 4_000_000
 _IN_CACHE = 100_000
 _CHEAPER = 8  # an index costs about an eighth of a binomial draw
 
 
 def coverage_note(method: str, n_cases: int) -> str:
-    """Coverage of intervals from about so many cases, by ``benchmarks/coverage_bootstrap.py``.
+    """Coverage of intervals from about this many cases, by ``benchmarks/coverage_bootstrap.py``.
 
     Empty with more than 200 cases, where they hold the true value as often as they claim.
     """
@@ -80,7 +80,7 @@ def ratio(
     Args:
         numerators: Shape (n,).
         denominators: Shape (n,), not negative.
-        sample: How the rows were sampled; None: each by itself.
+        sample: Sampling design of the rows; None: each by itself.
         level: Confidence level.
     """
     columns = np.stack([numerators, denominators], axis=1)
@@ -100,9 +100,9 @@ def cluster_bootstrap(
     """Percentile bootstrap of a function of column sums, resampling whole cases.
 
     Args:
-        columns: Shape (n, m): what each row adds to the m sums.
-        sample: How the rows were sampled: those of one cluster are sampled together. None: each by
-            itself. The bootstrap that it asks for itself, if any, is the one taken.
+        columns: Shape (n, m): each row's contribution to the m sums.
+        sample: Sampling design: rows of one cluster are sampled together. None: each by itself. If
+            it asks for a bootstrap of its own, that one is used.
         statistic: Maps sums of shape (..., m) to values of shape (...); NaN where undefined.
         n_items: Denominator to be reported.
         level: Confidence level.
@@ -110,8 +110,8 @@ def cluster_bootstrap(
         seed: The same seed gives the same interval on every machine.
 
     Returns:
-        The estimate; without interval when there is one case (``none``) or when every resample
-        gives the same value (``no-spread``).
+        The estimate; without interval if there is one case (``none``) or if all resamples give the
+        same value (``no-spread``).
 
     Raises:
         ValueError: If the sample has another number of rows.
@@ -148,14 +148,15 @@ def resampled(estimate: Estimate, columns: Array, sample: Sample, measure: Measu
     """The estimate with the bootstrap interval that its sample asks for, if it asks for one.
 
     Args:
-        estimate: With its value, and an interval by a formula.
-        columns: Shape (n, m): what each row adds to the m sums that it is a function of.
-        sample: How the n rows were sampled.
+        estimate: Value, with an interval by a formula.
+        columns: Shape (n, m): each row's contribution to the m sums that the value is a function
+            of.
+        sample: Sampling design of the n rows.
         measure: The function: maps sums of shape (..., m) to values of shape (...).
 
     Returns:
-        The estimate. An interval of no width (low = high) where all resamples have one value, as at
-        0 % and 100 %: then the note has the interval by the formula.
+        The estimate. If all resamples have one value, as at 0 % and 100 %, the interval has no
+        width (low = high) and the note has the interval by the formula.
     """
     how = sample.resampling
     if how is None or estimate.value is None or estimate.n_clusters < 2:
@@ -207,7 +208,7 @@ def draw(strata: Sequence[Kinds], *, n_resamples: int, seed: int) -> Draws:
 def _multinomial(
     kinds: Kinds, n_resamples: int, rng: np.random.Generator, step: int
 ) -> Iterator[Array]:
-    """Resampled counts, some resamples at a time."""
+    """Resampled counts, drawn in batches of resamples."""
     n_units = kinds.n_units
     for at in range(0, n_resamples, step):
         size = min(step, n_resamples - at)
@@ -228,7 +229,7 @@ def _add_by_index(tables: Array, units: Array, rng: np.random.Generator) -> None
 def point(
     counts: Array, measure: Measure, *, n_items: int, n_units: int, level: float
 ) -> tuple[Estimate, bool]:
-    """A measure of counts without interval, and whether one can be made."""
+    """A measure of counts without interval, and True if an interval can be computed."""
     if not n_units:
         return nothing(level), False
     value = float(measure(counts))
@@ -269,10 +270,10 @@ def bootstrap(
 
     Returns:
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
-        when more than 5 % of resamples have no value, or when all have the same one: if
+        when more than 5 % of resamples have no value, or when all have the same value: if
         ``is_ratio``, the interval then has no width.
 
-    When not to use it: with fewer than about 100 cases, or rare classes, where it holds the true
+    When not to use it: with fewer than about 100 cases, or rare classes, where it covers the true
     value less often than it claims; see ``coverage``.
     """
     level = settings.level

@@ -28,7 +28,8 @@ class CodedItems:
         codes: Shape (n,), whole numbers; ``n_codes`` marks an item that is not counted.
         n_codes: Number of codes.
         sample: How the items were sampled.
-        times: Shape (n,): items that each entry stands for, of a plain sample; None: one each.
+        times: Shape (n,): number of items that each entry stands for, in a plain sample; None: one
+            each.
     """
 
     codes: Ids
@@ -58,7 +59,7 @@ class CodedItems:
     ) -> Estimate:
         """A ratio within bounds of two weighted sums of counts, weights of shape (n_codes,).
 
-        ``change``: increasing function of the ratio, for measures that are one.
+        ``change``: an increasing function, for measures that are such a function of the ratio.
         """
         if settings.is_bootstrap:
             estimate = self._resampled(above, below, settings)
@@ -80,8 +81,8 @@ class CodedItems:
     ) -> Estimate:
         """Any function of the counts, with its interval.
 
-        ``prior``, shape (n_codes,): items of each code that ``jeffreys`` counts beforehand; None
-        where no such prior is known: the jackknife stands in.
+        ``prior``, shape (n_codes,): items of each code that ``jeffreys`` adds as a prior; None
+        where no prior is known: then the jackknife is used.
         """
         if settings.method == "jeffreys" and prior is not None:
             return self._jeffreys(measure, prior, settings)
@@ -94,11 +95,11 @@ class CodedItems:
         """Central interval of a measure, given the counts and a prior of a few items.
 
         The shares of the codes have a Dirichlet distribution, given the counts; the interval ends
-        where ``(1 - level) / 2`` of the draws from it lie outside. The items beforehand are those
-        of Jeffreys (1946, doi:10.1098/rspa.1946.0056): they stand for what n items may not have
-        shown. Where rows share clusters, have weights or strata, counts are those of as many
-        independent items as would be as precise. Unlike the jackknife it has an interval where
-        one class has a single item or the judge was always right (docs/coverage.md).
+        where ``(1 - level) / 2`` of the draws from it lie outside. The prior is that of Jeffreys
+        (1946, doi:10.1098/rspa.1946.0056): it represents outcomes that n items may not have shown.
+        Where rows share clusters or have weights or strata, counts are scaled to the number of
+        independent items that would be equally precise. Unlike the jackknife it has an interval
+        where one class has a single item or the judge was always right (docs/coverage.md).
         """
         counts, level, n_items = self.counts, settings.level, self.n_items
         clusters = None if self.sample.is_plain else self._counted[1].clusters
@@ -110,7 +111,7 @@ class CodedItems:
         rng = np.random.default_rng(settings.seed)
         items = counts / counts.sum() * self._n_effective(measure, level) + prior
         draws = rng.standard_gamma(items, size=(settings.n_resamples, self.n_codes))
-        # alpha corrects for few ratings; of a population it takes no correction
+        # alpha corrects for few ratings; a population needs no correction
         values = measure(draws / draws.sum(axis=1, keepdims=True) * _POPULATION)
         low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
         return replace(
@@ -123,7 +124,7 @@ class CodedItems:
         )
 
     def _n_effective(self, measure: Measure, level: float) -> float:
-        """Independent items that would be as precise: by the ratio of the variances, and by t."""
+        """Number of independent items of equal precision, by the ratio of variances and by t."""
         if self.sample.is_plain:
             return float(self.n_items)
         codes, sample = self._counted
@@ -148,7 +149,7 @@ class CodedItems:
         return self._recoded(np.append(codes, self.n_codes), self.n_codes)
 
     def _recoded(self, codes: Ids, n_codes: int) -> CodedItems:
-        """The same items under other codes, shape (n_codes + 1,): the new one of each."""
+        """The same items under other codes, shape (n_codes + 1,): the new code of each."""
         if not self.sample.is_plain:
             return CodedItems(codes[self.codes], n_codes, self.sample)
         return CodedItems(codes[:-1], n_codes, self.sample, times=self.counts)
@@ -161,7 +162,7 @@ class CodedItems:
         return self.codes[rows], self.sample.take(rows)
 
     def _among(self, included: Ids) -> tuple[Ids, Sample]:
-        """The items of some codes, cached: several measures are of the same ones."""
+        """The items of some codes, cached, because several measures use the same codes."""
         key = included.tobytes()
         if key not in self._parts:
             codes, sample = self._counted
@@ -175,7 +176,7 @@ class CodedItems:
 
     @cached_property
     def strata(self) -> list[Kinds]:
-        """The items that are counted, by the unit that is sampled; none where there are none."""
+        """The counted items by sampling unit; empty if there are none."""
         if self.sample.is_plain:
             return plain(self.counts)
         codes, sample = self._counted
@@ -186,17 +187,17 @@ class CodedItems:
         return {}
 
     def draws(self, settings: IntervalSettings) -> Draws | None:
-        """Draws that all measures share."""
+        """Draws shared by all measures."""
         key = settings.n_resamples, settings.seed
         if self.strata and key not in self._drawn:
             self._drawn[key] = draw(self.strata, n_resamples=key[0], seed=key[1])
         return self._drawn.get(key)
 
     def _resampled(self, above: Array, below: Array, settings: IntervalSettings) -> Estimate:
-        """A ratio by resampling all items, those outside its denominator too."""
+        """A ratio by resampling all items, including those outside its denominator."""
         counted, of, measure = self.only(below), self, ratio_measure(above, below)
         if self.sample.is_plain and self.n_codes > _FEW_CODES:
-            # codes that stand for the same are one, which saves draws
+            # merge equivalent codes, which saves draws
             kinds, kind = np.unique(np.stack([above, below], 1), axis=0, return_inverse=True)
             items = self._recoded(np.append(kind.ravel(), len(kinds)), len(kinds))
             measure = ratio_measure(kinds[:, 0], kinds[:, 1])

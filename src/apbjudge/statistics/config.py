@@ -1,4 +1,4 @@
-"""The settings of intervals, which all commands that print some share."""
+"""The settings of intervals, shared by all commands that print intervals."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .ratings import Ratings
 from .sample import BY_FORMULA, IntervalSettings, Sample
 
 U0, U1, TN, FN, FP, TP = range(6)
-"""Cells of a yes or no: unscored while the humans say no or yes, then the 2x2 table."""
+"""Cells of a yes or no: unscored where the humans say no or yes, then the 2x2 table."""
 N_CELLS = 6
 
 
@@ -43,7 +43,7 @@ def code_cells(judge: Ratings, human: Ratings, i: int) -> Ids:
 def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
     """Cell (judge's grade, humans' grade); the judge's row is ``k`` where an item is unscored.
 
-    Below k * (k + 1), and that where either grade is missing.
+    Less than k * (k + 1), or exactly this where either grade is missing.
     """
     unscored = judge.correct < 0
     row = np.where(unscored, k, judge.grade).astype(np.int16)
@@ -52,9 +52,9 @@ def grade_cells(judge: Ratings, human: Ratings, k: int) -> Ids:
 
 
 def error_cells(judge: Ratings, human: Ratings, *, count_unscored: bool) -> Ids:
-    """Cell (whether the humans found the item incorrect, flags compared, flags that agree).
+    """Cell (1 if the humans call the item incorrect, flags compared, flags that agree).
 
-    Below 2 * (k + 1) ** 2 for k codes, and that where no flag is compared.
+    Less than 2 * (k + 1) ** 2 for k codes, or exactly this where no flag is compared.
     """
     k = len(human.codes) + 1
     unscored = judge.correct < 0
@@ -67,10 +67,10 @@ def error_cells(judge: Ratings, human: Ratings, *, count_unscored: bool) -> Ids:
 
 
 def square(measure: Callable[[Array], Array], k: int, *, unscored: bool | None = None) -> Measure:
-    """A measure of square tables, as a function of the cells of k rows of answers and one more.
+    """A measure of square tables, as a function of the cells of tables with k + 1 rows.
 
-    The last row, unscored items, is an answer of its own, left out unless ``unscored``; with None
-    where nothing is in it.
+    The last row, unscored items, is left out unless ``unscored``: then it counts as an answer of
+    its own; if None, only where it is not empty.
     """
 
     def of(cells: Array) -> Array:
@@ -105,7 +105,7 @@ def confusions(
     codes: Mapping[str, CodedItems],
     levels: tuple[float, ...],
 ) -> dict[str, Confusion]:
-    """The matrices of ``is_correct``, the grade and each error code, where there is anything."""
+    """The matrices of ``is_correct``, the grade and each error code, without empty ones."""
     rated = {"is_correct": correct, "grade": grades, **codes}
     tables = {
         name: confusion(cells.counts, tuple(f"{level:g}" for level in levels))
@@ -120,7 +120,7 @@ def confusion(counts: Array, names: tuple[str, ...]) -> Confusion | None:
     """A matrix of k answers and a last row of unscored items, left out when there are none.
 
     Returns:
-        The matrix, or None when nothing is in it.
+        The matrix, or None if it is empty.
     """
     table = counts.reshape(len(names) + 1, len(names))
     if not table.any():
@@ -159,18 +159,18 @@ def nominal(
 ) -> Nominal:
     """Agreement on classes, with unusable replies counted in one of three ways.
 
-    Macro averages are means over the classes that occur, each counting alike however rare it is;
-    a class that the judge never names has precision 0.
+    Macro averages are means over the classes that occur, with equal weights however rare a class
+    is; a class that the judge never names has precision 0.
 
     Args:
-        judge: Shape (n,), whole numbers: index of the class, -1 where there is no usable reply.
-        human: Shape (n,), the same; -1 where humans named none: such items don't count.
+        judge: Shape (n,), whole numbers: index of the class, -1 where no reply is usable.
+        human: Shape (n,), the same; -1 where humans chose no class: such items don't count.
         names: The classes.
-        sample: How the items were sampled; None: each by itself.
+        sample: Sampling design of the items; None: each by itself.
         unscored: ``exclude``: items without usable reply do not count; ``wrong``: such a reply is
-            an answer of its own, which agrees with nobody; or a class of ``names`` that they are
-            taken for, as some published figures do.
-        settings: How intervals are made.
+            an answer of its own, which agrees with nobody; or a class of ``names`` that such
+            replies count as, as in some published figures.
+        settings: Settings of the intervals.
 
     Raises:
         ValueError: If ``unscored`` is none of these, or an answer is no index of a class.
@@ -197,8 +197,7 @@ def nominal(
         counted, below = items.only(usable), usable
     elif unscored in names:
         counted = items_with(names.index(unscored))
-    # Jeffreys' two items, spread evenly; none of a class that never occurs, which no macro
-    # average counts
+    # Jeffreys' two items, spread evenly over the classes that occur: macro averages count no others
     third = unscored == "wrong" and bool((items.counts * (1 - usable)).any())
     prior = 2 * ones / ones.sum() if third else 2 * usable / usable.sum()
     diagonal = np.append(np.eye(k).ravel(), np.zeros(k))
@@ -208,7 +207,7 @@ def nominal(
         metrics.append(kind.of(counted.measure(macro, settings, bounds=kind.bounds)))
 
     def alpha(tables: Array) -> Array:
-        """Over the items that both named a class for: unusable replies are missing to it."""
+        """Over the items for which both chose a class: unusable replies count as missing."""
         return krippendorff_alpha(coincidences_of_table(tables[..., :k, :k]))
 
     coefficients: Mapping[MetricKind, Callable[[Array], Array]] = {
@@ -227,7 +226,7 @@ def nominal(
 
 
 def _macro(tables: Array, k: int, name: str) -> Array:
-    """Mean over the k classes that occur; 0 for one that is never answered or never labelled."""
+    """Mean over the k classes that occur; 0 for one that is only answered or only labelled."""
     hits = np.diagonal(tables, axis1=-2, axis2=-1)[..., :k]
     answers, labels = tables.sum(axis=-1)[..., :k], tables.sum(axis=-2)[..., :k]
     below = {

@@ -7,7 +7,7 @@ import numpy as np
 from .estimates import Array
 
 _LEAST = 1e-10
-"""Least count of an answer, so that one that a judge never gives is not impossible."""
+"""Least count of an answer, so that an answer that a judge never gives is not impossible."""
 _MOST_STEPS = 3000
 _TOLERANCE = 1e-7
 """The fit ends as soon as no probability changes by more."""
@@ -16,9 +16,9 @@ _TOLERANCE = 1e-7
 def dawid_skene(answers: Array) -> Array:
     """The probability that the true answer to each item is 1 (doi:10.2307/2346806).
 
-    Judges are weighed by how well they agree with the others: each has a rate of answering 1
-    where that is true, and one where it is not. Expectation-maximisation, started from the share
-    of judges who answer 1.
+    Judges are weighed by how well they agree with the others: each has a rate of answering 1 where
+    the truth is 1, and another where it is 0. Fitted by expectation-maximisation, which starts from
+    the share of judges that answer 1.
 
     Args:
         answers: Shape (n items, m judges): 1, 0, or -1 where the judge does not answer.

@@ -33,11 +33,11 @@ def adjust(p_values: Sequence[float | None], *, method: Correction) -> list[floa
     """P-values adjusted for several tests.
 
     Args:
-        p_values: Between 0 and 1; None where there was no test, which then does not count.
-        method: ``holm`` (Holm 1979) bounds the chance of any false finding, whatever the
-            dependence: for a family stated beforehand. ``bh`` (Benjamini & Hochberg 1995) bounds
-            the expected share of false findings for independent or positively dependent tests,
-            ``by`` (Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998) for any dependence.
+        p_values: Between 0 and 1; None for no test, which does not count.
+        method: ``holm`` (Holm 1979) bounds the chance of any false finding under any dependence:
+            for a family stated in advance. ``bh`` (Benjamini & Hochberg 1995) bounds the expected
+            share of false findings for independent or positively dependent tests, ``by`` (Benjamini
+            & Yekutieli 2001, doi:10.1214/aos/1013699998) for any dependence.
 
     Returns:
         Adjusted p-values in the same order, None for None.
@@ -111,14 +111,14 @@ def mcnemar(b: int, c: int) -> McNemar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """A mean difference on the same items, and whether it can be told from 0.
+    """A mean difference on the same items, with a test of 0.
 
     Attributes:
         estimate: The mean difference with its interval.
-        p_value: Two-sided; below 1 - level exactly when the interval leaves out 0 (unless the
-            bounds cut it, or it is a bootstrap's). None when there is no interval.
+        p_value: Two-sided; below 1 - level exactly when the interval excludes 0 (except for
+            intervals that are cut at the bounds or by bootstrap). None without an interval.
         method: ``t-bonett-price``, or ``none``.
-        detectable: The smallest true difference that this many items find with a power of 0.8.
+        detectable: The smallest true difference that this many items detect with a power of 0.8.
     """
 
     estimate: Estimate
@@ -136,27 +136,27 @@ def paired_test(
 ) -> PairedTest:
     """Mean of paired differences, its interval and a test of 0, by cluster.
 
-    Student's t with the cluster-robust variance, after one unit more has been counted in each
-    direction: Bonett & Price 2012 (doi:10.3102/1076998611411915) for 0/1 outcomes, here for
-    clusters, weights and grades too. A unit counts as much as the observed differences do (root
-    mean square of those that are not 0), or as much as possible where all are 0. In simulations
-    95 % intervals covered 93.6 % or more (docs/coverage.md).
+    Student's t with the cluster-robust variance, after one unit has been added in each direction:
+    Bonett & Price 2012 (doi:10.3102/1076998611411915) for 0/1 outcomes, here for clusters, weights
+    and grades too. An added unit is as large as the observed differences (root mean square of those
+    that are not 0), or as large as possible where all are 0. In simulations 95 % intervals covered
+    93.6 % or more (docs/coverage.md).
 
     Args:
         differences: Shape (n,): first minus second, within the bounds.
-        sample: How the items were sampled; clusters are what is independent.
+        sample: Sampling design of the items; clusters are the independent units.
         bounds: Least and greatest possible difference.
         level: Confidence level.
 
     Returns:
-        The estimate (the observed mean, the interval around the mean with the two units), p-value
-        and detectable difference. No interval where there is one unit, or one a stratum.
+        The estimate (the observed mean; the interval around the mean with the two added units),
+        p-value and detectable difference. No interval if there is one unit, or one per stratum.
 
     Raises:
         ValueError: If a difference is missing or out of bounds.
 
     When not to use it: with fewer than about 10 clusters, where the t distribution is a rough
-    guide; for differences of measures that are no means (kappa, F1): resample those.
+    guide; for differences of measures other than means (kappa, F1): resample those.
     """
     if not bool(np.all((differences >= bounds[0]) & (differences <= bounds[1]))):
         raise ValueError(f"differences: expected numbers from {bounds[0]} to {bounds[1]}")
@@ -168,10 +168,10 @@ def paired_test(
         return PairedTest(estimate=replace(estimate, note="too few units to show a spread"))
     some = differences[differences != 0]
     size = float(np.sqrt(np.mean(some * some))) if len(some) else max(map(abs, bounds))
-    # Kish's effective number of units: as many equal ones would be worth as much
+    # Kish's effective number of units: the number of equal units that would be as precise
     sums = np.bincount(sample.units(len(differences))[0], weights=sample.weights)
     n = float(sums.sum() ** 2 / (sums**2).sum())
-    # the mean and its error once +size and -size have been counted as units of their own
+    # the mean and its error after adding +size and -size as separate units
     centre = n / (n + 2) * moments.value
     square = moments.variance * (n - 1) + moments.value**2
     error = sqrt((n / (n + 2) * square - centre**2 + 2 * size**2 / (n + 2)) / (n + 2))
@@ -223,15 +223,15 @@ def newcombe(
 def detectable_difference(
     error: float, *, level: float = CONFIDENCE_LEVEL, power: float = POWER
 ) -> float:
-    """The smallest true difference that a design of this precision finds with this power.
+    """The smallest true difference that a design of this precision detects with this power.
 
-    It is about the design, not the power of the difference that was observed, which adds nothing
-    to the p-value (Hoenig & Heisey 2001, doi:10.1198/000313001300339897).
+    It is a property of the design. The power at the observed difference would add nothing to the
+    p-value (Hoenig & Heisey 2001, doi:10.1198/000313001300339897).
 
     Args:
         error: Standard error of the difference, at least 0.
         level: One minus the two-sided size of the test.
-        power: Chance to find it, above 0.5 and below 1.
+        power: Chance of detecting it, above 0.5 and below 1.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -249,8 +249,7 @@ class Contrast:
 
     Attributes:
         estimate: The difference with its interval.
-        detectable: The smallest true difference found with a power of 0.8; None where that is not
-            known.
+        detectable: The smallest true difference detected with a power of 0.8; None if unknown.
     """
 
     estimate: Estimate
@@ -260,16 +259,15 @@ class Contrast:
 def independent_difference(first: Estimate, second: Estimate) -> Contrast:
     """Difference of two figures that were measured on different, unrelated items.
 
-    From the ends of the two intervals (MOVER: Zou & Donner 2008, doi:10.1002/sim.3095); for two
-    rates with Wilson's interval it is Newcombe's hybrid score interval of 1998.
+    Computed from the ends of the two intervals (MOVER: Zou & Donner 2008, doi:10.1002/sim.3095);
+    for two rates with Wilson's interval it is Newcombe's hybrid score interval of 1998.
 
     Args:
         first: With an interval.
         second: With an interval, at the same level.
 
     Returns:
-        The difference; without value, or without interval, where one of them has none, with the
-        reason.
+        The difference; without value or interval, and with the reason, if one of the two has none.
 
     When not to use it: where items share cases across the two: see ``part_difference``.
     """
@@ -299,7 +297,7 @@ def part_difference(
 ) -> Contrast:
     """Difference of the means of two parts of the items, which may share cases.
 
-    From the ends of the two parts' intervals as in ``independent_difference``, with the
+    Computed from the ends of the two parts' intervals as in ``independent_difference``, with the
     correlation of the two means through the cases they share (Zou 2007,
     doi:10.1037/1082-989X.12.4.399). The intervals are those of ``bounded``, or of ``paired_test``
     where values may be below 0. In simulations 95 % intervals covered 93.9 % or more.
@@ -307,12 +305,12 @@ def part_difference(
     Args:
         values: Shape (n,), within the bounds.
         first: Shape (n,), bool.
-        second: Shape (n,), bool: other items.
-        sample: How the items were sampled.
+        second: Shape (n,), bool, disjoint from ``first``.
+        sample: Sampling design of the items.
         bounds: Least and greatest possible value of an item.
         level: Confidence level.
 
-    When not to use it: with fewer than about ten units on either side.
+    When not to use it: with fewer than about ten units in either part.
     """
 
     def interval(part: Ids) -> Estimate:
@@ -345,7 +343,7 @@ def part_difference(
 
 
 def _correlation(values: Array, first: Ids, sample: Sample) -> float:
-    """Correlation of the means of two parts, by each unit's share; 0 where one shows no spread."""
+    """Correlation of the means of two parts, by each unit's share; 0 if one has no spread."""
     weights = np.ones(len(values)) if sample.weights is None else sample.weights
     unit, strata = sample.units(len(values))
     sums: list[Array] = []
@@ -360,7 +358,7 @@ def _correlation(values: Array, first: Ids, sample: Sample) -> float:
 
 
 def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: float) -> Contrast:
-    """The interval of a difference from two that have one."""
+    """The interval of a difference of two estimates with intervals."""
 
     def across(a: float, b: float) -> float:
         return sqrt(max(0.0, a * a - 2 * correlation * a * b + b * b))
@@ -376,7 +374,7 @@ def _mover(estimate: Estimate, first: Estimate, second: Estimate, correlation: f
 
 
 def _reach(estimate: Estimate) -> tuple[float, float]:
-    """Distances from the value down and up to the ends of its interval; of rates, Wilson's own."""
+    """Distances from the value down and up to the ends of its interval; for rates, of Wilson's."""
     value, low, high = estimate.value or 0.0, estimate.low or 0.0, estimate.high or 0.0
     if estimate.method == "wilson-modified":
         n = estimate.n_items

@@ -1,7 +1,7 @@
-"""Entropy of choices, and how well it tells wrong choices from right ones.
+"""Entropy of choices, and measures of how well it separates wrong choices from right ones.
 
 A score ranks wrong choices above right ones or does not; nothing here assumes that it is an
-entropy. Choices of one plan are alike, so plans are the clusters of every interval.
+entropy. Choices within a plan are dependent, so plans are the clusters of every interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .proportions import ratio_of_sums, score_interval, share_of, widest_interva
 from .sample import Sample, effective_df
 
 _UNSEEN = 0.25
-"""Clusters added to a kind of choice that shows no spread; see ``auroc``."""
+"""Clusters added to a kind of choice without spread; see ``auroc``."""
 Unit = Literal["nats", "bits"]
 """Unit of an entropy: natural logarithms, or those to base 2."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -40,7 +40,7 @@ def shannon_entropy(shares: Iterable[float], *, unit: Unit = "nats") -> float:
 
     Args:
         shares: Not negative, in any order.
-        unit: Of the result.
+        unit: Unit of the result.
 
     Returns:
         From 0 to the logarithm of the number of shares above 0.
@@ -55,14 +55,14 @@ def miller_madow(counts: Iterable[int], *, unit: Unit = "nats") -> float:
     """Entropy from counts, with the first-order correction of its bias (Miller 1955).
 
     (K - 1) / 2n nats are added for K values seen in n samples. It corrects part of the bias: values
-    that no sample shows are not in K.
+    that no sample shows do not count in K.
 
     Args:
-        counts: How often each value was drawn.
-        unit: Of the result.
+        counts: Number of times that each value was drawn.
+        unit: Unit of the result.
 
     Returns:
-        The entropy, which may lie above the logarithm of K; 0 without samples.
+        The entropy, which may exceed the logarithm of K; 0 without samples.
     """
     seen = [count for count in counts if count > 0]
     if not seen:
@@ -83,15 +83,16 @@ def auroc(
     """The chance that a wrong choice has a higher score than a right one; ties count half.
 
     The interval is that of a rate with the variance of DeLong et al. 1988 (doi:10.2307/2531595),
-    contributions summed by cluster (Obuchowski 1997, doi:10.2307/2533958). Where choices of one
-    kind all contribute the same, a quarter of a cluster is added to them that contributes as
-    differently as the scores allow; where one cluster alone has a kind, or neither shows a spread,
-    the interval is that of a rate over the clusters of the rarer kind.
+    with contributions summed by cluster (Obuchowski 1997, doi:10.2307/2533958). If all choices of
+    one kind contribute the same, a quarter of a cluster is added to them whose contribution differs
+    as much as the scores allow; if only one cluster has a kind, or neither kind has a spread, the
+    interval is that of a rate over the clusters of the rarer kind.
 
     Args:
         scores: Shape (n,).
-        wrong: Shape (n,), whether the choice is wrong.
-        clusters: Shape (n,), any ids: what was sampled together, such as a plan; None for none.
+        wrong: Shape (n,), True where the choice is wrong.
+        clusters: Shape (n,), any ids: choices sampled together, such as those of a plan; None for
+            none.
         level: Confidence level.
 
     Returns:
@@ -146,13 +147,13 @@ def auroc(
 
 
 def _placements(above: Array, below: Array) -> tuple[float, Array, Array]:
-    """The area, and of each value the share of the other kind that it is right about."""
+    """The area, and each value's share of the other kind that it is ranked correctly against."""
     of_wrong = _shares_below(above, below)
     return float(of_wrong.mean()), of_wrong, 1 - _shares_below(below, above)
 
 
 def _shares_below(values: Array, others: Array) -> Array:
-    """Share of the others that each value is above; ties count half."""
+    """For each value, the share of the others that are below it; ties count half."""
     others = np.sort(others)
     lower: Ids = np.searchsorted(others, values, side="left")
     not_higher: Ids = np.searchsorted(others, values, side="right")
@@ -164,17 +165,18 @@ def auroc_within(
 ) -> Estimate:
     """The chance that, of a wrong and a right choice of one plan, the wrong one scores higher.
 
-    Plans that are hard as a whole have high scores and many wrong choices; such pairs alone are
-    free of it. Plans count by their pairs.
+    Hard plans have high scores and many wrong choices; only pairs within a plan are free of this
+    effect. Plans count by their pairs.
 
     Args:
         scores: Shape (n,).
-        wrong: Shape (n,), whether the choice is wrong.
-        clusters: Shape (n,), the plan of each choice.
+        wrong: Shape (n,), True where the choice is wrong.
+        clusters: Shape (n,), plan of each choice.
         level: Confidence level.
 
     Returns:
-        The estimate, its rows the plans that have choices of both kinds; without value if none has.
+        The estimate, whose rows are the plans with choices of both kinds; without value if there
+        are none.
     """
     values, wrong = np.asarray(scores, float), np.asarray(wrong, dtype=bool)
     concordant: list[float] = []
@@ -202,21 +204,21 @@ def slope_within(
 ) -> Estimate:
     """Rise of the rate of wrong choices with the score, between choices of one plan.
 
-    A linear probability model with an effect of each plan; its variance is robust to whatever is
-    alike within plans (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13), its t has the effective
-    degrees of freedom of the plans.
+    A linear probability model with an effect of each plan; its variance is robust to any dependence
+    within plans (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13), its t has the effective degrees
+    of freedom of the plans.
 
     Args:
         scores: Shape (n,).
-        wrong: Shape (n,), whether the choice is wrong.
-        clusters: Shape (n,), the plan of each choice.
-        positions: Shape (n,), its place in the plan, whose linear effect is taken out; None leaves
-            it in. Late choices are often both uncertain and wrong.
+        wrong: Shape (n,), True where the choice is wrong.
+        clusters: Shape (n,), plan of each choice.
+        positions: Shape (n,), position of the choice in the plan, whose linear effect is removed;
+            None to keep it. Late choices are often both uncertain and wrong.
         level: Confidence level.
 
     Returns:
-        The rise for one unit of the score, method ``t-clusters``; without value where scores do
-        not differ within plans, or only as positions do.
+        The rise for one unit of the score, method ``t-clusters``; without value if scores do not
+        differ within plans, or differ only linearly with position.
     """
     columns = [scores] if positions is None else [scores, positions]
     x = np.stack([np.asarray(column, float) for column in columns], axis=1)
@@ -262,7 +264,7 @@ Binning = Literal["width", "quantiles"]
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Choices whose score is at least ``low`` and below ``high``, which the last bin includes.
+    """Choices with a score of at least ``low`` and below ``high``; the last bin includes ``high``.
 
     Attributes:
         low: Least score.
@@ -292,11 +294,11 @@ def binned(
 
     Args:
         scores: Shape (n,), not negative.
-        wrong: Shape (n,), whether the choice is wrong.
-        bins: Their number; fewer where quantiles coincide.
-        binning: ``width``: equally wide from 0 to the highest score; ``quantiles``: about as many
-            choices in each.
-        clusters: Shape (n,), the plan of each choice; None where no two share one.
+        wrong: Shape (n,), True where the choice is wrong.
+        bins: Number of bins; fewer if quantiles coincide.
+        binning: ``width``: equally wide from 0 to the highest score; ``quantiles``: about equally
+            many choices in each.
+        clusters: Shape (n,), plan of each choice; None if no two choices share one.
         level: Confidence level.
     """
     values, is_wrong = np.asarray(scores, float), np.asarray(wrong, dtype=bool)
@@ -320,17 +322,18 @@ def binned(
     return tuple(result)
 
 
-# Where the first wrong choice is ------------------------------------------------------------------
+# Position of the first wrong choice
+# ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FirstWrong:
-    """Place of a search at which the first wrong choice of a plan comes, 1 for the first.
+    """Position at which a search reaches the first wrong choice of a plan, from 1.
 
     Attributes:
         by_score: Mean over plans in the order of falling scores; ties have their mean place.
-        by_position: In the order of the plan.
-        at_random: In a random order: exactly (L + 1) / 2 for a plan of L choices.
+        by_position: Mean in the order of the plan.
+        at_random: Expectation in a random order: exactly (L + 1) / 2 for a plan of L choices.
         saved: ``at_random`` less ``by_score``, plan by plan.
     """
 
@@ -353,11 +356,11 @@ def first_wrong(
 
     Args:
         scores: Shape (n,).
-        wrong: Shape (n,), whether the choice is wrong.
-        plans: Shape (n,), the plan of each choice.
-        positions: Shape (n,), its place in the plan, different ones within a plan.
-        clusters: Shape (n,), what plans were sampled with, such as a case that was run several
-            times; the same for all choices of a plan. None where plans are independent.
+        wrong: Shape (n,), True where the choice is wrong.
+        plans: Shape (n,), plan of each choice.
+        positions: Shape (n,), position of the choice in the plan, distinct within a plan.
+        clusters: Shape (n,), group that the plan was sampled in, such as a case that was run
+            several times; the same for all choices of a plan. None if plans are independent.
         level: Confidence level.
 
     Returns:

@@ -19,26 +19,26 @@ FEW_CLUSTERS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure with its interval and all that it takes to compute it again.
+    """A figure with its interval and everything needed to reproduce it.
 
     Attributes:
-        value: The point estimate; None when there is nothing to estimate from.
+        value: The point estimate; None if there is no data for it.
         low: Lower end of the interval, None when there is none.
         high: Upper end.
         level: Confidence level, 0 to 1.
-        method: How the interval was made. ``wilson``, ``wilson-modified``, ``wilson-effective``,
-            ``wilson-clusters``, ``t-ratio`` (``proportions``); ``jeffreys`` (``coded``);
-            ``fisher`` (``scores``); ``jackknife``, ``bca``, ``percentile``, ``cluster-bootstrap``,
-            ``no-spread`` (``bootstrap``); ``t-bonett-price``, ``mover`` (``differences``);
-            ``ppi++``, ``ppi-stratified``, ``ppi-weighted``, ``lang-reiczigel``
-            (``prediction_powered``); ``bounds``; ``hand-picked``, ``none``: there is none.
-        n_items: Denominator: the rows the figure is about.
+        method: Method of the interval. ``wilson``, ``wilson-modified``,
+            ``wilson-effective``, ``wilson-clusters``, ``t-ratio`` (``proportions``); ``jeffreys`` (``coded``); ``fisher`` (``scores``); ``jackknife``,
+            ``bca``, ``percentile``, ``cluster-bootstrap``, ``no-spread`` (``bootstrap``);
+            ``t-bonett-price``, ``mover`` (``differences``); ``ppi++``, ``ppi-stratified``,
+            ``ppi-weighted``, ``lang-reiczigel`` (``prediction_powered``); ``bounds``;
+            ``hand-picked``, ``none``: there is none.
+        n_items: Denominator: number of rows that count in the figure.
         n_clusters: Distinct cases among them.
         n_resamples: Bootstrap resamples, 0 without.
         seed: Seed of the resampling, None without.
-        note: Why there is no value or no interval, or what makes it rough; empty otherwise.
-        bound: ``upper`` or ``lower`` where the value is a bound of the figure that it stands for:
-            a judge that only proves faults misses some. Empty where it is the figure itself.
+        note: Reason why there is no value or no interval, or why it is rough; empty otherwise.
+        bound: ``upper`` or ``lower`` if the value is only a bound of the figure, as with a judge
+            that only proves faults and so misses some. Empty if it is the figure itself.
     """
 
     value: float | None
@@ -67,19 +67,19 @@ class Estimate:
 def nothing(
     level: float = CONFIDENCE_LEVEL, *, n_items: int = 0, note: str = "no rows"
 ) -> Estimate:
-    """The estimate of a figure that has no rows, or none for the reason in ``note``."""
+    """An estimate without value: of no rows, or for the reason in ``note``."""
     return Estimate(value=None, level=level, n_items=n_items, n_clusters=0, note=note)
 
 
 def cluster_note(n_items: int, n_clusters: int) -> str:
-    """A warning where there are few clusters; empty otherwise."""
+    """A warning if there are few clusters; empty otherwise."""
     if n_clusters < min(n_items, FEW_CLUSTERS):
         return f"{n_clusters} clusters: with fewer than {FEW_CLUSTERS} intervals are rough"
     return ""
 
 
 def transformed(estimate: E, change: Callable[[float], float]) -> E:
-    """The estimate of an increasing function of what was estimated."""
+    """The estimate of an increasing function of the estimated figure."""
     value, low, high = (
         None if end is None else change(end)
         for end in (estimate.value, estimate.low, estimate.high)
@@ -88,7 +88,7 @@ def transformed(estimate: E, change: Callable[[float], float]) -> E:
 
 
 def t_cdf(t: float, df: float) -> float:
-    """Student's t distribution: the chance of a value of at most ``t``; ``df`` above 0."""
+    """Student's t distribution: the probability of a value of at most ``t``; ``df`` above 0."""
     from scipy.special import stdtr
 
     return float(stdtr(df, t))
@@ -99,9 +99,9 @@ def two_sided(t: float, df: float) -> float:
     return min(1.0, 2 * t_cdf(-abs(t), df))
 
 
-@lru_cache(maxsize=4096)  # a table asks for the same ones again and again
+@lru_cache(maxsize=4096)  # a table asks for the same quantiles many times
 def t_quantile(p: float, df: float) -> float:
-    """The value that Student's t stays below with chance ``p``; ``df`` above 0."""
+    """The ``p`` quantile of Student's t distribution; ``df`` above 0."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, p))

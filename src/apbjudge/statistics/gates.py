@@ -12,7 +12,7 @@ from ..errors import OptionError, visible
 from .metric import Metric, MetricKind
 
 At = Literal["point", "low"]
-"""Place where a condition is checked: the value, or the end of its interval that is harder."""
+"""Number that a condition checks: the value, or the less favourable end of its interval."""
 Outcome = Literal["passed", "failed", "missing"]
 Group = Mapping[str, str | None]
 """Group of a figure, by field: protocol, tested model, judge, a field of a breakdown."""
@@ -28,11 +28,11 @@ class GateCondition:
     """A measure and its limit.
 
     Attributes:
-        measure: As it was written; see ``check`` for the names that are accepted.
-        sign: ``>=``, ``<=``, or ``=`` for at least where higher is better and at most where lower
-            is.
-        limit: On the measure's own scale: 0 to 1 for rates and grades.
-        only: Tested model, protocol or other value of a group that it is about; empty for all.
+        measure: Name as written; see ``check`` for accepted names.
+        sign: ``>=``, ``<=``, or ``=`` for at least if higher is better, at most if lower is better.
+        limit: Limit on the measure's own scale: 0 to 1 for rates and grades.
+        only: Tested model, protocol or other group value that the condition is limited to; empty
+            for all.
     """
 
     measure: str
@@ -46,13 +46,13 @@ class GateResult:
     """One condition on one group.
 
     Attributes:
-        condition: Such as ``CR >= 0.8``.
-        at: The checked number: the value, or the harder end of its interval.
-        group: What the estimate is of.
-        estimate: The figure; None where the group has none of that name.
-        outcome: ``missing`` where there was nothing to check: the gate is not passed.
-        reason: Why it is missing, what a bound says, or that chance alone may have decided; empty
-            otherwise.
+        condition: Condition as text, such as ``CR >= 0.8``.
+        at: The checked number: the value, or the less favourable end of its interval.
+        group: Group that the estimate is for.
+        estimate: The figure; None if the group has no figure of that name.
+        outcome: ``missing`` if there was nothing to check; the gate then does not pass.
+        reason: Why the figure is missing, what a bound implies, or that the outcome may be due to
+            chance; empty otherwise.
     """
 
     condition: str
@@ -90,7 +90,7 @@ def parse_condition(text: str) -> GateCondition:
     """Reads ``CR=0.8``, ``E6 <= 0.05``, ``F1 >= 90%`` or ``alder-large: CR >= 0.8``.
 
     Raises:
-        OptionError: If it is none.
+        OptionError: If the text is no condition.
     """
     match = _CONDITION.fullmatch(text.strip())
     only, colon, measure = match["left"].rpartition(":") if match else ("", "", "")
@@ -115,23 +115,24 @@ def check(
     *,
     at: At = "point",
 ) -> tuple[GateResult, ...]:
-    """Checks every condition on every group that it is about.
+    """Checks every condition on every group to which it applies.
 
     Names of measures are read in any letter case, with ``-`` or ``_`` for a space; ``E2`` stands
-    for ``E2-H`` or ``E2-S``, a code of an own rubric for ``code NAME``.
+    for ``E2-H`` or ``E2-S``, a code of one's own rubric for ``code NAME``.
 
     Args:
         conditions: As ``parse_condition`` reads them.
-        of: Groups, each with its metrics by name; of one error code behind it: ``E6 recall``.
-        at: Where they are checked; an estimate without interval is missing at ``low``.
+        of: Groups, each with its metrics by name; metrics of an error code begin with it: ``E6
+            recall``.
+        at: Number to check; an estimate without interval is missing at ``low``.
 
     Returns:
-        Results by condition and then by group; one that is missing where there is no group.
+        Results by condition and then by group; a missing one if there is no group.
 
     Raises:
-        OptionError: If a condition can't be read, no group has its measure, it is about a group
-            that there is none of, its limit is not among the possible values, or ``=`` does not say
-            which side of the limit is meant.
+        OptionError: If a condition can't be read, no group has its measure, its group does not
+            exist, its limit is not among the possible values, or ``=`` is ambiguous because no
+            direction is better.
     """
     return tuple(result for text in conditions for result in _checked(text, of, at))
 
@@ -176,15 +177,15 @@ def _checked(
 def check_metric(
     name: str, condition: GateCondition, estimate: Metric, group: Group, at: At
 ) -> GateResult:
-    """Checks a condition on a metric that is at hand, which the result calls ``name``.
+    """Checks a condition on a given metric, which the result calls ``name``.
 
-    A bound can refute some conditions and show others: a share of at most 0.6 is not at least 0.8,
-    while one of at most 0.9 may be. What a bound does not refute passes, and the reason says so;
-    what it can't show fails.
+    A bound can refute some conditions and prove others: a share of at most 0.6 is not at least 0.8,
+    while a share of at most 0.9 may be. A condition that the bound could refute but does not
+    passes, with a reason; a condition that it can't prove fails.
 
     Raises:
-        OptionError: If ``=`` does not say which side of the limit is meant, or the figure can't
-            have the limit's value.
+        OptionError: If ``=`` is ambiguous because no direction is better, or the figure can't have
+            the limit's value.
     """
     at_least, kind = condition.sign == ">=", estimate.kind
     if condition.sign == "=":
@@ -221,10 +222,10 @@ def check_metric(
 
 
 def check_limit(name: str, condition: GateCondition, kind: MetricKind) -> None:
-    """Refuses a limit that a metric's value can't have.
+    """Rejects a limit that is no possible value of the metric.
 
     Raises:
-        OptionError: If it can't.
+        OptionError: If it is none.
     """
     least, greatest = kind.bounds or (-inf, inf)
     if not least <= condition.limit <= greatest:
@@ -235,7 +236,7 @@ def check_limit(name: str, condition: GateCondition, kind: MetricKind) -> None:
 
 
 def _resolve(measure: str, estimates: Mapping[str, Metric]) -> str:
-    """The name of a measure among those there are; empty if it is none of them."""
+    """The measure's name among the existing ones; empty if there is none."""
     wanted = _plain(measure)
     names = {name: _plain(name) for name in estimates}
     exact = [name for name, plain in names.items() if plain == wanted]

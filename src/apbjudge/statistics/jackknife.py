@@ -1,4 +1,4 @@
-"""Intervals from leaving out one unit at a time, or from a bootstrap where settings say so."""
+"""Intervals from leaving out one unit at a time, or from a bootstrap if the settings ask for it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def measured(
     bounds: tuple[float, float] | None = (-1.0, 1.0),
     draws: Draws | None = None,
 ) -> Estimate:
-    """A measure of a count table: by ``bootstrap`` where settings say so, else by ``jackknife``.
+    """A measure of a count table: by ``bootstrap`` if the settings ask for it, or ``jackknife``.
 
-    ``draws``: of the same strata and settings, where several measures share them.
+    ``draws``: draws for these strata and settings, if several measures share them.
     """
     if not settings.is_bootstrap:
         return jackknife(strata, measure, n_items=n_items, level=settings.level, bounds=bounds)
@@ -51,7 +51,7 @@ def jackknife(
 
     Returns:
         The estimate. Without interval, and with the reason in ``note``, when there is one unit,
-        when leaving out a unit changes nothing, or leaves the measure without value.
+        or when leaving out a unit changes nothing or leaves the measure without value.
 
     When not to use it: for medians and other quantiles, which are not smooth.
     """
@@ -84,7 +84,7 @@ def jackknife_variance(strata: Sequence[Kinds], measure: Measure) -> tuple[float
     for kinds in strata:
         if (n := kinds.n_units) < 2:
             continue
-        # what is left of a stratum stands for all of it, or the measure's weights would shift
+        # the rest of a stratum is scaled up to all of it, or the measure's weights would shift
         scale = n / (n - 1) if len(strata) > 1 else 1.0
         in_stratum = kinds.observed
         values = measure(counts - in_stratum + (in_stratum - kinds.tables) * scale)

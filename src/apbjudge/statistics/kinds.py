@@ -23,7 +23,7 @@ HUMAN_CR = neutral("human CR", "correct, say humans", "Human")
 CR_BIAS = MetricKind("CR bias", "points", None, SIGNED, "judge less human", "Bias")
 PABAK, KAPPA, PHI, AC1 = map(_coefficient, ("PABAK", "kappa", "phi", "AC1"))
 ALPHA = MetricKind("alpha", "grade", "higher")
-"""Krippendorff's, which may be below -1."""
+"""Krippendorff's alpha, which may be below -1."""
 ERR_TYPE = good("Err-Type (human-incorrect)", "codes that agree, on what humans failed", "Err-Type")
 ERR_TYPE_ALL = good("Err-Type (all)")
 

@@ -1,8 +1,9 @@
 """A judge against humans: the paper's measures, agreement beyond chance, and intervals.
 
 Definitions: Agent Planning Benchmark, arXiv:2606.04874, appendix D. *Positive* means that a plan
-is correct. Rates and their increasing functions have Wilson's interval over their denominator,
-means of grades the same with an effective number of rows, coefficients Jeffreys' interval.
+is correct. Rates and their increasing functions have Wilson's interval over their denominator;
+means of grades have the same with an effective number of rows; coefficients have Jeffreys'
+interval.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ PAPER = (AGREEMENT, PRECISION, RECALL, F1, GRADE_MAE, ERR_TYPE)
 _NONE_COMPARED = "no item with a verdict and a human label"
 _NONE_GRADED = "no item that both graded"
 _BEFOREHAND = 2.0
-"""Items that coefficients count beforehand: Jeffreys' half an item in each cell of a 2x2 table."""
+"""Prior items of coefficients: Jeffreys' half an item in each cell of a 2x2 table."""
 _MOST_LEVELS_WITH_PRIOR = 25
-"""Beyond, as with grades of a slider, most of the k by k cells are empty and thousands of tables
-of them take minutes and gigabytes; the jackknife stands in."""
+"""With more levels, as with grades from a slider, most of the k by k cells are empty and thousands
+of such tables take minutes and gigabytes; the jackknife is used instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +88,11 @@ class Calibration:
 
     Attributes:
         n_items: Items with a human label of any kind.
-        policy: How unscored items were counted.
-        n_scored: Those of these items that have a verdict.
+        policy: Treatment of unscored items.
+        n_scored: Those of them that have a verdict.
         level: Confidence level of the intervals.
-        measures: By name.
-        codes: The same per error code, for codes that both rated.
+        measures: Estimates by name.
+        codes: Estimates per error code, for codes that both rated.
         tables: Confusion matrices: ``is_correct``, ``grade`` and each error code.
     """
 
@@ -109,13 +110,13 @@ class _Rate:
     """A rate over cells, or an increasing function of one.
 
     Attributes:
-        kind: What it means.
+        kind: Kind of the metric.
         above: Cells of the numerator.
         below: Cells of the denominator.
         missed: Unscored cells that join the denominator when they count as wrong.
-        empty: Why there is no value where the denominator is empty.
-        change: Increasing function that makes the measure of the rate.
-        hit: Unscored cells that join the numerator too: those of rates of the humans alone.
+        empty: Reason for a missing value if the denominator is empty.
+        change: Increasing function that turns the rate into the measure.
+        hit: Unscored cells that join the numerator too, for rates of the humans alone.
     """
 
     kind: MetricKind
@@ -175,26 +176,26 @@ def calibrate(
 
     The measures: agreement, precision, recall, F1, specificity, CR of judge and humans, PABAK,
     kappa, phi and AC1 of ``is_correct``; MAE, signed bias, quadratic kappa, AC2 and ordinal alpha
-    of the grade; Err-Type (share of the flags that agree) over the items that humans found
-    incorrect and over all, since the paper does not say which of the two it took.
+    of the grade; Err-Type (share of the flags that agree) over the items that humans call incorrect
+    and over all, since the paper does not say which of the two it used.
 
     Args:
         judge: The judge on n items; ``correct`` -1 is unscored.
         human: The humans; items without any label do not count.
-        sample: How the items were sampled; None: each by itself.
-        unscored: What an item without verdict counts as. ``exclude``: not at all. ``wrong``: an
-            answer that agrees with nobody: agreement falls, a correct plan counts as missed,
-            precision stays as it is, the grade is off by as much as it can be, no flag agrees.
-            ``bounds``: intervals reach from the case that the judge would have been wrong on all
-            of them to the case that it would have been right on all (after Manski 1989).
+        sample: Sampling design of the items; None: each by itself.
+        unscored: Treatment of items without verdict. ``exclude``: not counted. ``wrong``: an answer
+            that agrees with nobody: agreement falls, a correct plan counts as missed, precision is
+            unchanged, the grade is off by as much as possible, no flag agrees. ``bounds``:
+            intervals reach from the case that the judge is wrong on all of them to the case that it
+            is right on all (after Manski 1989).
         levels: Grades behind the indices in ``grade``.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
 
     Returns:
-        The calibration. A measure without value says why in its ``note``.
+        The calibration. A measure without value has the reason in its ``note``.
 
-    When not to use it: for hand-picked items. Intervals are about the population that the
-    labelled items were sampled from.
+    When not to use it: for hand-picked items. Intervals describe the population from which the
+    labelled items were sampled.
     """
     if unscored == "bounds":
         comparison = _Comparison(judge, human, sample or Sample(), "exclude", levels, settings)
@@ -218,10 +219,11 @@ def paper_measures(
 def grade_prior(levels: Sequence[float]) -> Array:
     """Jeffreys' two items over the cells of two raters' grades, shape (k * k,).
 
-    One as if each rater gave the best grade, that of correct plans, half the time, so that the 2x2
-    table of correct and not has its part of Jeffreys' prior. The other on grades that are close,
-    falling by e for a fifth of the range: with it spread evenly, a rater who is never off by more
-    than a step would have intervals that reach for errors by the whole range (docs/coverage.md).
+    The first item is spread as if each rater gave the best grade, that of correct plans, half the
+    time, so that the 2x2 table of correctness has its part of Jeffreys' prior. The second is spread
+    over pairs of close grades, its density falling by a factor of e per fifth of the range: if it
+    were even, intervals of a rater who is never off by more than a step would include errors of the
+    whole range (docs/coverage.md).
     """
     values, k = np.asarray(levels), len(levels)
     grade = np.append(np.full(k - 1, 0.5 / (k - 1)), 0.5)
@@ -314,7 +316,7 @@ class _Comparison:
         return by_name(metrics)
 
     def _grade_error(self) -> Metric:
-        """MAE of the grade; an unscored item that counts is off by as much as it can be."""
+        """MAE of the grade; an unscored item that counts is off by as much as possible."""
         values, k = np.asarray(self.levels), len(self.levels)
         distances = np.abs(values[:, None] - values[None, :]).ravel()
         farthest = np.maximum(values - values[0], values[-1] - values)
@@ -328,7 +330,7 @@ class _Comparison:
         return float(self.levels[-1] - self.levels[0])
 
     def mean_grades(self) -> Metrics:
-        """Signed bias and both mean grades, over what both graded."""
+        """Signed bias and both mean grades, over the items that both graded."""
         values, k = np.asarray(self.levels), len(self.levels)
         scored, ends = np.repeat([1.0, 0.0], [k * k, k]), (float(values[0]), float(values[-1]))
         judged = np.repeat(np.append(values, 0.0), k)
@@ -344,7 +346,7 @@ class _Comparison:
         return by_name(metrics)
 
     def _error_type(self, kind: MetricKind) -> Metric:
-        """Share of flags that agree, an item's flags taken together."""
+        """Share of flags that agree, with the flags of an item as one unit."""
         n_codes = len(self.human.codes)
         incorrect, n, same = (
             part.ravel().astype(float) for part in np.indices((2, n_codes + 1, n_codes + 1))
@@ -354,7 +356,7 @@ class _Comparison:
         return kind.of(_explained(estimate, "no flag that both rated"))
 
     def _coefficients(self, cells: CodedItems) -> Metrics:
-        """Agreement beyond chance; an unscored item is a third answer where it counts as wrong."""
+        """Agreement beyond chance; an unscored item is a third answer if it counts as wrong."""
         settings = self.settings
         third = self.unscored == "wrong" and bool(cells.counts[[U0, U1]].any())
         cells = cells if third else cells.only(_marks(_SCORED))
@@ -378,8 +380,8 @@ class _Comparison:
         kappa, of_phi = metrics[KAPPA.name], metrics[PHI.name]
         if third or settings.method == "jeffreys" or of_phi.low is not None or kappa.low is None:
             return metrics
-        # Where one item is all there is of a class, kappa without it is 0 where phi is undefined;
-        # an interval from such a change holds the true value in about 3 of 4 cases.
+        # If a class has a single item, kappa without that item is 0 and phi is undefined; an
+        # interval from such a change covers the true value in about 3 of 4 cases.
         kappa = replace(
             kappa, low=None, high=None, method="none", n_resamples=0, seed=None, note=of_phi.note
         )
@@ -418,15 +420,15 @@ _EXTREMES: Mapping[str, tuple[Filling, Filling]] = {
     "grade MAE": ("best", "worst"),
     "judge rate": ("highest", "lowest"),
 }
-"""Fills of unscored items for the least and the greatest value; else worst and best."""
+"""Fillings of unscored items for the least and the greatest value; by default worst and best."""
 
 
 def _within_bounds(comparison: _Comparison) -> Calibration:
     """Calibrates with unscored items filled in the worst and in the best way.
 
-    After Manski 1989 (doi:10.2307/145818): nothing is assumed about missing verdicts. Coefficients
-    beyond chance are taken at the same two fillings, which are their extremes wherever a judge is
-    better than chance.
+    After Manski 1989 (doi:10.2307/145818): nothing is assumed about missing verdicts.
+    Chance-corrected coefficients use the same two fillings, which are their extremes if the judge
+    is better than chance.
 
     Returns:
         The calibration whose intervals reach from the low end of the least value to the high end
@@ -469,8 +471,8 @@ def joined_bounds(low: E, high: E) -> E:
     """Joins two estimates: the interval goes from the low end of one to the high end of the other.
 
     Args:
-        low: The figure if all of them were wrong.
-        high: The figure if all of them were right.
+        low: The figure if all unscored items were wrong.
+        high: The figure if all unscored items were right.
     """
     if low.value is None or high.value is None:
         without = low if low.value is None else high

@@ -17,7 +17,8 @@ Unit = Literal["percent", "points", "grade", "grade difference", "cost", "dollar
 """Notation of a number.
 
 ``percent``: a rate of 0 to 1, times 100; ``points``: a difference of rates, times 100 and signed;
-``grade``: a grade or coefficient on its own scale; ``grade difference``: the same, signed;
+``grade``: a grade or coefficient on its own scale; ``grade difference``: a signed difference of
+    these;
 ``cost``: in the cases' unit; ``dollars``: US dollars; ``count``: a whole number; ``p``: a p-value,
 never shown as zero.
 """
@@ -32,12 +33,12 @@ class MetricKind:
     """Meaning of a metric, apart from its value.
 
     Attributes:
-        name: In summaries, gates, JSON and frames.
-        unit: How its value is written.
-        better: The direction in which what is measured is better; None where neither is.
+        name: Name in summaries, gates, JSON and frames.
+        unit: Unit in which its value is written.
+        better: The direction that is better; None if neither is.
         bounds: Least and greatest possible value; None where there are none.
-        meaning: What it is, in a few words; empty where the name says it.
-        title: Above its column in tables; the name where empty.
+        meaning: Short explanation; empty if the name says it.
+        title: Title of its column in tables; if empty, the name.
     """
 
     name: str
@@ -67,17 +68,17 @@ def kinds_among(values: Iterable[object]) -> dict[str, MetricKind]:
 
 
 def good(name: str, meaning: str = "", title: str = "") -> MetricKind:
-    """The share of something that should be."""
+    """A share for which higher is better."""
     return MetricKind(name, "percent", "higher", RATE, meaning, title)
 
 
 def bad(name: str, meaning: str = "", title: str = "") -> MetricKind:
-    """The share of something that should not be."""
+    """A share for which lower is better."""
     return MetricKind(name, "percent", "lower", RATE, meaning, title)
 
 
 def neutral(name: str, meaning: str = "", title: str = "") -> MetricKind:
-    """The share of something that is neither better nor worse."""
+    """A share for which neither direction is better."""
     return MetricKind(name, "percent", None, RATE, meaning, title)
 
 
@@ -111,14 +112,14 @@ def by_name(metrics: Iterable[Metric]) -> Metrics:
 
 
 def to_frame(metrics: Iterable[tuple[Mapping[str, Any], Metric]]) -> DataFrame:
-    """Metrics as a pandas frame, a row each.
+    """Metrics as a pandas frame, one row each.
 
     Args:
-        metrics: Of each: what it is of, by column; the metric.
+        metrics: Pairs of the columns that identify a metric's subject, and the metric.
 
     Returns:
-        The columns of what they are of, ``metric`` (its name), the fields of an ``Estimate``,
-        ``unit`` and ``better``; missing numbers are NaN.
+        The identifying columns, ``metric`` (its name), the fields of an ``Estimate``, ``unit`` and
+        ``better``; missing numbers are NaN.
     """
     import pandas
 
@@ -131,7 +132,7 @@ def to_frame(metrics: Iterable[tuple[Mapping[str, Any], Metric]]) -> DataFrame:
 
 
 def values_of(estimate: Estimate) -> dict[str, Any]:
-    """The fields of an estimate by name, without what it is of."""
+    """The fields of an estimate by name, without the identifying columns."""
     return {name: getattr(estimate, name) for name in _OF_ESTIMATE}
 
 

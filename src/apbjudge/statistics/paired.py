@@ -1,4 +1,4 @@
-"""Two judges, models or rubrics on the same items: differences and their sizes."""
+"""Comparison of two judges, models or rubrics on the same items."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ _RATIOS: Mapping[MetricKind, tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 """Numerator and denominator in cells; a cell named twice counts twice."""
 _DIFFERING = (1 * 6 + 2 * 2, 1 * 6 + 2 * 2 + 1, 2 * 6 + 1 * 2, 2 * 6 + 1 * 2 + 1)
-"""Joint cells in which one judge says no and the other yes, while the humans say no or yes."""
+"""Joint cells in which one judge says no and the other yes, with the humans at no or yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One figure of two runs on the same items.
+    """Comparison of one figure of two runs on the same items.
 
     Attributes:
-        kind: What it means.
-        first: Of the first run, on the items that both have a value for.
-        second: Of the second run.
+        kind: Kind of the metric.
+        first: Value of the first run, on the items for which both have one.
+        second: Value of the second run.
         difference: First less second.
-        p_value: Two-sided, of no difference; None where there is no test.
-        adjusted: The same with regard to there being several: by Holm in the primary family, by
-            Benjamini and Hochberg in the exploratory one.
-        family: ``primary`` if the figure was named beforehand, else ``exploratory``.
-        detectable: Smallest true difference that these items find with a power of 0.8.
+        p_value: Two-sided p-value of no difference; None without a test.
+        adjusted: P-value adjusted for several tests: by Holm in the primary family, by Benjamini
+            and Hochberg in the exploratory one.
+        family: ``primary`` if the figure was chosen in advance, else ``exploratory``.
+        detectable: Smallest true difference that these items detect with a power of 0.8.
     """
 
     kind: MetricKind
@@ -75,14 +75,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """Numbers of items that two runs found correct: both, one alone, or neither.
+    """Numbers of items that both runs, only one, or neither call correct.
 
     Attributes:
-        both: Items that both found correct.
-        first_only: Those that the first run alone found correct.
-        second_only: Those that the second alone found correct.
-        neither: Those that neither found correct.
-        test: McNemar's; None where items share clusters or have weights, which it ignores.
+        both: Items that both call correct.
+        first_only: Items that only the first run calls correct.
+        second_only: Items that only the second run calls correct.
+        neither: Items that neither calls correct.
+        test: McNemar's test; None if items share clusters or have weights, which it ignores.
     """
 
     both: int
@@ -93,7 +93,7 @@ class Flips:
 
 
 def flips(first: Ratings, second: Ratings, sample: Sample) -> Flips:
-    """Counts on which of n items two runs differ."""
+    """Counts of agreement and disagreement of two runs on n items."""
     scored = (first.correct >= 0) & (second.correct >= 0)
     cells = first.correct[scored] * 2 + second.correct[scored]
     neither, second_only, first_only, both = np.bincount(cells, minlength=4).tolist()
@@ -118,11 +118,11 @@ def compare_verdicts(
 
     Args:
         first: One run on n items.
-        second: The other on the same items. Of each figure only the items count on which both
+        second: The other run on the same items. In each figure only the items count for which both
             runs have a value.
-        sample: How the items were sampled.
+        sample: Sampling design of the items.
         levels: Grades behind the indices.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
     """
     sample, level = settings.of(sample), settings.level
     values = np.asarray(levels)
@@ -184,17 +184,17 @@ def compare_ratios(
 ) -> Difference:
     """The difference of two ratios of totals on the same items, such as searches per call.
 
-    Linearised: what a unit adds to the difference is what it adds to the one ratio less what it
-    adds to the other, so that units that are hard for both cancel (Cochran 1977, section 6.3).
+    Linearised: a unit's contribution to the difference is its contribution to one ratio less that
+    to the other, so that units that are hard for both cancel (Cochran 1977, section 6.3).
 
     Args:
-        kind: What it means.
-        first: Numerators and denominators of one run, shape (n,) each; NaN where an item has none
-            in one of the runs, which then does not count.
-        second: Those of the other on the same items.
-        sample: How the items were sampled.
-        bounds: Least and greatest possible ratio of an item; None where it has no greatest one. The
-            interval of the difference ends where no difference of two such ratios lies beyond.
+        kind: Kind of the metric.
+        first: Numerators and denominators of one run, shape (n,) each; NaN where an item has no
+            value in one of the runs; it then does not count.
+        second: Those of the other run on the same items.
+        sample: Sampling design of the items.
+        bounds: Least and greatest possible ratio of an item; None if it has no upper limit. The
+            interval of the difference stays within the differences of two such ratios.
         level: Confidence level.
     """
     columns = np.stack([*first, *second]).astype(float)
@@ -249,18 +249,18 @@ def compare_reliability(
 ) -> list[Difference]:
     """Differences of agreement, precision, recall, F1, MAE and Err-Type against one set of labels.
 
-    Means are compared item by item; precision, recall and F1, which are no means, by the
-    jackknife, after half an item more has been counted in each of the four cells in which the
-    judges differ. Err-Type is the mean over items of the share of flags that agree, where
-    ``calibrate`` has the share of all flags: they differ where some flags are unknown.
+    Means are compared item by item; precision, recall and F1, which are no means, by the jackknife,
+    after adding half an item to each of the four cells in which the judges differ. Err-Type is the
+    mean over items of the share of flags that agree, where ``calibrate`` has the share of all
+    flags: the two differ if some flags are unknown.
 
     Args:
         first: One judge on n items.
         second: Another on the same items.
         human: The humans on the same items.
-        sample: How the items were sampled.
+        sample: Sampling design of the items.
         levels: Grades behind the indices.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
     """
     sample = settings.of(sample)
     level, values = settings.level, np.asarray(levels)
@@ -291,8 +291,7 @@ def ratio_differences(
 ) -> list[Difference]:
     """Differences of precision, recall and F1 alone; see ``compare_reliability``.
 
-    The interval and the test are those of the cells with half an item more, around the difference
-    that was observed.
+    The interval and the test use the cells with half an item added, around the observed difference.
     """
     cells = [correct_cells(judge, ratings[2]) for judge in ratings[:2]]
     joint = CodedItems(cells[0] // 2 * 6 + cells[1], _N_JOINT, sample)
@@ -334,10 +333,10 @@ def ratio_differences(
 
 
 def _with_halves_more(joint: CodedItems) -> CodedItems:
-    """Half an item more in each cell in which the judges differ, each a unit of its own.
+    """Adds half an item, as a separate unit, to each cell in which the judges differ.
 
-    As Bonett and Price 2012 add for rates: without them, a difference of precision was held in 59
-    of 100 samples (docs/coverage.md).
+    As in Bonett and Price 2012 for rates: without them, intervals of a difference of precision
+    covered it in 59 of 100 samples (docs/coverage.md).
     """
     sample, n = joint.sample, len(joint.codes)
     clusters = np.arange(n) if sample.clusters is None else sample.clusters
@@ -362,14 +361,14 @@ def _joint_ratio(above: tuple[int, ...], below: tuple[int, ...], judge: Literal[
 def with_families(
     differences: Sequence[Difference], primary: Sequence[str] = ()
 ) -> list[Difference]:
-    """Adjusts p-values: Holm over what was named beforehand, Benjamini-Hochberg over the rest.
+    """Adjusts p-values: Holm over the figures chosen in advance, Benjamini-Hochberg over the rest.
 
     Args:
-        differences: All that were tested.
-        primary: Names of the figures that were to be compared before anyone saw them.
+        differences: All tested differences.
+        primary: Names of the figures that were chosen before the data were seen.
 
     Raises:
-        ValueError: If a name is none of theirs.
+        ValueError: If no difference has such a name.
     """
     names = [difference.name for difference in differences]
     if unknown := [name for name in primary if name not in names]:

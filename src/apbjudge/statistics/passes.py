@@ -1,7 +1,7 @@
 """Success in repeated trials: at least one of k, and all of k.
 
-Both are estimated without bias from n independent trials of a task, c of them successful, as the
-share of all k-subsets of the trials.
+Both are estimated without bias, as a share of all k-subsets of n independent trials of a task, c of
+them successful.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ def pass_at_k(n: Ids | int, c: Ids, k: int) -> Array:
     Source: Chen et al. 2021 (arXiv:2107.03374), section 2.1.
 
     Args:
-        n: Shape (m,): trials of each task; one number where all have as many.
+        n: Shape (m,): trials of each task; one number if all have the same.
         c: Shape (m,): successes among them, 0 to n.
-        k: Trials that one may take, from 1 to the least n.
+        k: Number of trials drawn, from 1 to the least n.
 
     Returns:
         Shape (m,), 0 to 1; see ``mean_over_tasks``.
 
     Raises:
-        ValueError: If k is more than the trials of a task, or the counts are none.
+        ValueError: If k is more than the trials of a task, or the counts are invalid.
 
-    When not to use it: for search that stops when a reference says right, whose trials are not
-    independent.
+    When not to use it: for a search that stops when the reference confirms a trial: its trials are
+    not independent.
     """
     trials, successes = _checked(n, c, k)
     return 1.0 - _share_of_subsets(trials, trials - successes, k)
@@ -56,14 +56,15 @@ def pass_estimates(
     sample: Sample | None = None,
     level: float = CONFIDENCE_LEVEL,
 ) -> dict[str, Estimate]:
-    """pass^k and pass@k of some trials, by name, each over the tasks with k trials or more.
+    """pass^k and pass@k by name, each over the tasks with k trials or more.
 
     Args:
         tasks: Shape (n,): the task of each trial, any ids.
         correct: Shape (n,): 1 where the trial succeeded, else 0.
-        ks: Trials that one may take; of a k that no task has there is no estimate.
-        sample: How the trials were sampled; clusters are what is independent, such as a text that
-            several tasks are about. None where the tasks are.
+        ks: Numbers of trials drawn; there is no estimate for a k that exceeds the trials of every
+            task.
+        sample: Sampling design of the trials; clusters are the independent units, such as a text
+            that several tasks share. None if tasks are independent.
         level: Confidence level.
     """
     _, first, task = np.unique(tasks, return_index=True, return_inverse=True)
@@ -86,12 +87,12 @@ def mean_over_tasks(
 ) -> Estimate:
     """The mean of pass@k or pass^k over tasks, with an interval over tasks.
 
-    A task is one unit, however many trials it had: trials of a task are alike, and taken for
-    independent they would make the interval too narrow.
+    A task is one unit, however many trials it had: its trials are dependent, and treating them as
+    independent would make the interval too narrow.
 
     Args:
         values: Shape (m,): a value for each task, 0 to 1.
-        sample: How the tasks were sampled; None: each by itself.
+        sample: Sampling design of the tasks; None: each by itself.
         level: Confidence level.
 
     Returns:
@@ -101,7 +102,7 @@ def mean_over_tasks(
 
 
 def _checked(n: Ids | int, c: Ids, k: int) -> tuple[Array, Array]:
-    """Both in one shape, as floats: unsigned counts would wrap below 0."""
+    """Both in one shape, as floats, because unsigned counts would wrap below 0."""
     trials, successes = np.broadcast_arrays(np.asarray(n, float), np.asarray(c, float))
     least = trials.min(initial=np.inf)
     if not 1 <= k <= least:

@@ -1,7 +1,7 @@
-"""Rates by a judge, corrected with human labels on some of the items.
+"""A judge's rates, corrected with human labels on some of the items.
 
-A judge's rate is off by its errors, and no number of judged items cures that. How the labelled
-items were chosen decides which correction holds, so the design is a required argument.
+A judge's rate is biased by its errors, and more judged items do not cure that. Which correction is
+valid depends on how the labelled items were chosen, so the design is a required argument.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from .sample import Sample, effective_df, ratio_moments
 Design = Literal["random", "stratified", "weighted", "other-population", "hand-picked"]
 _METHODS = {"random": "ppi++", "stratified": "ppi-stratified", "weighted": "ppi-weighted"}
 _CHANCE = NormalDist().inv_cdf(0.95) ** 2
-"""One-sided at 5 %: the weight of the judge's values is never negative."""
+"""Squared normal quantile, one-sided at 5 % because the weight of the judge's values is never
+negative."""
 _NEEDED = {"stratified": "strata", "weighted": "weights"}
 
 
@@ -30,20 +31,19 @@ class Rectified:
     """A mean by the judge, the corrected mean, and the mean of the labels alone.
 
     Attributes:
-        raw: Mean of the judge's values: what the judge says, with the judge's errors in it.
-        rectified: The mean that humans would have given all judged rows.
-        labelled_only: Mean of the human labels without any use of the judge.
-        power: Weight that the judge's values got, 0 to 1; PPI++'s lambda under ``random``. Near 0
-            the judge's values do not help. None where there was no weight to choose.
-        worth: How many labels without a judge, chosen by the same design, would be as precise;
-            None without an interval.
-        added: Labels that the judge's values add to those there are: ``worth`` less
-            ``n_labelled``, or 0 where a judge that knows nothing gains as much in 5 % of samples.
-            None as for ``worth``. Strata made from the judge's verdicts have their gain in the
-            labels alone already.
-        design: How the labelled rows were chosen.
+        raw: Mean of the judge's values, with the judge's errors in it.
+        rectified: Estimated mean of human values over all judged rows.
+        labelled_only: Mean of the human labels, without the judge.
+        power: Weight of the judge's values, 0 to 1; PPI++'s lambda under ``random``. Near 0 the
+            judge's values do not help. None if there was no weight to choose.
+        worth: Number of labels, chosen by the same design, that would be as precise without a
+            judge; None without an interval.
+        added: Number of labels that the judge's values are worth: ``worth`` less ``n_labelled``, or
+            0 if an uninformative judge gains as much in 5 % of samples. None as for ``worth``. If
+            strata come from the judge's verdicts, the gain is already in the labels alone.
+        design: Design by which the labelled rows were chosen.
         n_judged: Rows with a judge's value.
-        n_labelled: Rows with a label too.
+        n_labelled: Those of them that also have a label.
     """
 
     raw: Estimate
@@ -69,42 +69,43 @@ def rectify(
 ) -> Rectified:
     """Mean of a judge's values over all rows, corrected with the labels of some.
 
-    The corrected mean is the mean of the judge's values, times a weight, plus the labelled rows'
-    mean of what the weighted values lack: right for any judge, and the better the judge, the
-    narrower. With ``random`` and the weight tuned it is PPI++ (Angelopoulos, Duchi & Zrnic 2023,
-    arXiv 2311.01453; the rows without label are the large sample). The interval is Wilson's with
-    as many labels as would be as precise without a judge, and Student's t for the labelled units;
-    variances by influence function, summed by cluster (coverage: docs/coverage.md).
+    The corrected mean is a weight times the mean of the judge's values, plus the mean over the
+    labelled rows of the label less the weighted value: valid for any judge, and narrower for a
+    better one. With ``random`` and the weight tuned it is PPI++ (Angelopoulos, Duchi & Zrnic 2023,
+    arXiv 2311.01453; the rows without label are the large sample). The interval is Wilson's, for
+    the number of labels that would be as precise without a judge, with Student's t for the labelled
+    units; variances come from the influence function, summed by cluster (coverage:
+    docs/coverage.md).
 
     Args:
         judged: Shape (n,), the judge's values within the bounds; none missing.
         labels: Shape (n,), human values within the bounds, NaN where there is none.
-        design: How the labelled rows were chosen from the judged ones.
-            ``random``: all had the same chance.
-            ``stratified``: at random within each of ``sample.strata``, with any numbers; strata
-            are weighted by their size (compare Fisch et al. 2024, arXiv 2406.04291).
-            ``weighted``: with unequal chances, whose inverse is ``sample.weights`` (read on
+        design: Design by which the labelled rows were chosen from the judged ones.
+            ``random``: with equal chances.
+            ``stratified``: at random within each of ``sample.strata``, in any numbers; strata are
+                weighted by size (compare Fisch et al. 2024, arXiv 2406.04291).
+            ``weighted``: with unequal chances, the inverse of ``sample.weights`` (read on
             labelled rows only; Hajek's form of the difference estimator, Särndal, Swensson &
             Wretman 1992).
-            ``other-population``: the labelled rows come from elsewhere; the corrected rate is that
-            of the rows without label (``rogan_gladen``). Values 0 and 1 only.
-            ``hand-picked``: somebody chose them. Refused.
-        sample: Clusters of all rows, strata or weights as the design needs them.
+            ``other-population``: the labelled rows come from elsewhere; the corrected rate is for
+                the rows without label (``rogan_gladen``). Values 0 and 1 only.
+            ``hand-picked``: chosen by somebody. Rejected.
+        sample: Clusters of all rows, and the strata or weights that the design needs.
         level: Confidence level.
         bounds: Least and greatest possible value.
-        power_tuned: True if the weight is tuned; else it is 1, as in PPI without tuning.
+        power_tuned: True to tune the weight; else it is 1, as in PPI without tuning.
 
     Returns:
-        Raw, corrected and labels-only side by side. The corrected estimate has no value, and a
-        note why, without labels or with a stratum that has none.
+        Raw, corrected and labels-only estimates. The corrected one has no value, and a note with
+        the reason, if there are no labels or a stratum has none.
 
     Raises:
         OptionError: For hand-picked labels, and where the sample does not fit the design.
         ValueError: If values are missing, out of bounds or of unequal number.
 
     When not to use it: with fewer than about 20 labels, where the interval is no narrower than
-    that of the labels alone; and never for labels that were chosen for what judge or model
-    answered, unless by a stratified or weighted draw.
+    that of the labels alone; for labels that were chosen by the judge's or model's answers, unless
+    by a stratified or weighted draw.
     """
     sample = sample or Sample()
     _check(judged, labels, design, sample, bounds)
@@ -203,14 +204,14 @@ def _with_labels(
     if mean.df < 1:
         return replace(result, rectified=estimate, power=power)
     variance = _with_uncertainty(rows, mean.variance, alone=own.variance)
-    # Wilson's interval around the value, with the labels that would be as precise alone
+    # Wilson's interval around the value, with the number of labels that would be as precise alone
     p, q = ((at - bounds[0]) / rows.width for at in (value, own.value))
     as_there = variance * max(p * (1 - p), 1e-12) / (q * (1 - q))
     low, high = score_interval(value, as_there, mean.effective_df, level=level, bounds=bounds)
     worth = result.n_labelled * own.variance / variance
-    # Widths are compared by variance, as around one value: a corrected rate nearer to one half has
-    # the wider interval although it is the more precise one. The share of the variance that a judge
-    # who knows nothing takes away is at most chi-squared over the degrees of freedom.
+    # Precision is compared by variance, as around one value: a corrected rate nearer to one half
+    # has a wider interval although it is more precise. The share of the variance that an
+    # uninformative judge removes is at most chi-squared over the degrees of freedom.
     is_gain = (1 - variance / own.variance) * mean.df > _CHANCE
     return replace(
         result,
@@ -231,7 +232,7 @@ def _alone(
     if rows.is_alike or labelled.all() or estimate.low is None:
         return estimate
     if labels.max() == labels.min():
-        # as if each label had the weight of the heaviest, where another may hide
+        # as if all labels had the greatest weight: a row of that weight may have another outcome
         weights = rows.weights[labelled]
         n = rows.n_units * float(weights.mean() / weights.max())
         low, high = flat_interval(estimate.value or 0.0, n, level=level, bounds=bounds)
@@ -252,10 +253,10 @@ class JudgedRows:
         judged: Shape (n,).
         labels: Shape (n,), 0 where there is none.
         labelled: Shape (n,), bool.
-        weights: Shape (n,): how many rows a labelled one stands for, n in all; 0 elsewhere.
-        strata: Shape (n,), from 0 without gaps; labels were sampled with known numbers in each.
-        unit: Shape (n,), from 0: what is independent.
-        unequal: True if labels were sampled with unequal chances instead, and ``strata`` is one.
+        weights: Shape (n,): number of rows that a labelled row stands for, n in all; 0 for others.
+        strata: Shape (n,), from 0 without gaps; each had a known number of labels sampled from it.
+        unit: Shape (n,), from 0: the independent unit of each row.
+        unequal: True if labels were sampled with unequal chances instead, with a single stratum.
         width: Distance of the greatest possible value from the least.
     """
 
@@ -270,7 +271,7 @@ class JudgedRows:
 
     @property
     def is_alike(self) -> bool:
-        """True if all rows had the same chance of a label."""
+        """True if all rows had the same chance of being labelled."""
         return not self.unequal and not self.strata.any()
 
     @property
@@ -280,7 +281,7 @@ class JudgedRows:
 
     @property
     def unlabelled_share(self) -> float:
-        """Factor from a slope to PPI++'s lambda; 1 for the designs that it was not made for."""
+        """Factor from a slope to PPI++'s lambda; 1 for designs to which PPI++ does not apply."""
         return 1 - float(np.mean(self.labelled)) if self.is_alike else 1.0
 
 
@@ -324,10 +325,10 @@ def rows_of(
 
 
 def tuned(rows: JudgedRows) -> float:
-    """The weight of the judge's values that makes the corrected mean least variable.
+    """The weight of the judge's values that minimises the variance of the corrected mean.
 
     The slope of labels on judged values within strata (for rows sampled alike: PPI++'s lambda,
-    whose large sample are the rows without label), limited to 0 to 1.
+    whose large sample is the rows without label), limited to 0 to 1.
     """
     n, labelled = len(rows.judged), rows.labelled
     sizes = np.bincount(rows.strata)
@@ -349,9 +350,9 @@ def tuned(rows: JudgedRows) -> float:
 def corrected(rows: JudgedRows, power: float) -> Corrected:
     """The corrected mean with the variance of its influence function, summed by unit.
 
-    The rows are taken for a sample of all that might have been judged, as PPI does. Labels of
-    unequal weights get a variance for one label more of the greatest weight, off by the whole
-    range: without it, intervals of 30 to 100 labels with weights of 1 to 3 covered 88 to 94 %.
+    The rows are treated as a sample of all that might have been judged, as in PPI. For labels of
+    unequal weights, the variance of one more label of the greatest weight, off by the whole range,
+    is added: without it, intervals of 30 to 100 labels with weights of 1 to 3 covered 88 to 94 %.
     """
     n, slope = len(rows.judged), power / rows.unlabelled_share if power else 0.0
     lacking = rows.labels - slope * rows.judged
@@ -379,10 +380,10 @@ def corrected(rows: JudgedRows, power: float) -> Corrected:
 
 
 def _without_spread(rows: JudgedRows, lacking: Array) -> float:
-    """Half a label more, off by the whole range, in the strata whose labels show no spread.
+    """Adds half a label, off by the whole range, to each stratum whose labels show no spread.
 
-    A judge that was right on each of the few labels of a stratum is not always right there. Where
-    all labels are in one stratum, ``_with_uncertainty`` covers it.
+    A judge that was right on each of the few labels of a stratum is not always right there. If all
+    labels are in one stratum, ``_with_uncertainty`` handles this.
     """
     n_strata = int(rows.strata.max()) + 1
     if n_strata == 1:
@@ -400,9 +401,9 @@ def _without_spread(rows: JudgedRows, lacking: Array) -> float:
 
 
 def _from_their_like(rows: JudgedRows, parts: Array, from_all: Array) -> Array:
-    """Each row's part from the mean of its like, plus its stratum's mean from the whole.
+    """Each row's deviation from the mean of its kind, plus its stratum's from the whole.
 
-    A label that is alone in its stratum is compared with all labels instead.
+    A label that is alone in its stratum is compared with all labels.
     """
     like = 2 * rows.strata + rows.labelled
     sizes = np.bincount(like)
@@ -414,10 +415,10 @@ def _from_their_like(rows: JudgedRows, parts: Array, from_all: Array) -> Array:
 
 
 def _with_uncertainty(rows: JudgedRows, variance: float, *, alone: float) -> float:
-    """The variance, with a judge that was right every time not taken for one that can't err.
+    """The variance, increased so that a judge that was always right still counts as fallible.
 
-    As if one label more were off by the whole range in each direction, but not above the variance
-    of the labels alone.
+    As if one more label were off by the whole range in each direction, but at most the variance of
+    the labels alone.
     """
     labelled = rows.labelled
     if not np.array_equal(rows.labels[labelled], rows.judged[labelled]):
@@ -437,7 +438,7 @@ def rogan_gladen(
     n_neg: float,
     level: float = CONFIDENCE_LEVEL,
 ) -> Estimate:
-    """The rate behind a judge's rate, from a sensitivity and specificity measured elsewhere.
+    """The true rate behind a judge's rate, by a sensitivity and specificity measured elsewhere.
 
     Point estimate: Rogan & Gladen 1978 (doi:10.1093/oxfordjournals.aje.a112510), cut to [0, 1].
     Interval: Lang & Reiczigel 2014 (doi:10.1016/j.prevetmed.2013.09.015), which carries the
@@ -458,13 +459,13 @@ def rogan_gladen(
 
     Returns:
         The estimate; without a value, and with the reason, where no human positives or no human
-        negatives are labelled, or where sensitivity and specificity do not exceed 1 together.
+        negatives are labelled, or where the sum of sensitivity and specificity does not exceed 1.
 
     Raises:
         ValueError: If a count is out of range.
 
     When not to use it: where the labels are a random part of the judged items (``rectify``), or
-    where the judge finds the one population harder than the other.
+    where one population is harder for the judge than the other.
     """
     for part, whole in ((k, n), (tp, n_pos), (tn, n_neg)):
         if not 0 <= part <= whole:
@@ -480,7 +481,7 @@ def rogan_gladen(
         note = "by these labels the judge is no better than chance"
         return nothing(level, n_items=round(n), note=note)
     value = (k / n + tn / n_neg - 1) / youden
-    # with the counts that Agresti and Coull add
+    # with Agresti and Coull's added counts
     z = NormalDist().inv_cdf(0.5 + level / 2)
     sensitivity, specificity = (tp + 1) / (n_pos + 2), (tn + 1) / (n_neg + 2)
     youden = sensitivity + specificity - 1
@@ -508,10 +509,10 @@ def rogan_gladen(
 
 
 def _corrected_prevalence(judged: Array, labels: Array, clusters: Sample, level: float) -> Estimate:
-    """``rogan_gladen`` of the rows without label, with what the labelled rows say of the judge.
+    """``rogan_gladen`` of the rows without label; the labelled rows measure the judge.
 
-    With clusters each count is divided by its design effect; that sensitivity and specificity may
-    share clusters is not taken into account.
+    With clusters each count is divided by its design effect; clusters shared by sensitivity and
+    specificity are not taken into account.
     """
     target = np.isnan(labels)
     if not set(np.unique(judged)) | set(np.unique(labels[~target])) <= {0.0, 1.0}:

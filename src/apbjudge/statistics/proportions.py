@@ -1,9 +1,9 @@
-"""Intervals of rates and bounded means, however the rows were sampled.
+"""Intervals of rates and bounded means, for any sampling design.
 
 Wilson's score interval keeps its coverage where Wald's fails (small samples, rare outcomes). Where
-rows share clusters, have weights or lie between 0 and 1, it is taken with the number of rows at
-which p(1 - p) / n would be the variance, and with Student's t, whose degrees of freedom fall where
-a few rows or clusters make up most of the variance.
+rows share clusters, have weights or lie between 0 and 1, it uses the number of rows n at which p(1
+- p) / n would be the variance, and Student's t, whose degrees of freedom fall if a few rows or
+clusters make up most of the variance.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def _centre_and_half(p: float, n: float, quantile: float) -> tuple[float, float]
 def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
     """Wilson's interval with its ends next to 0 and 1 moved outwards.
 
-    Wilson's interval covers as little as 84 % just below what one to three successes suggest.
-    Brown, Cai & DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) take the one-sided limit
-    of a Poisson mean there; coverage is then 91.7 % or more for every rate and number of trials.
+    Wilson's interval covers as little as 84 % at rates just below those that one to three successes
+    suggest. Brown, Cai & DasGupta 2001 (section 4.1, doi:10.1214/ss/1009213286) use the one-sided
+    limit of a Poisson mean there; coverage is then 91.7 % or more for every rate and number of
+    trials.
 
     Args:
         k: Successes, 0 to ``n``.
@@ -64,7 +65,7 @@ def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple
         level: Confidence level, between 0 and 1.
 
     Returns:
-        Lower and upper end; those of ``wilson`` with more than three successes and failures.
+        Lower and upper end; those of ``wilson`` with more than three successes and three failures.
 
     Raises:
         ValueError: If the counts or the level are out of range.
@@ -72,7 +73,7 @@ def modified_wilson(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> tuple
     low, high = wilson(k, n, level=level)
     near = range(1, _NEAR_THE_END + 1)
     if k not in near and n - k not in near:
-        return low, high  # without scipy, which takes a fifth of the start of a small run
+        return low, high  # without scipy, which takes a fifth of a small run's start
 
     from scipy.special import gammaincinv
 
@@ -105,17 +106,17 @@ def score_interval(
 
 
 def flat_interval(value: float, n: float, *, level: float, bounds: Bounds) -> Bounds:
-    """Interval of a mean where each of n independent rows has this very value.
+    """Interval of a mean if all n independent rows have this value.
 
-    Rows of other values are unseen, so they are at most the share where Wilson's interval of 0 in
-    n ends; the mean is farthest off where all of these lie on one of the bounds.
+    Rows of other values were not seen, so their share is at most the upper end of Wilson's interval
+    for 0 in n; the mean is farthest off if all of these lie on one of the bounds.
     """
     unseen = wilson(0, n, level=level)[1]
     return value - unseen * (value - bounds[0]), value + unseen * (bounds[1] - value)
 
 
 def widest_interval(value: float, n: float, *, level: float, bounds: Bounds) -> Bounds:
-    """Wilson's interval as if all n rows were on the two bounds, where they spread most."""
+    """Wilson's interval as if all n rows were on the two bounds, with the greatest spread."""
     least, width = bounds[0], bounds[1] - bounds[0]
     p = min(1.0, max(0.0, (value - least) / width))
     low, high = wilson(p * n, n, level=level)
@@ -130,16 +131,16 @@ def share(
     Args:
         numerators: Shape (n,), between 0 and the denominator.
         denominators: Shape (n,), 0 where the row is not counted.
-        sample: How the rows were sampled.
+        sample: Sampling design of the rows.
         level: Confidence level.
 
     Returns:
         The estimate: method ``wilson`` for independent rows of 0 and 1, ``wilson-effective`` for
-        clusters, weights, strata and parts of rows; where rows show no spread, what Wilson over
-        the units leaves to values that none of them has (``wilson-clusters``). One unit has no
-        interval.
+        clusters, weights, strata and parts of rows; if rows have no spread, an interval from
+        Wilson's over the units for the share of values that none of them has (``wilson-clusters``).
+        One unit has no interval.
 
-    When not to use it: for hand-picked rows, whose rate is that of these rows and no other's.
+    When not to use it: for hand-picked rows, whose rate describes these rows only.
     """
     is_bool = numerators.dtype == denominators.dtype == np.bool_
     if is_bool and sample.is_plain and sample.resampling is None:
@@ -154,7 +155,7 @@ def share_of(hits: Ids, sample: Sample, *, level: float = CONFIDENCE_LEVEL) -> E
 
     Args:
         hits: Shape (n,), bool.
-        sample: How the rows were sampled.
+        sample: Sampling design of the rows.
         level: Confidence level.
     """
     return share(hits, np.ones(len(hits), dtype=bool), sample, level=level)
@@ -163,11 +164,11 @@ def share_of(hits: Ids, sample: Sample, *, level: float = CONFIDENCE_LEVEL) -> E
 def bounded(
     values: Array, sample: Sample, *, bounds: Bounds = (0.0, 1.0), level: float = CONFIDENCE_LEVEL
 ) -> Estimate:
-    """Mean of values that can't lie outside known bounds, such as grades or their differences.
+    """Mean of values within known bounds, such as grades or their differences.
 
     Args:
         values: Shape (n,).
-        sample: How the rows were sampled.
+        sample: Sampling design of the rows.
         bounds: Least and greatest possible value of a row.
         level: Confidence level.
 
@@ -215,8 +216,8 @@ def counted_ratio(
 
     Args:
         counts: Shape (k,): rows of each kind.
-        above: Shape (k,): what a row of the kind adds to the numerator.
-        below: Shape (k,): and to the denominator, not negative.
+        above: Shape (k,): contribution of a row of the kind to the numerator.
+        below: Shape (k,): contribution to the denominator, not negative.
         bounds: Least and greatest possible ratio.
         level: Confidence level.
     """
@@ -253,7 +254,7 @@ def _is_yes_or_no(above: Array, below: Array, bounds: Bounds) -> bool:
 def counted(k: int, n: int, *, level: float = CONFIDENCE_LEVEL) -> Estimate:
     """A rate of independent rows from its counts, with Wilson's modified interval.
 
-    The method is ``wilson-modified`` where one to three successes or failures move an end.
+    The method is ``wilson-modified`` if one to three successes or failures move an end.
 
     Args:
         k: Successes, 0 to ``n``.
@@ -299,19 +300,19 @@ def ratio_of_sums(
 ) -> Estimate:
     """A ratio of two totals, such as searches per call, where whole rows were sampled.
 
-    The interval comes from the spread between rows and never takes what a row counts for
+    The interval comes from the spread between rows and never treats the counts within a row as
     independent (Cochran 1977, Sampling Techniques, section 6.3).
 
     Args:
         numerators: Shape (n,).
         denominators: Shape (n,), not negative; ones for a mean.
-        sample: How the rows were sampled.
-        bounds: Least and greatest possible ratio of a row; None where it has no greatest one.
+        sample: Sampling design of the rows.
+        bounds: Least and greatest possible ratio of a row; None if it has no upper limit.
         level: Confidence level.
 
     Returns:
-        The estimate: within bounds as ``share``, else Student's t with the effective degrees of
-        freedom (``t-ratio``), which has no interval where all rows have the same ratio.
+        The estimate: within bounds as in ``share``, else by Student's t with the effective degrees
+        of freedom (``t-ratio``), without interval if all rows have the same ratio.
 
     When not to use it: without bounds and with fewer than about 15 rows.
     """
@@ -335,7 +336,7 @@ def ratio_of_sums(
 
 
 def without_interval(moments: Moments, level: float) -> Estimate:
-    """The value alone, with a note where there are few clusters."""
+    """The value alone, with a note if there are few clusters."""
     return Estimate(
         value=moments.value,
         level=level,

@@ -1,4 +1,4 @@
-"""Humans among themselves, and whether the judge may stand in for one of them."""
+"""Agreement between humans, and a test whether the judge may replace one of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHOWN = tuple(
     kind.name
     for kind in (AGREEMENT, F1, KAPPA, AC1, GRADE_MAE, GRADE_BIAS, GRADE_KAPPA, ERR_TYPE_ALL)
 )
-"""Measures of two raters; the rest takes one of them for the truth."""
+"""Symmetric measures of two raters; the others treat one rater as the truth."""
 _ALONE = "no item that two raters rated"
 
 Score = Literal["same", "distance"]
@@ -50,11 +50,11 @@ FEW_ITEMS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterPair:
-    """The symmetric measures of two raters on the items that both rated, and the first's bias.
+    """Symmetric measures of two raters on the items that both rated, and the first rater's bias.
 
     Attributes:
-        first: Place of one of them among the raters.
-        second: That of the other.
+        first: Index of one of them among the raters.
+        second: Index of the other.
         n_items: Items that both rated.
         measures: Estimates by name.
         codes: Kappa on each error code that both stated.
@@ -73,9 +73,9 @@ class BetweenRaters:
 
     Attributes:
         n_items: Items with two raters or more.
-        together: Over all raters: share of pairs of raters who agree on ``is_correct``, mean
-            distance of two raters' grades, nominal and ordinal alpha.
-        pairs: Each two raters who share items.
+        together: Measures over all raters: share of pairs of raters who agree on ``is_correct``,
+            mean distance of two raters' grades, nominal and ordinal alpha.
+        pairs: All pairs of raters who share items.
     """
 
     n_items: int
@@ -90,16 +90,16 @@ def between_raters(
     levels: tuple[float, ...] = LEVELS,
     settings: IntervalSettings = BY_FORMULA,
 ) -> BetweenRaters:
-    """The same measures between humans as between judge and humans.
+    """Measures between humans, as between judge and humans.
 
     Args:
         raters: At least one; each on the same n items, -1 for missing.
-        sample: How the items were sampled.
+        sample: Sampling design of the items.
         levels: Grades behind the indices.
-        settings: How intervals are made.
+        settings: Settings of the intervals.
 
     When not to use it: as the best that a judge could reach where the labels are a majority of
-    several raters: two raters differ more from each other than one of them from the majority.
+    several raters: two raters differ more from each other than either from the majority.
     """
     sample = settings.of(sample)
     correct = np.stack([rater.correct for rater in raters], axis=1).astype(np.int64)
@@ -112,7 +112,7 @@ def between_raters(
         if not rows.any():
             continue
         first, second = raters[i].take(rows), raters[j].take(rows)
-        # a human without is_correct left nothing unscored: the rest of the answer counts
+        # an answer of a human without is_correct is not unscored: the rest of it counts
         both = (first.correct >= 0) & (second.correct >= 0)
         calibration = calibrate(
             replace(first, correct=np.where(both, first.correct, 0)),
@@ -127,7 +127,7 @@ def between_raters(
         pairs.append(RaterPair(first=i, second=j, n_items=n_items, measures=measures, codes=codes))
 
     def mean_over_pairs(codes: Ids, of: Callable[[Ids, Ids], Ids]) -> Estimate:
-        """Over all pairs of raters of one item, items with many raters having many pairs."""
+        """Mean over all pairs of raters of an item; an item with more raters has more pairs."""
         above, below = np.zeros(len(codes)), np.zeros(len(codes))
         for a, b in combinations(codes.T, 2):
             both = (a >= 0) & (b >= 0)
@@ -151,7 +151,7 @@ def between_raters(
 def _alpha(
     codes: Ids, k: int, metric: Distance, sample: Sample, settings: IntervalSettings
 ) -> Estimate:
-    """Alpha with items as units: items with the same ratings, by whomever, are of one kind."""
+    """Alpha by item; items with the same ratings, in any order of raters, are of one kind."""
     rated = np.count_nonzero(codes >= 0, axis=1) > 1
     if not rated.any():
         return nothing(settings.level, note=_ALONE)
@@ -171,9 +171,9 @@ def nominal_alpha(codes: Ids, k: int, sample: Sample, settings: IntervalSettings
 
     Args:
         codes: Shape (n, raters), 0 to ``k`` - 1, -1 for no answer.
-        k: Classes.
-        sample: How the items were sampled.
-        settings: How the interval is made.
+        k: Number of classes.
+        sample: Sampling design of the items.
+        settings: Settings of the interval.
     """
     return ALPHA.of(_alpha(codes, k, "nominal", sample, settings))
 
@@ -205,11 +205,12 @@ class Annotator:
     Attributes:
         index: Column of the human.
         n_items: Items that this human, the judge and at least one other human answered.
-        rho_judge: Share of them where the judge is at least as close to the other humans.
-        rho_human: Share where this human is. Ties count for both.
-        p_value: One-sided, uncorrected, of the human ahead by ``epsilon``; None without items.
-        rejected: True if it is rejected after the correction: the judge wins.
-        test: How the p-value was computed.
+        rho_judge: Share of them on which the judge is at least as close to the other humans.
+        rho_human: Share on which this human is. Ties count for both.
+        p_value: One-sided, uncorrected p-value of the hypothesis that the human leads by
+            ``epsilon``; None without items.
+        rejected: True if this is rejected after correction: the judge wins.
+        test: Test that gave the p-value.
     """
 
     index: int
@@ -227,18 +228,19 @@ class AltTest:
 
     Attributes:
         winning_rate: Share of the humans with items against whom the judge wins; None without.
-        advantage_probability: Mean of ``rho_judge`` over these humans. The interval is about
-            other items for the same humans.
-        passes: True if the winning rate reaches one half; None when nothing could be tested.
-        reason: Why there is no answer, or what weakens it; empty otherwise.
-        epsilon: Allowance that was used.
-        q: Bound on the false discovery rate that was used.
-        score: How closeness was measured.
-        test: The tests that were used, joined by commas.
+        advantage_probability: Mean of ``rho_judge`` over these humans. The interval is for other
+            items with the same humans.
+        passes: True if the winning rate is at least one half; None if nothing could be tested.
+        reason: Reason for a missing or weak result; empty otherwise.
+        epsilon: Allowance used.
+        q: Bound used on the false discovery rate.
+        score: Measure of closeness.
+        test: The tests used, joined by commas.
         n_annotators: Humans with items.
         n_items: Items that count: answered by the judge and by two or more humans.
-        n_left_out: The others.
-        annotators: One entry a human, in the order of the columns, those without items included.
+        n_left_out: Other items.
+        annotators: One entry per human, in the order of the columns, including those
+            without items.
     """
 
     winning_rate: float | None
@@ -271,23 +273,23 @@ def alternative_annotator_test(
     For each human j and each item that j, the judge and others answered: W_judge is 1 where the
     judge's score against the others is at least that of j, W_human is 1 where the score of j is
     at least the judge's, so that both are 1 in a tie. H0: mean(W_human - W_judge) >= epsilon.
-    P-values pass the Benjamini-Yekutieli procedure (2001, doi:10.1214/aos/1013699998); the judge
-    passes if it rejects for half of the humans.
+    P-values are corrected by the Benjamini-Yekutieli procedure (2001, doi:10.1214/aos/1013699998);
+    the judge passes if it rejects for half of the humans.
 
     Args:
         judge: Shape (n,), grades or codes of categories; NaN for no answer.
-        humans: Shape (n, r), one column a human; NaN for no answer.
-        score: ``same``: share of the other humans who say the same, for categories. ``distance``:
-            the root mean squared difference from the others, less being better, for grades.
-        epsilon: Allowance for the judge's being cheaper, above -1 and below 1, in units of the
-            share of items; fix it beforehand. The authors recommend 0.2 for experts (the
-            default), 0.15 for trained annotators, 0.1 for crowd workers.
+        humans: Shape (n, r), one column per human; NaN for no answer.
+        score: ``same``: share of the other humans who give the same answer, for categories.
+            ``distance``: root mean squared difference from the others, for grades; less is better.
+        epsilon: Allowance for the judge's lower cost, above -1 and below 1, as a share of items;
+            choose it in advance. The authors recommend 0.2 for experts (the default), 0.15 for
+            trained annotators, 0.1 for crowd workers.
         clusters: Shape (n,), items of one cluster (a case) are dependent: the variance is
             multiplied by that of cluster sums over that of items, if that is above 1, and compared
             with Student's t with clusters - 1 degrees of freedom. None: all independent.
         test: ``score``: the score test of a difference of paired shares (Tango 1998,
-            doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B), which takes the
-            variance where the human is ahead by just ``epsilon`` and rejects in 3 to 6 % there.
+            doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B), which uses the
+            variance at a lead of exactly ``epsilon`` and rejects in 3 to 6 % there.
             ``t``: the published Student's t, which rejects in up to 8 % (docs/coverage.md).
             ``signed-rank``: the same, but below 30 independent items the authors' Wilcoxon test
             (exact, with mid-ranks), which rejects in 8 to 44 %.
@@ -302,7 +304,7 @@ def alternative_annotator_test(
     Raises:
         ValueError: If shapes do not fit, a value is infinite or an option is out of range.
 
-    When not to use it: with hand-picked items; with humans who saw the judge's answers; to say
+    When not to use it: with hand-picked items; with humans who saw the judge's answers; to measure
     how good a judge is (a judge passes easily against humans who disagree); where one class is
     rare; to choose among many judges and report the p-values of the chosen one.
     """
@@ -368,7 +370,7 @@ def _check(judge: Array, humans: Array, clusters: Ids | None, score: str, test: 
 class _Duel:
     """The judge against one human on the items (``rows``) that this human answered.
 
-    ``judge``, ``human``: shape (n,), whether the one is at least as close to the others.
+    ``judge``, ``human``: shape (n,), True where it is at least as close to the others as its rival.
     """
 
     rows: Ids
@@ -381,7 +383,7 @@ def _duel(judge: Array, humans: Array, left_out: int, score: Score) -> _Duel:
     others = np.delete(humans[rows], left_out, axis=1)
 
     def closeness(own: Array) -> Array:
-        """The score up to a factor that the two share, and its monotone transform."""
+        """The score up to a common factor and a monotone transform."""
         if score == "same":
             return np.count_nonzero(others == own[:, None], axis=1).astype(float)
         return -np.nansum((others - own[:, None]) ** 2, axis=1)
@@ -408,12 +410,13 @@ def _p_value(
 
 
 def _score(differences: Array, moments: Moments, epsilon: float) -> float:
-    """Tango's score test, from the counts of items on which one of the two is ahead."""
+    """Tango's score test, from the numbers of items on which one of the two leads."""
     n = len(differences)
     human, judge = (int(np.count_nonzero(differences == sign)) for sign in (1, -1))
     b = -human - judge + (2 * n - human + judge) * epsilon
     c = -judge * epsilon * (1 - epsilon)
-    # most likely share of items with the judge ahead if the human leads by epsilon
+    # maximum-likelihood share of items on which the judge leads if the human leads by epsilon
+    # overall
     share_judge = (sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)
     variance = (2 * share_judge + epsilon * (1 - epsilon)) / n
     if not variance > 0:
@@ -428,7 +431,7 @@ def _score(differences: Array, moments: Moments, epsilon: float) -> float:
 
 
 def _student(moments: Moments, epsilon: float) -> float:
-    """Student's t-test; where all differences are equal, the sign test in its place."""
+    """Student's t-test; if all differences are equal, the sign test."""
     if moments.variance == 0 or moments.df == 0:
         return 0.5**moments.n_clusters if moments.value < epsilon else 1.0
     return t_cdf((moments.value - epsilon) / moments.variance**0.5, moments.df)
@@ -453,7 +456,7 @@ def _signed_rank(differences: Array) -> float:
 
 
 def _advantage(duels: list[_Duel], sample: Sample, n: int, level: float) -> Estimate:
-    """Mean over humans of the judge's rate, each human weighing the same, item by item."""
+    """Mean over humans, equally weighted, of the judge's rate; by item."""
     wins, items = np.zeros(n), np.zeros(n)
     for duel in duels:
         wins[duel.rows] += duel.judge / max(len(duel.rows), 1)

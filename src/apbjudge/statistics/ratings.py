@@ -14,10 +14,11 @@ CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Grades of the Agent Planning Benchmark (arXiv:2606.04874)."""
 NEAR = 0.01
-"""Grades that differ by less are one level: they agree to two decimals, rounded or cut."""
+"""Grades that differ by less are one level: they agree to two decimals, rounded or truncated."""
 MAX_LEVELS = 101
-"""The most levels; grades with more values, such as those of a slider, count to two decimals."""
-_NEAR = NEAR - 1e-9  # so that hundredths stay apart however they are stored
+"""Greatest number of levels; grades with more values, such as those of a slider, count to two
+decimals."""
+_NEAR = NEAR - 1e-9  # so that hundredths stay distinct however they are stored
 _EXACT = 1e-6
 _MOST_STEPS = 10
 Filling = Literal["worst", "best", "lowest", "highest"]
@@ -28,11 +29,11 @@ class Ratings:
     """One rater on n items, aligned by position with other raters of the same items.
 
     Attributes:
-        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 no answer: by a judge, an
-            unscored item.
+        correct: Shape (n,), int8: 1 correct, 0 incorrect, -1 no answer; for a judge, an unscored
+            item.
         grade: Shape (n,), int16: index into the levels, -1 no grade.
-        flags: Shape (n,), unsigned: bit i is set where the code ``codes[i]`` is.
-        known: Shape (n,), unsigned: bit i is set where there is an answer for that code.
+        flags: Shape (n,), unsigned: bit i is set where code ``codes[i]`` is stated.
+        known: Shape (n,), unsigned: bit i is set where there is an answer for code ``codes[i]``.
         codes: The error codes behind the bits.
     """
 
@@ -57,22 +58,23 @@ class Ratings:
 
 
 def levels_of(*grades: Array, scale: tuple[float, ...] | None = None) -> tuple[float, ...]:
-    """The levels of the scale that grades are on, in order.
+    """The levels of the grades' scale, in order.
 
     Grades within less than ``NEAR`` of each other, such as 0.33 and 1/3, are one level. In this
     order of preference the levels are
 
-    1. those of the scale in question, where all grades are on it;
-    2. the evenly spaced levels k/m of the smallest m up to 10 that has all grades, exactly or
-       rounded or cut to two or more decimals; if rounded, at least half of the levels must occur;
+    1. those of the given scale, if all grades are on it;
+    2. the evenly spaced levels k/m, for the smallest m up to 10 that fits all grades exactly, or
+        rounded or truncated to two or more decimals; if not exactly, at least half of the levels
+        must occur;
     3. the ends 0 and 1 and the grades that occur; above ``MAX_LEVELS`` of them, to two decimals.
 
     Args:
         grades: Grades from 0 to 1, NaN where there is none.
-        scale: The scale in question; None for the benchmark's.
+        scale: The expected scale; None for the benchmark's.
 
-    When not to use it: where the scale is known, since a coefficient such as AC2 depends on
-    levels that nobody used.
+    When not to use it: where the scale is known, since a coefficient such as AC2 depends on unused
+    levels too.
     """
     known = LEVELS if scale is None else tuple(sorted(scale))
     values = sorted(
@@ -87,7 +89,7 @@ def levels_of(*grades: Array, scale: tuple[float, ...] | None = None) -> tuple[f
 
 
 def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float, ...]:
-    """Levels, and a level more for each grade that is none of them."""
+    """Levels, with one added for each grade that is none of them."""
     known = sorted(levels)
     more: list[list[float]] = []
     for value in sorted({round(float(grade), 9) for grade in grades}):
@@ -107,7 +109,7 @@ def with_levels(levels: Sequence[float], grades: Iterable[float]) -> tuple[float
 
 
 def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | None:
-    """The levels k/steps; None if a value is none of them, or too few occur."""
+    """The levels k/steps; None if a value is not among them, or too few occur."""
     nearest = [round(value * steps) / steps for value in values]
     pairs = list(zip(values, nearest, strict=True))
     if not all(_is_written(value, level) for value, level in pairs):
@@ -119,7 +121,7 @@ def _even_levels(values: Sequence[float], steps: int) -> tuple[float, ...] | Non
 
 
 def _is_written(value: float, level: float) -> bool:
-    """True if a number is a level, exactly or rounded or cut to two or more decimals."""
+    """True if a number is a level, exactly, or rounded or truncated to two or more decimals."""
     if abs(value - level) < _EXACT:
         return True
     decimals = len(repr(value).partition(".")[2])
@@ -132,7 +134,7 @@ def grade_codes(grades: Array, levels: tuple[float, ...]) -> Ids:
 
     Args:
         grades: Shape (n,).
-        levels: As ``levels_of`` gives them for these grades.
+        levels: Levels from ``levels_of`` for these grades.
 
     Returns:
         Shape (n,), int16.
@@ -143,7 +145,7 @@ def grade_codes(grades: Array, levels: tuple[float, ...]) -> Ids:
 
 
 def filled(judge: Ratings, human: Ratings, levels: tuple[float, ...], how: Filling) -> Ratings:
-    """The judge's ratings with an extreme answer wherever it left an item unscored."""
+    """The judge's ratings with an extreme answer for each unscored item."""
     n, top, high = len(human), len(levels) - 1, how == "highest"
     if how == "best":
         correct, grade, flags = human.correct, human.grade, human.flags

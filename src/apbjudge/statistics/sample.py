@@ -22,10 +22,10 @@ class IntervalSettings:
 
     Attributes:
         level: Confidence level, between 0 and 1.
-        method: ``jeffreys`` or ``jackknife``: of coefficients, while rates and bounded means have
-            Wilson's, with an effective number of rows. ``bca`` or ``percentile``: a bootstrap of
-            everything, whose unit is the cluster.
-        n_resamples: Bootstrap resamples, where there are any.
+        method: ``jeffreys`` or ``jackknife``: for coefficients; rates and bounded means have
+            Wilson's interval with an effective number of rows. ``bca`` or ``percentile``: a
+            bootstrap of all figures, by cluster.
+        n_resamples: Number of bootstrap resamples, if any.
         seed: Seed of the resampling.
     """
 
@@ -36,17 +36,17 @@ class IntervalSettings:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if everything is resampled."""
+        """True if all figures are bootstrapped."""
         return self.method in {"bca", "percentile"}
 
     def of(self, sample: Sample | None = None) -> Sample:
-        """The sample (None: independent rows), resampled if these settings say so."""
+        """The sample (None: independent rows), with the bootstrap if these settings ask for it."""
         sample = sample or Sample()
         return replace(sample, resampling=self) if self.is_bootstrap else sample
 
 
 BY_FORMULA = IntervalSettings()
-"""The intervals that hold the true value most often."""
+"""The settings with the best coverage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Kinds:
     """Distinct units of one stratum.
 
     Attributes:
-        tables: Shape (n_kinds, n_codes): what one unit of a kind adds to the counts.
-        counts: Shape (n_kinds,): how many units of the kind there are.
+        tables: Shape (n_kinds, n_codes): contribution of one unit of a kind to the counts.
+        counts: Shape (n_kinds,): number of units of the kind.
     """
 
     tables: Array
@@ -63,7 +63,7 @@ class Kinds:
 
     @classmethod
     def merged(cls, tables: Array, counts: Ids) -> Kinds:
-        """Equal units together, in an order that depends on their content alone."""
+        """Merges equal units, in an order that depends on their content alone."""
         if len(tables) == 1:
             return cls(tables, counts.astype(np.int64))
         used = tables[:, tables.any(axis=0)]
@@ -84,10 +84,10 @@ class Kinds:
 
 
 def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
-    """The kinds of units of each stratum, from one code (0 to ``n_codes`` - 1) a row.
+    """The kinds of units of each stratum, from one code (0 to ``n_codes`` - 1) per row.
 
-    A weight is what a row adds to its count. Neither the order of the rows nor the names of
-    clusters matter. Rows of a stratum that this part of a sample leaves out add nothing.
+    A row adds its weight to its count. Neither the order of the rows nor the names of clusters
+    matter. Rows of a stratum that are not in this part of the sample add nothing.
 
     Raises:
         ValueError: If a code is out of range.
@@ -100,7 +100,7 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
     n = len(codes)
     weights = np.ones(n) if sample.weights is None else sample.weights
     strata = np.zeros(n, dtype=np.int64) if sample.strata is None else sample.strata
-    if sample.clusters is None:  # rows of one stratum, weight and code are of one kind
+    if sample.clusters is None:  # rows with equal stratum, weight and code are one kind
         sizes, size = np.unique(weights, return_inverse=True)
         keys, times = np.unique((strata * len(sizes) + size) * n_codes + codes, return_counts=True)
         tables = np.zeros((len(keys), n_codes))
@@ -127,7 +127,7 @@ def tabulate(codes: Ids, n_codes: int, sample: Sample) -> list[Kinds]:
 def unit_sums(columns: Array, sample: Sample) -> list[Kinds]:
     """Sums of units over the weighted columns, shape (n, m), by stratum; see ``tabulate``.
 
-    Sums have 12 significant digits, so that the order of adding up leaves no trace.
+    Sums are rounded to 12 significant digits, so that the order of summation has no effect.
     """
     n, m = columns.shape
     if sample.weights is not None:
@@ -153,7 +153,7 @@ def _rounded(values: Array) -> Array:
 
 
 def plain(counts: Ids) -> list[Kinds]:
-    """Single rows, sampled alike, as one stratum, from the counts of their codes; may be empty."""
+    """One stratum of equally likely single rows, from the counts of their codes; may be empty."""
     occurring = np.flatnonzero(counts)
     if not len(occurring):
         return []
@@ -164,15 +164,15 @@ def plain(counts: Ids) -> list[Kinds]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Strata:
-    """Facts about strata, besides the stratum of each row.
+    """Properties of strata, besides the stratum of each row.
 
     Attributes:
-        n_sampled: Shape (S,): rows sampled in each stratum, also those that a part of the sample
-            leaves out.
-        shares: Shape (S,): each stratum's share of the population; None: not known.
-        n_counted: Rows that the shares were counted in, if they are a sample of independent rows;
-            None where the shares are exact, not known, or of rows in clusters.
-        by_cluster: Shape (C, S): what each cluster adds to the error of the shares, where they
+        n_sampled: Shape (S,): rows sampled in each stratum, including those outside this part of
+            the sample.
+        shares: Shape (S,): each stratum's share of the population; None if unknown.
+        n_counted: Number of rows from which the shares were counted, if these are a sample of
+            independent rows; None if the shares are exact, unknown, or from rows in clusters.
+        by_cluster: Shape (C, S): contribution of each cluster to the error of the shares, if these
             were counted in a sample of clusters; the sample's clusters are indices into it.
     """
 
@@ -186,8 +186,8 @@ class Strata:
         """Strata of a run that is a sample, some of whose rows were labelled.
 
         Shapes: ``of_labelled`` (n,), stratum of each labelled row; ``of_all`` (N,), of each row of
-        the run; ``clusters`` (N,), rows that were sampled together, None where each was sampled by
-        itself; whole numbers from 0 each. A stratum without labels has a share of 0.
+        the run; ``clusters`` (N,), rows that were sampled together, None if each was sampled by
+        itself; all whole numbers from 0. A stratum without labels has a share of 0.
         """
         n_sampled = np.bincount(of_labelled, minlength=int(of_all.max()) + 1)
         size = len(n_sampled)
@@ -204,7 +204,7 @@ class Strata:
         return cls(n_sampled=n_sampled, shares=shares, by_cluster=excess)
 
     def share_variance(self, slopes: Array) -> float:
-        """Variance that counted shares add to the sum of shares times slopes, shape (S,)."""
+        """Variance that counted shares add to the sum of shares times ``slopes``, shape (S,)."""
         if self.by_cluster is not None:
             return float(((self.by_cluster @ slopes) ** 2).sum())
         if self.shares is None or self.n_counted is None:
@@ -213,21 +213,21 @@ class Strata:
         return float(self.shares @ (slopes - mean) ** 2) / self.n_counted
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: units are made once
+@dataclass(frozen=True, kw_only=True)  # no slots, so that units can be cached
 class Sample:
     """The design by which n rows were sampled; ``Sample()``: each by itself, all equally likely.
 
     Attributes:
         clusters: Shape (n,), any ids: rows of one cluster (a case, a query) were sampled together.
-            None where no two rows share one.
+            None if no two rows share one.
         weights: Shape (n,), above 0: the inverse of each row's chance to be sampled, up to a common
-            factor; stored with a mean of 1. None when all had the same chance.
+            factor; stored with a mean of 1. None if all had the same chance.
         strata: Shape (n,), any ids: rows of different strata were sampled apart from each other; a
-            cluster in two strata counts as two. None when there was one stratum.
-        design: What is known of the strata, by index; made from ``strata`` where it is missing.
-            Parts of the sample have the same (``take``).
-        resampling: The bootstrap whose intervals stand in for those of formulas, for every rate,
-            mean, ratio and difference over the rows; None for none.
+            cluster in two strata counts as two. None if there was one stratum.
+        design: Properties of the strata, by index; derived from ``strata`` if missing. Parts of the
+            sample share it (``take``).
+        resampling: The bootstrap whose intervals replace those of formulas, for every rate, mean,
+            ratio and difference over the rows; None for none.
 
     Raises:
         ValueError: If lengths differ or a weight is not above 0.
@@ -246,7 +246,7 @@ class Sample:
             raise ValueError(f"sample: expected columns of one length, got {sorted(lengths)}")
         if self.weights is not None and not bool(np.all(self.weights > 0)):
             raise ValueError("weights: expected numbers above 0")
-        if self.design is None:  # else they are indices into what the design knows
+        if self.design is None:  # else they are indices into the design
             for name, ids in (("clusters", self.clusters), ("strata", self.strata)):
                 if ids is not None:
                     codes = ids if _is_coded(ids) else np.unique(ids, return_inverse=True)[1]
@@ -271,7 +271,7 @@ class Sample:
 
     @property
     def stratum_weights(self) -> Array | None:
-        """Shape (S,): weight of a row of each stratum, sampled into this part or not; else None."""
+        """Shape (S,): weight of a row of each stratum, in this part or not; None if unknown."""
         design, weights, strata = self.design, self.weights, self.strata
         if design is None or design.shares is None or weights is None or strata is None:
             return None
@@ -282,9 +282,10 @@ class Sample:
 
     @property
     def evenness(self) -> float:
-        """Mean weight over the greatest of a row that was sampled: 1 where all weigh the same.
+        """Mean weight over the greatest weight of the sampled rows: 1 if all are equal.
 
-        Times the number of rows it is how many of the heaviest kind would be worth as much.
+        Times the number of rows, it is the number of rows of the greatest weight that would be as
+        precise.
         """
         if self.weights is None or not len(self.weights):
             return 1.0
@@ -294,7 +295,7 @@ class Sample:
         return float(self.weights.mean()) / greatest
 
     def take(self, rows: Ids) -> Sample:
-        """The sample of some rows; strata remember how many rows were sampled in all."""
+        """The sample of some rows; strata keep the number of rows that were sampled in all."""
         clusters, weights, strata = (
             None if column is None else column[rows]
             for column in (self.clusters, self.weights, self.strata)
@@ -326,7 +327,7 @@ class Sample:
 
 
 def _is_coded(ids: Ids) -> bool:
-    """True if ids are whole numbers from 0 on with few gaps, which index without a search."""
+    """True if ids are whole numbers from 0 on with few gaps, which need no search."""
     if ids.dtype.kind != "i":
         return False
     return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < 4 * len(ids) + 1024)
@@ -334,13 +335,13 @@ def _is_coded(ids: Ids) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Possible error of a sum of what rows contribute to an estimate.
+    """Error of a sum of rows' contributions to an estimate.
 
     Attributes:
-        variance: Never below that of independent rows; 0 where the rows show no spread at all.
-        n_clusters: Units among the rows.
+        variance: Never below that of independent rows; 0 if the rows have no spread.
+        n_clusters: Number of units.
         df: Degrees of freedom: units less strata, at least 0.
-        effective_df: Those of the variance as it turned out (``effective_df``).
+        effective_df: Effective degrees of freedom of the variance (``effective_df``).
     """
 
     variance: float
@@ -351,12 +352,13 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments(Spread):
-    """A ratio of weighted sums and how far it may be off.
+    """A ratio of weighted sums and its error.
 
     Attributes:
         value: Sum of numerators over sum of denominators.
         n_items: Rows whose denominator is above 0.
-        n_effective: Units; with unequal weights, as many of the heaviest as would be worth as much.
+        n_effective: Number of units; with unequal weights, the number of the heaviest that would be
+            as precise.
         is_flat: True if every row's own ratio is the value.
     """
 
@@ -367,7 +369,7 @@ class Moments(Spread):
 
 
 def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Moments | None:
-    """Value and variance of a ratio of sums, columns of shape (n,); None where the sum below is 0.
+    """Value and variance of a ratio of sums, columns of shape (n,); None if the denominator is 0.
 
     The usual linearised variance of a ratio under sampling of whole clusters (Cochran 1977,
     Sampling Techniques, sections 6.3 and 11); see ``spread``. Rows with a denominator of 0 are
@@ -399,11 +401,11 @@ def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Mom
 
 
 def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
-    """Half a row more, of another outcome, in the strata whose rows all contribute the same.
+    """Adds half a row of another outcome to the strata whose rows all contribute the same.
 
-    Few rows of one outcome don't show that their stratum has no other; where they stand for many,
-    this is most of what is not known. ``reach``: by how much a row of weight 1 may contribute
-    more or less.
+    A few rows of one outcome don't show that their stratum has no other; if they stand for many
+    rows, this is most of the uncertainty. ``reach``: the amount by which a row of weight 1 may
+    contribute more or less.
     """
     weights, design = sample.stratum_weights, sample.design
     if weights is None or design is None or sample.strata is None:
@@ -425,13 +427,13 @@ def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
 
 
 def spread(contributions: Array, sample: Sample) -> Spread:
-    """Variance of a sum of what rows contribute (shape (n,), weights included), by units.
+    """Variance of a sum of rows' contributions (shape (n,), weights included), by units.
 
     Contributions are squared by unit and added up within strata, with the factor C / (C - 1), as
-    if sampled with replacement. Rows of a stratum that the sample's part leaves out count with a
-    contribution of 0 (Cochran 1977, section 2.13): the number of rows that belong to the part is
-    random too. Where the shares of strata were counted in a sample, their own variance is added.
-    Clusters that reach across strata are taken as a whole.
+    if sampled with replacement. Rows of a stratum outside this part of the sample count with a
+    contribution of 0 (Cochran 1977, section 2.13): the number of rows in the part is random too. If
+    the shares of strata were counted in a sample, their own variance is added. Clusters that span
+    strata stay whole.
     """
     if sample.strata is not None and sample.design is not None:
         return _within_strata(contributions, sample.strata, sample.design, sample.clusters)
@@ -501,19 +503,18 @@ def _sum_of(powers: _Powers) -> float:
 
 
 _LEAST_SQUARE = 1e-140
-"""Sums of squares below it count as none: their own squares would underflow to 0."""
+"""Sums of squares below it count as 0: their own squares would underflow."""
 
 
 def effective_df(
     sizes: Iterable[float], squares: Iterable[float], fourths: Iterable[float]
 ) -> float:
-    """Degrees of freedom of a variance, from how unevenly units contribute to it.
+    """Effective degrees of freedom of a variance, fewer if units contribute to it unevenly.
 
     By Satterthwaite's rule (1946, doi:10.2307/3002019): those of the chi-squared distribution
-    with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units, from
-    each stratum's units and its sums of second and fourth powers of the distance from the mean.
-    At least 1, at most units less strata (or 1); 0 where there is no spread that a number can
-    hold the square of.
+    with the variance's own relative variance, (kurtosis - 1) / C in a stratum of C units, computed
+    from each stratum's units and sums of second and fourth powers of the distance from the mean. At
+    least 1, at most units less strata (or 1); 0 if there is no spread, or its square underflows.
     """
     variance = of_variance = most = 0.0
     for size, square, fourth in zip(sizes, squares, fourths, strict=True):

@@ -1,4 +1,4 @@
-"""Numbers of labels that are needed, and differences that the present number can tell apart."""
+"""Numbers of labels that are needed for a precision or a difference."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .estimates import CONFIDENCE_LEVEL, Estimate
 def n_for_rate(
     p: float, half_width: float, *, level: float = CONFIDENCE_LEVEL, design_effect: float = 1.0
 ) -> int:
-    """Labels for a rate to be known as precisely as wished: by the width of Wilson's interval.
+    """Number of labels for a rate of the wanted precision, by the width of Wilson's interval.
 
     Args:
-        p: The rate to be expected, 0 to 1; 0.5 needs most.
-        half_width: Half the width that the interval may have, above 0 and below 0.5.
+        p: The expected rate, 0 to 1; 0.5 needs most.
+        half_width: Greatest half-width of the interval, above 0 and below 0.5.
         level: Confidence level.
         design_effect: Variance under the actual sampling over that of independent items, above
             0: about 1 + (items per cluster - 1) times their correlation.
 
     Returns:
-        The smallest number whose interval is no wider, at least 1.
+        The smallest sufficient number, at least 1.
 
     Raises:
         ValueError: If an argument is out of range.
 
-    When not to use it: for rates near 0 or 1 whose expectation is a mere hope.
+    When not to use it: for an expected rate near 0 or 1 that is mere hope.
     """
     _check(half_width, level, design_effect=design_effect)
     if not 0 <= p <= 1:
@@ -54,28 +54,29 @@ def n_for_difference(
     power: float = POWER,
     design_effect: float = 1.0,
 ) -> int:
-    """Items for a paired difference of this size to be found.
+    """Number of items that detect a paired difference of this size.
 
     With ``discordant``: McNemar's test of two rates on the same items (Connor 1987,
     doi:10.2307/2531961; Miettinen 1968). With ``sd``: the test of a mean of differences, by the
     normal approximation.
 
     Args:
-        difference: The true difference to be found, not 0; its sign does not matter.
+        difference: The true difference to detect, not 0; its sign does not matter.
         discordant: Share of items that only one of the two gets right, at least the difference.
         sd: Standard deviation of one item's difference, above 0. Give one of the two.
         level: One minus the two-sided size of the test.
-        power: Chance to find the difference, above 0.5 and below 1.
+        power: Chance of detecting the difference, above 0.5 and below 1.
         design_effect: As in ``n_for_rate``.
 
     Returns:
         The smallest number, at least 1.
 
     Raises:
-        ValueError: If an argument is out of range, or not one of the two is given.
+        ValueError: If an argument is out of range, or not exactly one of ``discordant`` and ``sd``
+            is given.
 
     When not to use it: with fewer than about 10 discordant items expected, where exact power is
-    less than this.
+    lower.
     """
     size = abs(difference)
     _check(size, level, design_effect=design_effect, power=power)
@@ -95,20 +96,20 @@ def n_for_difference(
 
 
 def needed(estimate: Estimate, half_width: float, *, n_now: int | None = None) -> int | None:
-    """Labels for a measure to be known as precisely as wished, from how precise it is now.
+    """Number of labels for a measure of the wanted precision, from its present precision.
 
-    The width of an interval goes with one over the root of the number of labels.
+    The width of an interval is proportional to one over the root of the number of labels.
 
     Args:
         estimate: The measure on the present labels.
-        half_width: Half the width that the interval may have, above 0.
-        n_now: Present labels; the estimate's own number of rows where it is not given. (Recall,
-            for one, is about some of them only.)
+        half_width: Greatest half-width of the interval, above 0.
+        n_now: Present number of labels; by default the estimate's own number of rows. (Recall, for
+            example, uses only some of the labels.)
 
     Returns:
         The number of labels in all, at least 1; None where the estimate has no interval.
 
-    When not to use it: from fewer than about 30 labels the answer is a rough guess.
+    When not to use it: with fewer than about 30 labels the answer is a rough guess.
     """
     _check(half_width, CONFIDENCE_LEVEL)
     now = half_width_of(estimate)
@@ -135,5 +136,5 @@ def _z(level: float) -> float:
 
 
 def _rounded_up(n: float) -> int:
-    """Rounded up, past the last digits of a sum that comes out whole."""
+    """Rounded up, ignoring rounding errors of a whole number."""
     return max(1, ceil(n - 1e-9 * max(1.0, n)))

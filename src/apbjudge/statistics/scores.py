@@ -1,4 +1,4 @@
-"""Scores of a judge against scores of humans, on a scale of numbers rather than of a few levels."""
+"""Scores of a judge against scores of humans, on a continuous scale rather than a few levels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from .proportions import bounded, share_of
 from .sample import BY_FORMULA, IntervalSettings, Sample, unit_sums
 
 MAX_PAIRS = 3000
-"""Different pairs of scores up to which Spearman's coefficient has an interval: each is left out
-once, and everything is ranked anew."""
+"""Greatest number of distinct pairs of scores for which Spearman's coefficient has an interval:
+each is left out once, and all are ranked again."""
 MAX_CELLS = 5_000_000
-"""Resampled counts that are ranked at once; with more, the jackknife stands in for a bootstrap."""
+"""Greatest number of resampled counts to rank at once; with more, the jackknife replaces a
+bootstrap."""
 _NONE = "no item that both scored"
 
 
@@ -42,7 +43,7 @@ def mean_scores(judge: Array, human: Array, sample: Sample, *, level: float) -> 
     Args:
         judge: Shape (n,), from 0 to 1; NaN where there is no score.
         human: Shape (n,), the same.
-        sample: How the items were sampled.
+        sample: Sampling design of the items.
         level: Confidence level of intervals.
 
     Returns:
@@ -73,17 +74,17 @@ def score_coefficients(
 
     ``ICC``: absolute agreement of single ratings, two-way random effects (ICC(A,1), McGraw & Wong
     1996, doi:10.1037/1082-989X.1.1.30). ``score alpha (interval)``: Krippendorff's. ``Pearson`` and
-    ``Spearman``: correlation, which a judge that is always too lenient by the same amount does not
-    lower.
+    ``Spearman``: correlation, which a constant leniency of the judge does not lower.
 
     Args:
         judge: Shape (n,), NaN where there is no score.
         human: Shape (n,), the same.
-        sample: How the items were sampled; clusters and weights count.
-        settings: How intervals are made; ``jeffreys`` has no prior here, the jackknife stands in.
+        sample: Sampling design of the items; clusters and weights count.
+        settings: Settings of the intervals; ``jeffreys`` has no prior here, so the jackknife is
+            used.
 
-    When not to use it: where one of the two gives nearly always the same score. All four then
-    depend on the few items that have another.
+    When not to use it: where one of the two nearly always gives the same score. All four then
+    depend on the few items with another score.
     """
     rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(human)))
     a, b, sample = judge[rows], human[rows], sample.take(rows)
@@ -92,7 +93,7 @@ def score_coefficients(
         note = _NONE if not len(a) else "one item that both scored"
         none = nothing(settings.level, n_items=len(a), note=note)
         return by_name(kind.of(none) for kind in (*measures, SPEARMAN))
-    a, b = a - b.mean(), b - b.mean()  # sums of squares keep their digits
+    a, b = a - b.mean(), b - b.mean()  # centred, so that sums of squares keep their digits
     estimate = _estimator(a, b, sample, settings)
     metrics = [kind.of(estimate(measure)) for kind, measure in measures.items()]
     return by_name([*metrics, spearman(a, b, sample, settings)])
@@ -103,7 +104,7 @@ def pearson(
 ) -> Estimate:
     """Pearson's correlation of values without gaps, shape (n,) each; see ``score_coefficients``.
 
-    It is the point-biserial correlation where one of the two is 0 or 1.
+    If one of the two is always 0 or 1, it is the point-biserial correlation.
     """
     if len(first) < 2:
         return nothing(settings.level, n_items=len(first), note="fewer than two rows")
@@ -114,7 +115,7 @@ def pearson(
 def _estimator(
     a: Array, b: Array, sample: Sample, settings: IntervalSettings
 ) -> Callable[[Measure], Estimate]:
-    """Estimates functions of the sums of two columns, of their squares and products."""
+    """Estimates functions of the sums of two columns and of their squares and products."""
     sums = np.stack([np.ones(len(a)), a, b, a * a, b * b, a * b], axis=1)
     strata = unit_sums(sums, sample)
     draws = None
@@ -128,7 +129,7 @@ def _estimator(
 
 
 def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSettings) -> Metric:
-    """Spearman's rank correlation, ties with their mean rank, of scores without gaps."""
+    """Spearman's rank correlation, with mean ranks for ties, of scores without gaps."""
     pairs, codes = np.unique(np.stack([judge, human], axis=1), axis=0, return_inverse=True)
     columns = [_ranker(column) for column in pairs.T]
 
@@ -153,24 +154,25 @@ def spearman(judge: Array, human: Array, sample: Sample, settings: IntervalSetti
 
 
 LEAST_UNITS = 4
-"""Units from which a correlation has Fisher's interval."""
+"""Least number of units for Fisher's interval of a correlation."""
 
 
 def fisher_correlations(first: Array, second: Array, *, level: float = CONFIDENCE_LEVEL) -> Metrics:
-    """Pearson's and Spearman's correlation of a few independent units, by Fisher's transformation.
+    """Pearson's and Spearman's correlation of a few independent units, with Fisher's interval.
 
     Spearman's interval has the variance of Bonett & Wright 2000 (doi:10.1007/BF02294183).
 
     Args:
         first: Shape (n,), a value of each unit.
-        second: Shape (n,), the other.
+        second: Shape (n,), the other value.
         level: Confidence level.
 
     Returns:
-        ``Pearson`` and ``Spearman``; without a value below 3 units or where one of the two is
-        constant, without an interval below 4 units or where the correlation is perfect.
+        ``Pearson`` and ``Spearman``; without a value if there are fewer than 3 units or one of the
+        two is constant, without an interval if there are fewer than 4 units or the correlation is
+        perfect.
 
-    When not to use it: where units share cases or clusters, as items of a run do.
+    When not to use it: where units share cases or clusters, as items of a run may.
     """
     n = len(first)
     few = nothing(level, n_items=n, note=f"fewer than {LEAST_UNITS - 1} units")
@@ -195,7 +197,7 @@ def fisher_correlations(first: Array, second: Array, *, level: float = CONFIDENC
 
 
 def _ranker(values: Array) -> Callable[[Array], Array]:
-    """Mean ranks of values, shape (m,), of which each table counts some: (..., m) to (..., m)."""
+    """A function from counts of the m values, shape (..., m), to mean ranks of that shape."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(values[order]) > 0))
     group = np.empty(len(values), dtype=np.int64)
@@ -209,7 +211,7 @@ def _ranker(values: Array) -> Callable[[Array], Array]:
 
 
 def _centred(sums: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Items, difference of the means, and centred sums of squares and products."""
+    """Number of items, difference of the means, and centred sums of squares and products."""
     n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
     return n, (a - b) / n, aa - a * a / n, bb - b * b / n, ab - a * b / n
 

@@ -1,8 +1,8 @@
-"""Selection of items to label next, so that conclusions hold for all items.
+"""Selection of items to label next, such that conclusions hold for all items.
 
 Labels chosen by uncertainty alone show nothing about the rest. Items are sampled at random within
-strata, more of them where judge and human may well differ; the strata's sizes give each label its
-weight.
+strata, more where judge and human are likely to differ; a label's weight follows from the size of
+its stratum.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ class Stratum:
     """One group of items that labels are sampled from.
 
     Attributes:
-        name: Its id as text; ``labelled before`` for items that were labelled but not sampled.
-        size: Items in it.
+        name: The stratum's id as text; ``labelled before`` for items that were labelled without
+            sampling.
+        size: Number of items.
         labelled: Items with a label already.
         planned: Items to be labelled now.
-        uncertainty: Anticipated share of items where human and judge differ, away from 0 and 1.
-        weight: Items that each label stands for once all is labelled; 0 without any label.
+        uncertainty: Anticipated share of items on which human and judge differ, never 0 or 1.
+        weight: Items that each label stands for once all planned items are labelled; 0 without
+            labels.
     """
 
     name: str
@@ -44,10 +46,10 @@ class Selection:
     """The items to label next, and the items that the labels will stand for.
 
     Attributes:
-        rows: Shape (n,): indices of the items, in the order in which to label them; once each
-            stratum has a label, each beginning is a stratified sample too.
+        rows: Shape (n,): indices of the items, in labelling order; any beginning that reaches each
+            stratum is a stratified sample too.
         stratum: Shape (n,): index into ``strata`` of each.
-        weight: Shape (n,): items that each stands for once all is labelled.
+        weight: Shape (n,): items that each stands for once all planned items are labelled.
         strata: The strata.
         all_strata: Shape (N,): index into ``strata`` of every item; for ``Sample.strata``.
         seed: Seed of the draw.
@@ -64,20 +66,20 @@ class Selection:
 def select(
     uncertainty: Array, strata: Ids, already: Ids, n: int, *, already_random: bool, seed: int = SEED
 ) -> Selection:
-    """Draws items to be labelled: at random within strata, as many as pays in each.
+    """Draws items to label: at random within strata, in optimal numbers.
 
     Neyman's allocation (1934, doi:10.2307/2342192) in whole numbers (Wright 2012,
-    doi:10.1080/00031305.2012.733679): strata get labels by size times the standard deviation of
-    "human and judge differ", and at least 2 each, or all they have.
+    doi:10.1080/00031305.2012.733679): labels are allotted by size times the standard deviation of
+    "human and judge differ", with at least 2 per stratum, or all of its items.
 
     Args:
         uncertainty: Shape (N,): the anticipated chance that the human disagrees with the judge,
             0 to 1 (from the entropy of the judge's samples, or one value for all).
         strata: Shape (N,), any ids; known before labelling (``uncertainty_strata``).
         already: Shape (N,), bool: items that have a label.
-        n: Items to be labelled now, at least 1.
-        already_random: True if those were sampled at random within these strata; if not, they are a
-            stratum of their own and stand for no item but themselves.
+        n: Number of items to label now, at least 1.
+        already_random: True if labelled items were sampled at random within these strata; if not,
+            they form a stratum of their own and represent only themselves.
         seed: The same seed gives the same draw.
 
     Returns:
@@ -103,7 +105,7 @@ def select(
     codes[~apart] = index
     sizes = np.bincount(codes, minlength=len(names))
     done = np.bincount(codes[already], minlength=len(names))
-    # a tenth of the way to one half: the surest judge is wrong at times
+    # a tenth of the way to one half: even the surest judge is sometimes wrong
     means = np.bincount(codes, weights=uncertainty, minlength=len(names)) / np.maximum(sizes, 1)
     unsure = (1 - _UNSURE) * means + _UNSURE * 0.5
     planned = _allocated(sizes, done, unsure, min(n, int((sizes - done).sum())))
@@ -143,7 +145,7 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
     total = done + least
     spread = sizes * np.sqrt(unsure * (1 - unsure))
     for _ in range(n - int(least.sum())):
-        # what one label more takes off the variance; none yet count as one
+        # reduction of the variance by one more label; none so far counts as one
         counts = np.maximum(total, 1)
         gains = np.where(total < sizes, spread / np.sqrt(counts * (counts + 1)), -1.0)
         total[np.argmax(gains)] += 1
@@ -151,7 +153,7 @@ def _allocated(sizes: Ids, done: Ids, unsure: Array, n: int) -> Ids:
 
 
 def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
-    """Rows in the order to label them: one of each stratum first, then evenly spread."""
+    """Rows in labelling order: one of each stratum first, then evenly spread."""
     if not pools:
         return np.empty(0, dtype=np.int64)
     permuted = [rng.permutation(pool)[:k] for pool, k in zip(pools, planned, strict=True)]
@@ -163,7 +165,7 @@ def _in_order(rng: np.random.Generator, pools: list[Ids], planned: Ids) -> Ids:
 
 
 def uncertainty_strata(is_correct: Ids, entropy: Array) -> Ids:
-    """Strata from what is known before labelling: the judge's verdict and how sure it was.
+    """Strata from the judge's verdict and its uncertainty, which are known before labelling.
 
     Args:
         is_correct: Shape (N,): 1, 0, or -1 where the judge gave no verdict.

@@ -1,4 +1,4 @@
-"""Components of a spread: from items, from prompts within them, and from repeats."""
+"""Variance components: items, prompts within items, and repeats."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class Components:
     """A variance in three parts.
 
     Attributes:
-        variances: By part, in squared units of the values; empty where they can't be told apart.
-        shares: Each part's share of their sum, with its interval where there is one.
+        variances: Variances by part, in squared units of the values; empty if they can't be
+            separated.
+        shares: Each part's share of their sum, with its interval if there is one.
         cut: Parts that came out below 0 and were set to 0.
-        note: Why there are none; empty otherwise.
+        note: Reason why there are none; empty otherwise.
     """
 
     variances: dict[Part, float]
@@ -38,21 +39,20 @@ def nested_components(
 ) -> Components:
     """Variance components of repeats within prompts within items, by the method of moments.
 
-    The sums of squares of the nested analysis of variance are set equal to what is expected of
-    them, whatever the numbers of prompts and repeats (Searle 1971, Linear Models, section 11.2).
-    A component that comes out below 0 is set to 0. Shares have a jackknife interval by cluster,
-    cut to [0, 1].
+    The sums of squares of the nested analysis of variance are set equal to their expectations, for
+    any numbers of prompts and repeats (Searle 1971, Linear Models, section 11.2). A component that
+    comes out below 0 is set to 0. Shares have a jackknife interval by cluster, cut to [0, 1].
 
     Args:
-        values: Shape (n,): such as grades.
+        values: Shape (n,), such as grades.
         items: Shape (n,): the item of each value.
-        prompts: Shape (n,): its prompt; equal ids within one item are one prompt.
-        clusters: Shape (n,): what is independent; an item lies in one of them.
+        prompts: Shape (n,): the prompt of each value; equal ids within one item are one prompt.
+        clusters: Shape (n,): the independent unit of each value; each item is in one.
         level: Confidence level of the intervals of the shares.
 
     Returns:
-        The components. None where there is one item, where no item has two prompts, or where no
-        prompt was repeated; shares without a value where nothing varies.
+        The components. None if there is only one item, no item has two prompts, or no prompt was
+        repeated; shares without a value if nothing varies.
 
     When not to use it: with fewer than about 15 clusters, or rare values of 0 and 1.
     """
@@ -94,7 +94,7 @@ def nested_components(
 
 
 def _sums_by_cluster(values: Array, items: Ids, prompts: Ids, clusters: Ids) -> Array:
-    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 10).
+    """Each cluster's part in the sums from which the components follow, shape (n_clusters, 10).
 
     Columns: values, items, prompts, the sum of values, the sums of squares within prompts, between
     prompts and around 0 between items, squared prompt sizes over item sizes, squared prompt
@@ -147,7 +147,7 @@ def _solved(sums: Array) -> Array:
 
 
 FEW_CLUSTERS = 40
-"""Intervals of spreads hold less often than they claim with fewer."""
+"""With fewer clusters, intervals of spreads have less than their nominal coverage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +156,9 @@ class RepeatSpread:
 
     Attributes:
         within: Standard deviation between repeats of one item, in the values' unit.
-        between: Standard deviation of the items' means over all repeats that might be made: what
-            repeats alone would make of it is taken off, down to 0.
-        share: Share of the variance that repeats make, 0 to 1; 1 less it is the intra-class
+        between: Standard deviation of the items' means over all possible repeats: the part due to
+            repeats is subtracted, down to 0.
+        share: Share of the variance that is due to repeats, 0 to 1; 1 less it is the intra-class
             correlation.
     """
 
@@ -172,24 +172,24 @@ def repeat_spread(
 ) -> RepeatSpread:
     """The variance of repeats within items, and of items, by analysis of variance.
 
-    Mean squares within and between items are set equal to what is expected of them, whatever the
-    numbers of repeats (Searle, Casella & McCulloch 1992, Variance Components, section 3.6).
-    Intervals come from leaving out one cluster at a time; those of the standard deviations are of
-    the variances, rooted. What comes out below 0, or a share above 1, is cut.
+    Mean squares within and between items are set equal to their expectations, for any numbers of
+    repeats (Searle, Casella & McCulloch 1992, Variance Components, section 3.6). Intervals come
+    from leaving out one cluster at a time; those of the standard deviations are roots of those of
+    the variances. Values below 0 and shares above 1 are cut.
 
     Args:
         values: Shape (n,): such as 1 and 0 for correct and not, or grades.
         items: Shape (n,): the item of each value.
-        clusters: Shape (n,): what is independent; an item lies in one of them.
-        settings: How intervals are made.
+        clusters: Shape (n,): the independent unit of each value; each item is in one.
+        settings: Settings of the intervals.
 
     Returns:
         The spread; figures without a value, and the reason in their note, where there is one item,
         no item has a repeat, or (``share``) nothing varies.
 
-    When not to use it: with fewer than ``FEW_CLUSTERS`` clusters. Of intervals at 95 % for
-    outcomes of 0 and 1 in two to eight repeats, 92 to 99 % held with 40 items or more; with 15,
-    75 to 100 %, least where nearly all outcomes are the same.
+    When not to use it: with fewer than ``FEW_CLUSTERS`` clusters. For outcomes of 0 and 1 in two to
+    eight repeats, 95 % intervals covered 92 to 99 % with 40 items or more; with 15, 75 to 100 %,
+    least if nearly all outcomes are equal.
     """
     n_items = len(np.unique(items))
     why = "no values"
@@ -230,10 +230,10 @@ def _rooted(variance: Estimate) -> Estimate:
 
 
 def _repeat_sums(values: Array, items: Ids, clusters: Ids) -> Array:
-    """Parts of each cluster in the sums that the components follow from, shape (n_clusters, 6).
+    """Each cluster's part in the sums from which the components follow, shape (n_clusters, 6).
 
     Columns: values, items, the sum of values, the sums of squares within items and around 0
-    between items, squared sizes of items. Values are taken from their mean.
+    between items, squared sizes of items. Values are measured from their mean.
     """
     centred = values - values.mean()
     _, first, item = np.unique(items, return_index=True, return_inverse=True)
