@@ -322,8 +322,7 @@ def binned(
     return tuple(result)
 
 
-# Position of the first wrong choice
-# ----------------------------------------------------------------
+# Position of the first wrong choice ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ class Estimate:
         low: Lower end of the interval, None when there is none.
         high: Upper end.
         level: Confidence level, 0 to 1.
-        method: Method of the interval. ``wilson``, ``wilson-modified``,
-            ``wilson-effective``, ``wilson-clusters``, ``t-ratio`` (``proportions``); ``jeffreys`` (``coded``); ``fisher`` (``scores``); ``jackknife``,
-            ``bca``, ``percentile``, ``cluster-bootstrap``, ``no-spread`` (``bootstrap``);
+        method: Method of the interval. ``wilson``, ``wilson-modified``, ``wilson-effective``,
+            ``wilson-clusters``, ``t-ratio`` (``proportions``); ``jeffreys`` (``coded``); ``fisher``
+            (``scores``); ``jackknife``, ``bca``, ``percentile``, ``cluster-bootstrap``,
+            ``no-spread`` (``bootstrap``);
             ``t-bonett-price``, ``mover`` (``differences``); ``ppi++``, ``ppi-stratified``,
             ``ppi-weighted``, ``lang-reiczigel`` (``prediction_powered``); ``bounds``;
             ``hand-picked``, ``none``: there is none.

@@ -159,8 +159,7 @@ def _digest(content: Mapping[str, Any]) -> bytes:
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-# Trajectories
-# ---------------------------------------------------------------------------------------------
+# Trajectories -------------------------------------------------------------------------------------
 
 
 def _trajectory(
