@@ -55,11 +55,11 @@ class Option:
     Attributes:
         name: The option, such as ``--self``; ``--no-x`` is a flag that sets the field to false.
             Empty for the name of the field.
-        metavar: What stands for the value in the help.
+        metavar: Placeholder of the value in the help.
         is_argument: True if the value is given by its position, without an option.
         is_log: True if it is the path of a log, and several files may stand for one.
         is_flag: True if a true or false setting is a flag rather than an option with a value.
-        help: What a flag does that sets the field to false.
+        help: Help text of the flag that sets the field to false.
     """
 
     name: str = ""

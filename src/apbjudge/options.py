@@ -58,7 +58,7 @@ class _Binding:
     Attributes:
         own: The function's own parameters.
         fields: The options by name.
-        names: What may be given by position.
+        names: Parameters that may be positional.
     """
 
     def __init__(

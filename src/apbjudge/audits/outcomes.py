@@ -46,9 +46,9 @@ class Measure:
         outcome: The judge's result against the limit, as far as the interval tells.
         needed: Clusters (cases) that would have been needed at this value; None where the outcome
             is clear, or where over ``MOST_NEEDED`` would be.
-        detectable: How far beyond the limit a true value must lie to be failed with a chance of
+        detectable: Distance beyond the limit at which a true value is failed with a chance of
             0.8, at this precision; None where there is no interval.
-        parts: What each case adds, so that two judges can be compared case by case; empty where the
+        parts: Contribution of each case, to compare two judges case by case; empty where the
             value is no ratio.
         unit: ``share`` (0 to 1, shown in percent), ``points`` (a difference of shares) or
             ``plain``.

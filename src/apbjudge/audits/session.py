@@ -195,8 +195,8 @@ def audit(
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        config: What to ask it; without it everything, on the shipped cases. Options count more.
-        prepared: What to ask it, as ``prepare`` made it, in place of ``config``.
+        config: Choice of questions; without it all, on the shipped cases. Options count more.
+        prepared: Questions from ``prepare``, in place of ``config``.
         run: Folder, cache and limits; options count more.
         client: Answers requests in place of the network.
         events: Who watches.
@@ -458,7 +458,7 @@ def card_of(
 
     Args:
         spec: The judge.
-        prepared: What it was asked.
+        prepared: The questions.
         responses: Its responses.
         unseen: The rows by what of their files the judge was not shown; None for none.
     """

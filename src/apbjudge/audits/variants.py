@@ -66,12 +66,12 @@ class Variant:
 
     Attributes:
         name: Unique in the audit; the row's id.
-        role: What the row is for, such as ``base`` or ``fault``.
+        role: Purpose of the row, such as ``base`` or ``fault``.
         kind: The change, such as ``drop-call``; ``base`` for a base.
         parent: Name of the variant that it differs from in this one point; None for a base and for
             a prediction.
         case_id: Case, the cluster of all intervals.
-        truth: What is known of its right verdict.
+        truth: Known facts about its right verdict.
         row: The row to be judged.
         what: The change and its place, in one sentence.
         severity: Of a planted fault, None of all else.

@@ -74,7 +74,7 @@ class VerdictChange:
         before: The first run's judgement.
         after: The second's.
         human: True if humans found it correct; None without label.
-        kind: What changed most, one of ``KINDS``.
+        kind: Main kind of change, one of ``KINDS``.
     """
 
     item_id: str
@@ -111,7 +111,7 @@ class Changes:
         n_only: Items that only the first has, and that only the second has.
         items: The changes. First those that are wrong now and were right by the labels, then
             verdicts lost and won, scores lost and gained, then grades, the largest change first.
-        note: How items were paired, where that is not by item and tested model.
+        note: Method of pairing, if it is not by item and tested model.
     """
 
     before: str

@@ -135,7 +135,7 @@ class Correction:
         matched: Its labelled rows.
         clusters: Cluster of each of its rows.
         strata: Stratum of each of its rows, under a plan.
-        design: How the labelled rows were chosen.
+        design: Sampling design of the labelled rows.
         target: Another run whose figures are to be corrected; None: this one's.
         level: Confidence level.
     """
@@ -152,7 +152,7 @@ class Correction:
         """CR, Grade and error rates of some rows, where they have such values.
 
         Args:
-            field: What these rows have in common.
+            field: Property that these rows share.
             value: Its value.
             at: Their positions.
         """

@@ -266,7 +266,7 @@ def joined(parts: Sequence[JudgedRun], name: str) -> JudgedRun:
 
     Args:
         parts: The runs, at least one.
-        name: What to call it.
+        name: Its name.
     """
     table = JudgementTable.joined([part.table for part in parts])
     return JudgedRun(name, table, common_scale(parts))
@@ -294,7 +294,7 @@ def grade_levels(
     Args:
         runs: The judges' runs.
         rated: Grades that raters gave.
-        human: What the raters say together; None without labels.
+        human: Consensus of the raters; None without labels.
     """
     judged = [run.table.grade for run in runs]
     by_raters = np.asarray(tuple(rated), dtype=float)

@@ -98,7 +98,7 @@ class _NeededRate:
     Attributes:
         p: The rate.
         share: Share of the labels that it is about.
-        slope: How much the measure moves when the rate does.
+        slope: Change of the measure per change of the rate.
     """
 
     p: float

@@ -85,7 +85,7 @@ class _Draw:
     """One run, its labels, and what is sampled from it.
 
     Attributes:
-        config: What is to be planned.
+        config: Settings of the plan.
         run: The run, each item and tested model once.
         already: Shape (n,), bool: rows that have a label.
         human: The human scores of each row.

@@ -77,7 +77,7 @@ class Reliability:
         raters: The raters, the adjudicator not among them.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the labelled rows.
-        design: How the labelled rows were chosen; None where that is not stated.
+        design: Sampling design of the labelled rows; None if not stated.
         whole: The calibration on all labelled rows.
         groups: The calibration on parts of them.
         category: The five behaviours after a broken tool, where there are such labels.
@@ -346,7 +346,7 @@ class Comparison(Shown):
 
         Args:
             margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
-            at: What has to be within the margin.
+            at: Part of the estimate that has to be within the margin.
             allow_unfinished: True if a run that is not finished fails no gate of its own.
 
         Raises:
@@ -421,14 +421,14 @@ class LabelNeed:
 
     Attributes:
         measure: Its name.
-        basis: What the figures are from: labels that are there, or what is anticipated.
+        basis: Basis of the figures: existing labels, or anticipated values.
         half_width_now: Half the width of the interval from the labels there are; None without.
         detectable_now: Smallest true difference between two results of that precision (other
             items each) that is found with a power of 0.8.
         half_width_then: Half the width once the planned labels are made as well.
         detectable_then: The same of the difference.
         n_needed: Labels in all for the width wished for; None where that is unknown.
-        note: What makes the figures rough, or why there are none.
+        note: Reason why the figures are rough, or missing.
     """
 
     measure: str
@@ -449,7 +449,7 @@ class PlanRow:
         item_id: The item.
         tested_model: Whose response it is; None where the row states none.
         case_id: Its case; None where the row states none.
-        stratum: What it was sampled within.
+        stratum: Stratum that it was sampled in.
         stratum_size: Rows of that stratum.
         order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled already
             and counts; None for a row that is not to be labelled.
@@ -482,8 +482,8 @@ class LabelPlan(Shown):
         disagreement: Share of verdicts that humans are expected not to share.
         expected_from: Where that is from: ``option``, ``labels`` or ``default``.
         by: Columns that strata were made of, besides verdict and uncertainty.
-        strata: What rows were sampled within.
-        needs: What each measure needs.
+        strata: Strata that rows were sampled in.
+        needs: Requirements of each measure.
         seed: Seed of the sample.
         out: File of the plan; None where it was not written.
         notes: Remarks that belong to the figures.

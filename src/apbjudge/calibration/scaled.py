@@ -90,8 +90,8 @@ class Scaled:
     Attributes:
         foreign: Columns and scale of the judgements.
         levels: Fractions of the range that count as levels.
-        policy: What unscored items count as.
-        settings: How intervals are made.
+        policy: Treatment of unscored items.
+        settings: Settings of the intervals.
     """
 
     foreign: Foreign
@@ -343,7 +343,7 @@ def preferences(
     Args:
         judge: Shape (n,), 0 prefers the first, 1 the second, 2 a tie, -1 nothing.
         human: Shape (n,), the same.
-        sample: How the rows were sampled.
+        sample: Sampling design of the rows.
         items: Shape (n,), key of item and pair: rows with the same are one pair in two orders.
         swapped: Shape (n,), 1 where the second was shown first, -1 where that is not known.
         systems: Shape (n, 2), indices of the first and the second system; -1 where not named.

@@ -34,9 +34,9 @@ def asking_command(
     """Carries out a session, prints its counts and files, and returns the exit code.
 
     Args:
-        values: What the user set.
+        values: Values set by the user.
         session_of: Makes the session for those who watch it.
-        lacking: What a failed row does not have.
+        lacking: Name of the part that a failed row lacks.
         then: Prints the command that usually follows.
         carry_out: Carries it out; by itself ``carry_out_alone``.
     """

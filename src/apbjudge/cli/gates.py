@@ -114,7 +114,7 @@ def finish(
         code: The exit code without gates.
         gates: The outcomes; empty where there are no gates.
         files: Where to write.
-        summary: What the gates are about, for the Markdown file.
+        summary: Subject of the gates, for the Markdown file.
         prints: True if standard output may have the table.
         unscored: Rows without a verdict; errors in JUnit if ``code`` is not 0.
 

@@ -266,7 +266,7 @@ def print_result(
     """Prints or writes a result.
 
     Args:
-        result: What a command made.
+        result: Result of a command.
         as_document: Its text and Markdown.
         form: ``text``, ``md``, ``json`` or ``html``.
         out: File for it; None for standard output.

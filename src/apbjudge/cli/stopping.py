@@ -36,7 +36,7 @@ def stoppable(values: Values, out: Path | None) -> Generator[None]:
     """Ends the command with its exit code where it is stopped, and says how to continue.
 
     Args:
-        values: What the user set.
+        values: Values set by the user.
         out: The run's folder; None where nothing is kept.
     """
     from ..runs.event_loops import Stop, signals_pause

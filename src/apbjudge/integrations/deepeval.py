@@ -20,7 +20,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
 
     Args:
         threshold: Score from which a test case passes; at 1 it passes if the verdict is *correct*.
-        response: What is graded: the output, or the tools that were called.
+        response: Graded part: the output, or the tools that were called.
         options: Options of ``grade``: ``judge``, ``protocol``, ``rubric``, ….
         **more: The same by name, which count more.
     """

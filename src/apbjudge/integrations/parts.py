@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
     Attributes:
         command: The command; its function has the same name.
-        rows: What it takes.
+        rows: Its input.
         options: Its other options, by their names in Python.
         shard: The part, for ``shard``; None for the whole.
         folder: Folder of its run, or its runs.

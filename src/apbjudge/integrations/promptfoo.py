@@ -22,7 +22,7 @@ def get_assert(output: object, context: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         output: The output, text or an object.
-        context: What promptfoo states of the test.
+        context: Facts about the test from promptfoo.
 
     Raises:
         UsageError: If an option is unusable; promptfoo shows the message as the reason.

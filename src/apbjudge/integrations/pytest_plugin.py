@@ -174,7 +174,7 @@ class _Session:
 
     Attributes:
         tests: Conditions and rows by the test's id; of a test that was tried again its last rows.
-        lines: What the summary of the terminal says.
+        lines: Lines of the terminal summary.
     """
 
     config: pytest.Config

@@ -40,7 +40,7 @@ class Plan(Config):
     """The file that describes a run in parts.
 
     Attributes:
-        rows: What the command takes.
+        rows: Input of the command.
         out: Folder of the parts and the whole.
         parts: Number of parts.
         command: The command.

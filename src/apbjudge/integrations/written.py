@@ -68,7 +68,7 @@ class Failure(_Recorded):
     Attributes:
         tested_model: The tested model; ``model`` where it writes texts.
         reason: As of an unscored judgement, such as ``timeout``.
-        detail: What happened, in a sentence.
+        detail: The event, in a sentence.
         case_id: The case, where it is known.
         task: The task of a benchmark, or the hash of what was to be written.
         plan_sha256: SHA-256 of the text of the plan that was to be carried out.
@@ -160,9 +160,9 @@ class Refined(_Answered):
     """A draft after its review, and with drafts of ``--full`` the fields of its case.
 
     Attributes:
-        method: How it was refined, such as ``review``.
+        method: Method of refinement, such as ``review``.
         mode: Who reviewed: ``self`` or ``critic``, or what took the place of a review.
-        guide: What the review went by; null for modes without.
+        guide: Guide of the review; null for modes without one.
         draft_sha256: SHA-256 of the draft's text.
         is_unchanged: True if the plan or steps are those of the draft.
         critique: The last review; empty without.
@@ -190,7 +190,7 @@ class PlayedCall(TypedDict):
     Attributes:
         name: The tool.
         arguments: Its arguments; null where they can't be read.
-        content: What it returned.
+        content: Its result.
         is_error: True if that is an error.
     """
 
@@ -254,7 +254,7 @@ class Branched(_Recorded):
         success: True if the result is.
         branches: Runs after the first.
         accepted: True if the verifier accepted the last run; null where none was asked.
-        correction: What a right result does otherwise than a wrong first pass; null otherwise.
+        correction: Difference between a right result and a wrong first pass; null otherwise.
         memory: With ``--memory``: what is measured inside and outside of it.
         votes: Of ``self-consistency-plan``: runs that agree with the result.
         voters: Of ``self-consistency-plan``: runs with final outputs.
@@ -315,7 +315,7 @@ class WrittenText(_Recorded):
     """A text that a model wrote or failed to write.
 
     Attributes:
-        kind: What was to be written.
+        kind: Kind of text to be written.
         model: The model.
         seed: Of ``build``: the seed's id.
         task: Of ``build``: hash of what was asked for.
@@ -349,7 +349,7 @@ class BuildManifest(TypedDict):
         command: ``build``.
         config: The settings.
         inputs: SHA-256 of the files of each input.
-        writing: What a model wrote: ``models``, ``prompts``, ``texts`` by kind and outcome,
+        writing: Texts by a model: ``models``, ``prompts``, ``texts`` by kind and outcome,
             ``not_asked`` by kind and reason; null where none was asked.
         outputs: SHA-256 of the files.
     """
@@ -425,7 +425,7 @@ class TableJson(TypedDict):
         rows: Lines: ``judge``, ``heads``, ``counts`` by section, and ``cells`` by section and
             column with the fields of an estimate; ``best`` is true in the best set.
         notes: Remarks.
-        counted: What the second number of counts is: rows ``scored``, or ``pairs``.
+        counted: Meaning of the second number of counts: rows ``scored``, or ``pairs``.
         level: Confidence level of the intervals, 0 to 1.
         paper: The paper, by its arXiv id.
     """

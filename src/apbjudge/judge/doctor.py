@@ -40,7 +40,7 @@ class Checkup(Shown, Record):
         judge: Its model.
         transport: ``direct`` or ``litellm``; ``given`` for a client of the caller's own.
         endpoints: One for each address; none for the static judge.
-        plan: What grading the rows would take, None when there were no rows.
+        plan: Estimate of grading the rows; None without rows.
     """
 
     judge: str
@@ -135,7 +135,7 @@ def check_model(
 
     Args:
         spec: The model.
-        plan: What the run would take, for the longest prompt; None without.
+        plan: Estimate of the run, for the longest prompt; None without one.
         folder: Folder of the caches, or None for none.
         client: Answers in place of the network.
     """

@@ -55,7 +55,7 @@ class Rates(Record):
         latency_s: Seconds of a call, None when no run has measured it.
         context_tokens: The longest prompt, or prompt with reply; None when not known.
         is_total: True if the reply has to fit into the context too.
-        measured: Which of the first three come from earlier runs.
+        measured: Those of the first three that come from earlier runs.
     """
 
     tokens_per_character: float = TOKENS_PER_CHARACTER
@@ -71,20 +71,20 @@ class Forecast(Record):
 
     Attributes:
         judge: The model.
-        settings: What is sent with each request, in words; empty where others print it.
+        settings: Settings sent with each request, in words; empty where others print them.
         bad_rows: Rows that can't be used.
         missing: Cases without a prediction that count as not correct; nobody is asked about them.
         missing_predictions: The cases without a prediction, whether they count or not; None where
             nothing says which cases there are.
         finished: Rows whose record is already in the run's folder.
-        notes: What the rows leave empty, what nobody reads, and what the judge is not shown.
+        notes: Empty fields, unread fields, and files that the judge is not shown.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
         most_calls: Calls if every reply had to be asked for again as often as ``max_reasks``
             allows; repeats of calls that fail come on top.
         cost_usd: Price of the tokens, as if no prefix cache helped; None when prices are not known.
         batched: True if the calls go through the provider's batch interface, at its prices.
-        seconds: How long it takes, None when not known; only what ``rpm`` and ``tpm`` demand
+        seconds: Duration, None if unknown; only the minimum by ``rpm`` and ``tpm``
             when no latency is known.
         longest_prompt_tokens: The longest prompt of a row that is not finished.
     """

@@ -78,7 +78,7 @@ class JudgeOutcome:
     """A consistent verdict, and how it came about.
 
     Attributes:
-        overrides: What the written rule changed.
+        overrides: Changes by the written rule.
         inconsistent: True if the judge contradicted itself to the end.
         reply_fields: The rubric's own fields.
         tokens: Probabilities of the reply's tokens, empty when not asked for.
@@ -97,14 +97,14 @@ class Conversation:
     """One conversation about one item.
 
     Attributes:
-        rubric: What the verdict must fit.
+        rubric: Rubric that the verdict must fit.
         request: The first request, then the next.
         factor: By which its token limit is multiplied.
-        reasks: How often the judge may still be asked again.
+        reasks: Number of times that the judge may still be asked again.
         last: The last verdict that could be read, consistent or not.
         replies: All that the judge wrote; its thinking where it wrote nothing else.
         last_reply: The text of its last reply.
-        lenient_replies: How many were read that are not written as asked; see ``read_reply``.
+        lenient_replies: Replies read although not in the requested form; see ``read_reply``.
     """
 
     client: Client
@@ -213,7 +213,7 @@ class LLMJudge(Judge):
 
     Args:
         spec: Model and settings.
-        client: What answers requests.
+        client: Answers requests.
         roots: Folders that pictures may lie in.
         sees: True if the model can be sent pictures.
 
@@ -443,7 +443,7 @@ def prompts_for(
 
     Args:
         rows: As for ``grade``; of a log, its steps.
-        config: How the rows are read; else its settings are given one by one.
+        config: Settings of the reading; else they are passed one by one.
         item_id: The item.
         tested_model: The only tested model, where it is named.
         spec: The judge's settings: pictures are shown unless ``images`` is off.

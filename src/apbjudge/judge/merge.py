@@ -59,7 +59,7 @@ def merge_judgements(
         rubric: The rubric whose codes were judged apart; None for shards.
         partial: Merges some of the shards into a run that is merged with the others later.
         as_: ``parquet`` writes the judgements as Parquet too.
-        claim: How other processes are kept out of ``out``, ``lock`` or ``file``.
+        claim: Claim that keeps other processes out of ``out``, ``lock`` or ``file``.
 
     Returns:
         The run. ``apbjudge grade`` without ``--shard`` continues in the folder of a whole one.

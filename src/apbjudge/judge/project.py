@@ -29,9 +29,9 @@ class Project(Shown):
     """The files of a project to begin with.
 
     Attributes:
-        rows: What its settings grade.
+        rows: Rows that its settings grade.
         files: By file, true if it was written; an existing one is left as it is.
-        reading: How rows of the user's own are read; empty for example rows and logs.
+        reading: Reading of the user's own rows; empty for example rows and logs.
         settings: The lines that ``[grade]`` of the project file needs for them.
         next: The command for a shell that grades the rows.
     """

@@ -43,7 +43,7 @@ def prompt(
     Args:
         rows: As for ``grade``, of a log its steps.
         config: The settings; options count more.
-        judge: What the judge is shown; options count more.
+        judge: Settings of the judge's prompt; options count more.
         events: Called back with notes.
 
     Raises:

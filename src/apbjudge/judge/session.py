@@ -71,9 +71,9 @@ class Run(Shown):
         folder: Where its files are; None when it was kept in memory.
         summary: The figures.
         manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
+        progress: Counts and costs of this session.
         rows: The judgements as JSON rows, when kept in memory.
-        ensemble: How often the judges of a panel differ, or what a cascade costs at every
+        ensemble: Disagreement of the judges of a panel, or the cost of a cascade at every
             threshold; None for one judge.
     """
 
@@ -178,9 +178,9 @@ class RunConfig(Session[Judgement, Run]):
 
     Attributes:
         spec: The judge's settings.
-        judge: What the run is known by, where it is not a judge of these settings alone.
-        more_identity: What else must be equal for two sessions to be the same run.
-        intervals: How intervals of the summary are made; they are no part of a run's identity.
+        judge: Name and identity of the run, if it is not a judge with only these settings.
+        more_identity: Other settings that must be equal for two sessions to be the same run.
+        intervals: Settings of the summary's intervals, which are not part of a run's identity.
     """
 
     source: JudgedSource

@@ -62,7 +62,7 @@ class JudgeTask:
     """An item that is ready to be judged.
 
     Attributes:
-        findings: What code found.
+        findings: Findings of code.
         digest: SHA-256 of the row as it came (and of its case, when joined).
         offset: Bytes of the input read so far.
         missing: Where the case is, if there is no prediction of it, such as ``cases.jsonl:3``;

@@ -72,7 +72,7 @@ def shards_split(
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
     Args:
-        rows: What the command takes.
+        rows: Input of the command.
         options: Options of the command, of an audit with its judge.
         out: Folder for the index, the runs of the parts, and the whole.
         parts: Number of parts.
@@ -104,7 +104,7 @@ def divided(
     """Parts with the folders of their runs; writes the index of a file that has pieces.
 
     Args:
-        rows: What the command takes.
+        rows: Input of the command.
         options: Options of the command.
         out: Folder for the index and the folders.
         parts: Number of parts.

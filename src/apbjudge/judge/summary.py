@@ -93,7 +93,7 @@ class Summary(Shown):
         note: A remark that belongs to every metric, or None.
         totals: Counts over all rows, bad ones included.
         groups: Whole groups first, then breakdowns.
-        warnings: What makes metrics uncertain, a sentence each.
+        warnings: Reasons why metrics are uncertain, a sentence each.
         gates: Conditions that the metrics were checked against, with their outcomes.
         missing: Cases without a prediction; None where nothing says which cases there are.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
@@ -232,7 +232,7 @@ def summarize(
         note: A remark that belongs to every metric.
         by: Fields of BY_FIELDS and BY_OF_TRAJECTORIES to break results down by.
         weights: The weights of error codes, where the rubric states some.
-        intervals: How intervals are made.
+        intervals: Settings of the intervals.
 
     Raises:
         OptionError: If a field is unknown.

@@ -93,8 +93,8 @@ class TrajectorySource(JudgedSource):
         accept_loss: Share of the log's content that may stay unread; None for the usual.
         asks: True if a model is asked about trajectories: then less may stay unread, and the whole
             log is read before.
-        conservation: What of the log was not carried over, as far as it was read.
-        remarks: How often something occurred in the trajectories read so far that a reader has to
+        conservation: Content of the log that was not carried over, as far as it was read.
+        remarks: Counts of events in the trajectories read so far that a reader has to
             know.
     """
 
@@ -412,7 +412,7 @@ def rows_of_log(
 
     Args:
         log: The log.
-        config: How it is read.
+        config: Settings of the reading.
         events: Gets a line for each trajectory that can't be used, and for what is not carried
             over.
         account: Is kept of what of the log is not carried over.

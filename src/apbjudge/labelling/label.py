@@ -76,7 +76,7 @@ def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -
     """Reads the files and takes hold of the file of labels.
 
     Args:
-        config: What is to be labelled.
+        config: The items to be labelled.
         problem: Called with a line about each row that can't be used.
         clock: Returns the time, for the times in labels.
 

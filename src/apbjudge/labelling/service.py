@@ -57,7 +57,7 @@ class LabelService:
         queue: The items in order.
         reader: Reads the items.
         log: Writes the labels.
-        order: How the queue was ordered, in words.
+        order: Order of the queue, in words.
         rater: The only rater; None when each page asks for a name.
         verdicts: A judge's verdicts to show after the rater's own; None for none at all.
         disputed: The labels of raters who differ, to be shown with the item they are about.
@@ -216,8 +216,8 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
 
     Args:
         item: The item.
-        protocol: How it is graded; where the case itself is examined, all of it is shown.
-        rubric: What it is labelled by: it says what of the case's condition matters.
+        protocol: Its protocol; if the case itself is examined, all of it is shown.
+        rubric: Its rubric, which states the part of the case's condition that matters.
         roots: Folders that pictures may lie in.
 
     Returns:

@@ -58,7 +58,7 @@ class ComparedFigure:
 
     Attributes:
         judge: Empty where the table has no judge of its own.
-        heads: What they are figures of: a tested model or judge, then perhaps a level or a stage.
+        heads: Subject of the figures: a tested model or judge, then perhaps a level or a stage.
         column: Section and metric.
         ours: In the unit of the metric; rates are from 0 to 1.
         printed: As the paper prints it; a rate is in percent.

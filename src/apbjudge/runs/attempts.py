@@ -29,7 +29,7 @@ class Attempt(NamedTuple):
         row: SHA-256 of the row as it came.
         item: Key of its item and tested model, as ``short_key`` makes it.
         case: Index of its case in the file of cases; None where it was not joined.
-        facts: What its source counts of it, as JSON; a run has few different ones.
+        facts: Counts by its source, as JSON; a run has few different ones.
     """
 
     row: bytes

@@ -82,7 +82,7 @@ class Batch(BaseModel):
         digest: SHA-256 of the file.
         tag: Given to the provider, so that the batch can be found again.
         form: The reply format that the requests ask for.
-        step: How far it got. ``ordering``: it is being created; after a kill there, the provider
+        step: Its progress. ``ordering``: it is being created; after a kill there, the provider
             has to be asked whether it was. ``fetched``: its answers, if any, are on disk.
             ``dropped``: it is not waited for; its requests are written anew.
         file: The provider's id of the uploaded file.
@@ -112,7 +112,7 @@ class BatchList(BaseModel):
     Attributes:
         folder: Where the list and the files of requests and answers lie.
         endpoint: Model and address of the endpoint.
-        place: What tells it from another, for the keys of replies: as in a run without batches.
+        place: Identifies it in the keys of replies, as in a run without batches.
         form: The reply format that the endpoint takes, as far as known.
         nonce: Sets the tags of this run apart from those of another with the same requests.
     """

@@ -23,7 +23,7 @@ def take_folder_lock(folder: Path, claiming: Claiming | None = None) -> Lock:
 
     Args:
         folder: The folder.
-        claiming: How it is claimed; None for a lock of the operating system.
+        claiming: Kind of claim; None for a lock of the operating system.
 
     Returns:
         What is to be closed.

@@ -182,7 +182,7 @@ def block_on(work: Awaitable[T], *, is_idle: bool = False) -> T:
     """Waits for something to end, unless it is cancelled; see ``Stop``.
 
     Args:
-        work: What is waited for.
+        work: The work that is awaited.
         is_idle: True if nothing is lost when it is cut off, so that a pause does so at once.
 
     Raises:

@@ -51,7 +51,7 @@ class RecordLog(Generic[T]):
         settings: Digest of all that a record depends on besides its row, for the ledger; empty
             where it depends on more, and no ledger is written.
         overwrite: True if another run in the folder is deleted instead of refused.
-        claiming: How the folder is claimed; None for a lock of the operating system.
+        claiming: Kind of claim on the folder; None for a lock of the operating system.
         note: Receives what the user should know of earlier records.
 
     Raises:

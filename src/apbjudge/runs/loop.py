@@ -223,7 +223,7 @@ async def run_loop(
 
     Args:
         loop_runs: The runs.
-        clients: What the workers ask; closed at the end.
+        clients: Clients of the workers; closed at the end.
         turns: For each row of the stream, the index of the run whose next row it is; every run
             comes as often as its source has rows. None for a single run, or several that take
             turns on the same rows, in an order in which rows of one case follow each other.

@@ -23,7 +23,7 @@ class FailureCounts(Record):
 
     Attributes:
         failed: Rows without a result, by reason.
-        last_errors: What the one of them furthest down the input says, by reason.
+        last_errors: Detail of the one furthest down the input, by reason.
     """
 
     failed: dict[str, int] = {}
@@ -67,8 +67,8 @@ class Tally:
     """Sums over the records of one tested model.
 
     Attributes:
-        n: What is counted besides, by the name of its field.
-        by: What is counted by some name.
+        n: Other counts, by the name of their field.
+        by: Counts by some name.
     """
 
     def __init__(self) -> None:
@@ -108,12 +108,12 @@ class ModelRun(Generic[C]):
 
     Attributes:
         file: Name of the file in the run's folder.
-        counts_type: What is counted.
+        counts_type: Type of the counts.
         folder: Where the files are; None when they were kept in memory.
         counts: By tested model; what no model could be asked, such as a line that is no JSON, is
             under the empty name.
         manifest: Versions, hashes, settings, counts.
-        progress: What this session did.
+        progress: Counts and costs of this session.
         rows: The rows, when kept in memory.
         failures: Failures as JSON rows, when kept in memory.
     """

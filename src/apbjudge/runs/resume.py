@@ -43,7 +43,7 @@ class RecordKind(Generic[T]):
     ``cost_usd``, null where not known.
 
     Attributes:
-        name: What a record is called, for messages.
+        name: Word for a record, for messages.
         file: Name of their file.
         to_json: A record as JSON values.
         check: The JSON values of a line, if it is whole; raises RowError otherwise.

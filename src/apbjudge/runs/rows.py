@@ -57,7 +57,7 @@ class FinishedRow:
     Attributes:
         line: Its 1-based line.
         offset: Bytes of the input read so far.
-        known: What the ledger has of it.
+        known: Its entry in the ledger.
     """
 
     line: int
@@ -112,9 +112,9 @@ class RowSource:
         only: Numbers of the lines to read, in the order in which to read them; None reads all,
             in the order of the file.
         shard: The part of the rows to read; None reads all.
-        reading: How rows and cases were read that are not in our own format.
+        reading: Reading of rows and cases that are not in our own format.
         digest: SHA-256 of the rows read so far.
-        gaps: What the rows read so far leave empty, and what nobody reads.
+        gaps: Empty and unread fields of the rows read so far.
         rows_name: Name of the rows in the manifest.
     """
 

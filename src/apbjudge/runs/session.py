@@ -46,7 +46,7 @@ class Session(ABC, Generic[T, Out]):
     Attributes:
         folder: Where the run is.
         source: The rows.
-        resources: What answers, and what it may take.
+        resources: Clients, caches and limits.
         events: Called back while the session goes on.
         in_memory: True if the rows are returned, and the folder goes when the session is done.
         overwrite: True if another run in the folder is deleted instead of refused.

@@ -27,7 +27,7 @@ class CodedItems:
     Attributes:
         codes: Shape (n,), whole numbers; ``n_codes`` marks an item that is not counted.
         n_codes: Number of codes.
-        sample: How the items were sampled.
+        sample: Sampling design of the items.
         times: Shape (n,): number of items that each entry stands for, in a plain sample; None: one
             each.
     """

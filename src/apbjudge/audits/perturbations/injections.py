@@ -49,7 +49,7 @@ class Payload(Record):
 
     Attributes:
         id: Unique name.
-        family: How it goes about it.
+        family: Its technique.
         language: ISO 639-1 code of its words.
         text: The text; ``{verdict}`` stands for a verdict in the JSON form of the judge's reply.
     """
@@ -131,7 +131,7 @@ def inject(
         parent: Its variant with the fault.
         seed: Seed of the places, and of the turn where it is None.
         n: Number of payloads.
-        turn: How many parents had their payloads before; None draws a number from the parent's
+        turn: Number of parents with payloads before this one; None draws a number from the parent's
             name. With 0, 1, 2, … every payload is used before one comes again.
     """
     parts = base.parts_of(parent)

@@ -34,13 +34,13 @@ class Kind(Record):
 
     Attributes:
         name: Unique among the kinds of its table.
-        what: What is done, in one line.
+        what: The change, in one line.
         texts: Texts for the reply; one is drawn.
         form: Form of the replies that it fits, None for both.
         shapes: Shapes of the rubrics that it fits.
         code: The code of a fault; None where the protocol has no codes, and of harmless kinds.
         also: Codes that may hold too, as consequences of the fault.
-        severity: How much a fault spoils.
+        severity: Severity of a fault.
         is_proven: True if code proves the fault in every variant that is made.
         category: Behaviour after a broken tool that a fault makes, None elsewhere.
     """
@@ -87,7 +87,7 @@ class Occasion:
         role: Why the variant is to be judged.
         base: The plan taken as correct.
         parent: The variant that is changed, such as the base's own.
-        kind: What is done.
+        kind: Kind of change.
         seed: Decides, with names, which places and values are chosen.
         others: Bases whose references may be lent.
     """

@@ -143,7 +143,7 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
         errors: Shape (n,): verdict less truth, -1 to 1.
         x: Shape (n,): with some spread among rows of the same truth.
         truths: Shape (n,): 1.0 where the plan is correct, else 0.0.
-        sample: How the rows were sampled.
+        sample: Sampling design of the rows.
         level: Confidence level.
     """
     is_of = np.array([truths == value for value in (0.0, 1.0)], dtype=float)

@@ -54,7 +54,7 @@ def value_of(
         take: The estimate at a level.
         side: On which side of the limit a sound judge is; None for a value that is only shown.
         limit: The limit.
-        parts: What each case adds to it.
+        parts: Contribution of each case.
         unit: Its form.
         clears_only: True if it can clear a judge but not convict it.
     """

@@ -48,7 +48,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
     input gives equal bytes.
 
     Args:
-        report: What is shown; all of its texts are escaped.
+        report: The report; all of its texts are escaped.
         path: The file.
 
     Raises:

@@ -247,7 +247,7 @@ class Index:
 
         Args:
             names: The judges' names.
-            by_rule: Which of them are code alone.
+            by_rule: Those that are code alone.
 
         Returns:
             ``id``, ``model``, ``query`` (its first words), ``why`` (pairs of a judge and its

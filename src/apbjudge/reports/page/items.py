@@ -165,7 +165,7 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) ->
 
     Args:
         item: The item; None without its prediction: then only findings are shown.
-        findings: What code found, as in a row of ``judgements.jsonl``.
+        findings: Findings of code, as in a row of ``judgements.jsonl``.
 
     Returns:
         ``kind``, ``plan``, ``steps`` (see the module of this name), ``n_calls`` when not all are

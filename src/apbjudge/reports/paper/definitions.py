@@ -84,10 +84,10 @@ class Definition:
     """One table.
 
     Attributes:
-        needs: What it is made of, for the message that there is none.
-        source: What its rows are made from.
-        split: What rows of a tested model are told apart by; None where they are not.
-        rivals: What the best set is chosen among: the tested models that share all other heads,
+        needs: Its input, for the message that there is none.
+        source: Source of its rows.
+        split: Field that splits the rows of a tested model; None if they are not split.
+        rivals: Candidates for the best set: the tested models that share all other heads,
             or the methods that do. None where nothing is marked.
         counted: See ``PaperTable``, as is ``paper``.
         least: Columns of metrics without which there is no table.

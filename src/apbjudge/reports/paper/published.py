@@ -31,7 +31,7 @@ class PublishedPart:
         command: Another command that makes it.
         file: File in a folder that this command reads.
         lacks: Why nothing makes it.
-        note: What to know when figures are compared.
+        note: Caveat for comparing figures.
         half_width: True if its figures are half the width of our intervals.
         columns: Section and metric of our column, for each figure of a row.
         rows: By the first heads of our row, the figures as printed: rates in percent.
@@ -66,7 +66,7 @@ class Paper:
 
     Attributes:
         arxiv: Its number at arXiv.
-        note: What to know when figures are compared.
+        note: Caveat for comparing figures.
         models: The paper's names of models by names that runs have, in small letters.
         parts: Its tables and figures, as far as they show something measured.
     """

@@ -29,10 +29,10 @@ class JudgeResults:
 
     Attributes:
         note: The notes that stand with every metric.
-        method: How the tested models refined their responses, such as ``Self_R+``; empty where
+        method: Method by which tested models refined their responses, such as ``Self_R+``; empty if
             they did not.
         models: The models that judge, as the run names them.
-        origin: How the response of each row came about; None where nothing is known.
+        origin: Origin of each row's response; None if unknown.
     """
 
     judge: str

@@ -20,7 +20,7 @@ class TableRow:
 
     Attributes:
         judge: Who judged; empty where the table has no judge of its own.
-        heads: What it is a row of, one text per entry of the table's ``heads``; first the tested
+        heads: Subject of the row, one text per entry of the table's ``heads``; first the tested
             model (the judge, where judges are compared), then perhaps a level or a stage.
         counts: By section, the rows behind it; a section that the row says nothing of is missing.
         estimates: By column; a metric that is not there is missing.
@@ -59,7 +59,7 @@ class PaperTable(Table):
         key: Its name for ``--table``, such as ``overall``.
         number: Its number in the paper, such as ``Table 1``; empty for a table of our own.
         paper: The paper, by its arXiv id.
-        counted: What the second number of ``Counts`` counts: rows ``scored``, or ``pairs``.
+        counted: Meaning of the second number of ``Counts``: rows ``scored``, or ``pairs``.
     """
 
     key: str

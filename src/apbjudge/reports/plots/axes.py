@@ -152,7 +152,7 @@ def value_axis(
 
     Args:
         axes: The axes.
-        name: Which axis of them.
+        name: Name of the axis.
         unit: Unit of the values.
         ends: Lowest and highest value of the axis.
         label: Label of the axis.

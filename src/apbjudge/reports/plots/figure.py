@@ -59,8 +59,8 @@ class Figure:
 
     Attributes:
         key: Name of its files, unique among the figures: ``a-z``, ``0-9`` and hyphens.
-        title: What it shows, without a full stop; a caption has it, the picture has not.
-        note: What belongs below it: intervals, numbers of rows, bounds; may be empty.
+        title: Its content, without a full stop; part of the caption, not of the picture.
+        note: Text below it: intervals, numbers of rows, bounds; may be empty.
         alt: Text alternative: one or two sentences.
         data: A pandas DataFrame, a line per drawn value: rates from 0 to 1, whole names, NaN or
             None for ends of intervals that there are not, ``n`` rows behind the value.

@@ -52,9 +52,9 @@ class _Spec:
         tables: Key of each table, with a section that replaces those of its columns; empty for
             the columns' own.
         columns: Regular expression of the keys of the columns.
-        title: What it shows, in one sentence.
+        title: Its content, in one sentence.
         note: Notes besides intervals and numbers of rows, which every figure states.
-        alt: What it looks like; ``highlights``, a sentence on the values, are appended.
+        alt: Description of the picture; ``highlights``, a sentence on the values, are appended.
         select: Takes the values to draw from those of the columns.
         names: The order of tested models or judges; None for that of their correctness in the
             table of all cases.
@@ -380,7 +380,7 @@ def paper_figures(
 
     Args:
         tables: The tables; those that no figure is drawn from are ignored.
-        uncertainty: How sure judges were, a DataFrame with a row per judgement: ``judge``;
+        uncertainty: Uncertainty of judges, a DataFrame with a row per judgement: ``judge``;
             ``p_correct``, the share of the judge's replies that said correct, 0 to 1, NaN where
             not measured; ``human_correct``, 0 or 1, NaN without label; ``is_correct``, 0 or 1,
             NaN without verdict; ``case_id``. None for no figures of uncertainty.

@@ -33,7 +33,7 @@ class Memory:
 
     Args:
         runs: Trajectories as ``branch`` writes them; first passes are no results.
-        config: Which results are remembered, and how many are shown.
+        config: Choice of the results that are remembered, and number of those shown.
         cases: The cases for which it is used, by id.
 
     Attributes:

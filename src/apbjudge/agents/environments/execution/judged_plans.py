@@ -43,7 +43,7 @@ class Unmatched:
     """Number of rows without a partner, and the first of them.
 
     Attributes:
-        n: How many.
+        n: Their number.
         first: Names of the first of them.
     """
 
