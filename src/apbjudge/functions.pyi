@@ -229,8 +229,8 @@ def audit(
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        config: What to ask it; without it everything, on the shipped cases. Options count more.
-        prepared: What to ask it, as ``prepare`` made it, in place of ``config``.
+        config: Choice of questions; without it all, on the shipped cases. Options count more.
+        prepared: Questions from ``prepare``, in place of ``config``.
         run: Folder, cache and limits; options count more.
         client: Answers requests in place of the network.
         events: Who watches.
@@ -2733,7 +2733,7 @@ def shards_split(
     another's rows. Parts of anything else are by the case of each row, and read all of it.
 
     Args:
-        rows: What the command takes.
+        rows: Input of the command.
         options: Options of the command, of an audit with its judge.
         out: Folder for the index, the runs of the parts, and the whole.
         parts: Number of parts.
