@@ -107,6 +107,7 @@ def test_a_probe_that_fails_does_not_lose_the_card(
     assert any(one.measures for one in probes.values())
 
 
+@pytest.mark.slow
 def test_parts_of_the_cases_are_put_together_for_one_card(serve: Serve, tmp_path: Path) -> None:
     """A part is an audit of its cases; of all together nothing is known of drift alone."""
     server, settings = serve(), {"bases": 4, "cache": False, "seed_of_draw": 1}

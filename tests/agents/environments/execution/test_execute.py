@@ -357,6 +357,7 @@ def test_trials_take_the_samples_of_a_case_in_their_order(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_parts_of_the_tasks_are_put_together(tmp_path: Path) -> None:
     """Drafts and episodes; at least one of four parts of three tasks has none."""
     n = 4
