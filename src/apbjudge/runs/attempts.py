@@ -28,7 +28,7 @@ class Attempt(NamedTuple):
     Attributes:
         row: SHA-256 of the row as it came.
         item: Key of its item and tested model, as ``short_key`` makes it.
-        case: Index of its case in the file of cases; None where it was not joined.
+        case: Index of its case in the file of cases; None if it was not joined.
         facts: Counts by its source, as JSON; a run has few different ones.
     """
 
@@ -98,7 +98,7 @@ class Attempts:
                 yield line.values
 
     def of_row(self, row: bytes) -> KnownRow | None:
-        """The last entry of a row by its SHA-256; None where it was not worked on."""
+        """The last entry of a row by its SHA-256; None if there is none."""
         if (at := self._rows.index(int.from_bytes(row[:_KEY_BYTES], "big"))) is None:
             return None
         key, line_key, line, item, case, facts = self._rows.values(at)
@@ -145,7 +145,7 @@ class Attempts:
         self._out.append(entry)
 
     def close(self) -> None:
-        """Writes what is pending."""
+        """Writes pending entries."""
         if self._out is not None:
             self._out.close()
 

@@ -80,7 +80,7 @@ class Batch(BaseModel):
         requests: Name of the file of requests, in the folder of the list.
         lines: Requests in it.
         digest: SHA-256 of the file.
-        tag: Given to the provider, so that the batch can be found again.
+        tag: Identifies the batch at the provider.
         form: The reply format that the requests ask for.
         step: Its progress. ``ordering``: it is being created; after a kill there, the provider
             has to be asked whether it was. ``fetched``: its answers, if any, are on disk.
@@ -113,7 +113,7 @@ class BatchList(BaseModel):
         folder: Where the list and the files of requests and answers lie.
         endpoint: Model and address of the endpoint.
         place: Identifies it in the keys of replies, as in a run without batches.
-        form: The reply format that the endpoint takes, as far as known.
+        form: The reply format that the endpoint is known to take.
         nonce: Sets the tags of this run apart from those of another with the same requests.
     """
 
@@ -126,7 +126,7 @@ class BatchList(BaseModel):
 
     @classmethod
     def open(cls, folder: Path, endpoint: str, form: Format, place: Callable[[], str]) -> BatchList:
-        """Opens the list in a folder, or begins one, whose place is asked for."""
+        """Opens the list in a folder, or begins one and asks for its place."""
         path = folder / LIST
         if not path.exists():
             return cls(folder=folder, endpoint=endpoint, place=place(), form=form)
@@ -282,7 +282,7 @@ _KINDS: Mapping[str, type[BatchApi]] = {
 
 
 class _Rounds(Generic[Out]):
-    """A run in rounds: use what there are answers for, and send the other requests away."""
+    """A run in rounds: each uses the answers so far and sends the other requests."""
 
     def __init__(
         self, session: Session[Any, Out], spec: ModelSpec, name: str, api: BatchApi
@@ -462,7 +462,7 @@ class _Rounds(Generic[Out]):
             self.session.events.note(f"batch {batch.id}: {text}")
 
     def _read(self, batch: Batch, cache: ReplyCache | None = None, *, is_new: bool = False) -> None:
-        """Reads what a batch brought; new replies worth keeping go into the cache for others."""
+        """Reads the answers of a batch; new cacheable replies go into the cache."""
         path = self.batches.folder / batch.results if batch.results is not None else None
         waited_for = set(keys_of(self.batches.folder / batch.requests))
         ignored = 0
@@ -487,7 +487,7 @@ class _Rounds(Generic[Out]):
             self.results.add(unanswered, None, turn=batch.turn, form=batch.form)
 
     def _learn(self, answer: Answer, batch: Batch, cache: ReplyCache | None) -> None:
-        """Takes from a new answer what the next round, and other runs, have use for."""
+        """Takes from a new answer the reply format of the next round and the reply to cache."""
         if isinstance(answer.error, FormatUnsupportedError):
             after = min(FORMATS.index(batch.form) + 1, len(FORMATS) - 1)
             self.batches.form = FORMATS[max(after, FORMATS.index(self.batches.form))]
@@ -528,7 +528,7 @@ def _place(spec: ModelSpec, cache: Path | None) -> str:
 
 
 def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
-    """Puts a reply that is worth keeping into the cache."""
+    """Puts a cacheable reply into the cache."""
     if (reply := answer.cacheable) is None:
         return False
     cache.put(cache_key(answer.key, form), dump_completion(reply))
@@ -620,12 +620,12 @@ def _check_replaceable(out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Counts of what was read.
+    """Counts of the answers that were read.
 
     Attributes:
         taken: Replies put into the cache.
-        failed: Requests that failed, or whose reply is not worth keeping.
-        unreadable: Places and complaints of lines that are no answer.
+        failed: Requests that failed or have no cacheable reply.
+        unreadable: Place and fault of each line that is not an answer.
     """
 
     taken: int

@@ -1,4 +1,4 @@
-"""A run's folder as a whole: the lock that keeps others out, and what deletes a run."""
+"""A run's folder as a whole: its lock, and the deletion of a run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def take_folder_lock(folder: Path, claiming: Claiming | None = None) -> Lock:
 
 
 def clear_run(folder: Path, kind: RecordKind[Any], claiming: Claiming | None = None) -> None:
-    """Deletes a run: what it writes into its folder, and no other file.
+    """Deletes a run: the files that it writes into its folder, and no others.
 
     Raises:
         OptionError: If another process writes it.

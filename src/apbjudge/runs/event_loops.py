@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Stop:
-    """A request to stop what event loops do, made by a signal handler or from another thread.
+    """A request to stop event loops, made by a signal handler or another thread.
 
     Attributes:
         is_cancelled: True if everything is cancelled at once.
@@ -49,7 +49,7 @@ class Stop:
                 loop.call_soon_threadsafe(react)
 
     def check(self) -> None:
-        """Raises PausedError where a pause is asked for."""
+        """Raises PausedError if a pause is requested."""
         if self.is_paused:
             raise PausedError("the run is paused; the same call continues it")
 
@@ -125,7 +125,7 @@ _RUNNER: ContextVar[asyncio.Runner | None] = ContextVar("runner", default=None)
 
 @contextmanager
 def one_loop(runner: asyncio.Runner) -> Generator[None]:
-    """Within it, what this thread waits for is in one loop, whose connections can stay open."""
+    """Context in which this thread uses one event loop, whose connections can stay open."""
     token = _RUNNER.set(runner)
     try:
         yield

@@ -44,15 +44,15 @@ class RecordLog(Generic[T]):
         folder: The run's folder, created when missing.
         kind: The records.
         identity: Settings that must be the same for records to be in one file.
-        flush_every: Rows per write: 1 where a row was paid for.
-        is_partial: True if a session asks for some of the rows only; what others asked for stays.
+        flush_every: Rows per write; 1 if rows are paid for.
+        is_partial: True if a session asks for only some of the rows; records of the others stay.
         is_derived: True if the records are computed from those of other runs, for nothing.
         source: The input, to refuse a folder that holds a run of another one; None compares none.
         settings: Digest of all that a record depends on besides its row, for the ledger; empty
             where it depends on more, and no ledger is written.
         overwrite: True if another run in the folder is deleted instead of refused.
         claiming: Kind of claim on the folder; None for a lock of the operating system.
-        note: Receives what the user should know of earlier records.
+        note: Receives remarks on earlier records for the user.
 
     Raises:
         OptionError: If the folder holds another run or files that are no run's, or another
@@ -102,7 +102,7 @@ class RecordLog(Generic[T]):
         *,
         overwrite: bool,
     ) -> None:
-        """Reads what an earlier session left and opens the file for more."""
+        """Reads the records of earlier sessions and opens the file for more."""
         try:
             earlier = read_earlier(self.folder, self.kind, identity, source, settings)
         except OtherRunError:
@@ -134,7 +134,7 @@ class RecordLog(Generic[T]):
             self._retire_failures(self.folder / self.kind.failures)
 
     def _retire_failures(self, path: Path) -> None:
-        """Removes the failures of the last session; what they cost stays known."""
+        """Removes the failures of the last session; their costs remain recorded."""
         for line in record_lines(path, self.kind):
             if isinstance(line.row, dict) and self._cost(line.row):
                 self._archive.add(line.raw)
@@ -142,7 +142,7 @@ class RecordLog(Generic[T]):
         path.unlink(missing_ok=True)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yields the records written so far, as JSON rows; failures kept apart are not among them.
+        """Yields the records written so far, as JSON rows, without failures in their own file.
 
         Raises:
             InputError: If a line of the file was damaged by someone else meanwhile.
@@ -199,7 +199,7 @@ class RecordLog(Generic[T]):
         return True
 
     def _append(self, row: dict[str, Any], attempt: Attempt | None) -> None:
-        """Appends a record; to the ledger only where it counts in the next session too."""
+        """Appends a record, to the ledger only if it counts in the next session too."""
         self._lock.check()
         line = self._out.append(row)
         if self._added is not None:
@@ -210,7 +210,7 @@ class RecordLog(Generic[T]):
             self._attempts.add(attempt, key=key, line_key=line_key, line=row["line"])
 
     def add(self, record: T, attempt: Attempt | None = None) -> dict[str, Any]:
-        """Appends a record, to the ledger too where its row is named; returns it as JSON."""
+        """Appends a record, to the ledger too if its row is stated; returns it as JSON."""
         row = self.kind.to_json(record)
         self._has_cost = self._has_cost or self._cost(row)
         if self.kind.failures is None or row.get("reason") is None:
@@ -238,7 +238,7 @@ class RecordLog(Generic[T]):
     ) -> None:
         """Puts other records in the place of all there are, in one step.
 
-        Only for records that come from other runs: nothing is kept of the earlier ones.
+        Only for records from other runs: the earlier ones are lost.
 
         Args:
             rows: The records.
@@ -251,7 +251,7 @@ class RecordLog(Generic[T]):
         self._write_anew(map(orjson.dumps, rows))
 
     def supersede(self) -> None:
-        """Supersedes records of rows that are no longer in the input, moves those that moved."""
+        """Supersedes records of rows that left the input; moves those of rows that moved."""
         self._out.flush()
         if self._is_partial:
             return
@@ -372,19 +372,19 @@ class _Archive:
         self.offsets.sort()
 
     def row_of(self, key: int) -> dict[str, Any] | None:
-        """The record of a key, None where there is none."""
+        """The record of a key; None if there is none."""
         at = self.offsets.index(key)
         if at is None:
             return None
         return object_of(read_line_at(self._path, self.offsets.value(at)))
 
     def add(self, raw: bytes) -> None:
-        """Takes in a line, once."""
+        """Adds a line, once."""
         if self._lines.add(bytes_key(raw)):
             self._pending.append(raw + b"\n")
 
     def sync(self) -> None:
-        """Writes what was taken in, and waits until it has reached the disk."""
+        """Writes the added lines and waits until they are on the disk."""
         if self._pending:
             _append_synced(self._path, b"".join(self._pending))
             self._pending.clear()
@@ -447,9 +447,9 @@ def manifest_states(logs: Iterable[tuple[RecordLog[Any], dict[str, Any]]]) -> Ge
 
 @contextmanager
 def state_of_work_below(folder: Path) -> Generator[None]:
-    """Writes the state into the manifest of a run whose work is done in folders below it.
+    """Writes the state into the manifest of a run that works in folders below it.
 
-    Not where that work is refused: then another process may be doing it, or nothing is there.
+    Not if that work is refused: another process may be doing it, or the folder is empty.
     """
     try:
         yield
@@ -478,10 +478,10 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 def temporary_folder(
     owner: object, files: Mapping[str, Iterable[Mapping[str, Any]]], manifest: Mapping[str, Any]
 ) -> Path:
-    """Writes a run that was kept in memory into a folder that goes with its owner.
+    """Writes a run in memory into a folder that is deleted with its owner.
 
     Args:
-        owner: Stands for the folder; the files are removed when it is.
+        owner: Object that represents the folder; the files are removed with it.
         files: Rows by name of file.
         manifest: The manifest.
     """

@@ -43,13 +43,13 @@ class Progress:
         skipped: Rows that an earlier session had finished.
         unscored: Records that are failures, by reason.
         cost_usd: Known costs.
-        unpriced: Calls whose price is unknown: those of records without a price, and lost ones.
+        unpriced: Calls of unknown price: those of records without a price, and lost ones.
         calls: Calls made.
         lost: Calls of these that ended without an answer.
         reused: Replies taken from the reply cache.
         prompt_tokens: Tokens sent.
         cached_tokens: Those of them that the endpoint had in its prefix cache.
-        pending: Rows whose reply is still to come (batches).
+        pending: Rows that wait for a reply (batches).
         unseen: Items by what of their files the judge was not shown, see ``unseen_of``.
         silent: Replies without the token probabilities that were asked for.
         read: Rows read, those in flight included.
@@ -79,7 +79,7 @@ class Progress:
         return None if share is None else share * (self.done + self.skipped) / max(1, self.read)
 
     def add_costs(self, other: Progress) -> None:
-        """Adds what another session took: calls, tokens, prices."""
+        """Adds the calls, tokens and prices of another session."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -97,7 +97,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Receivers of what a run reports: where it stands, rows it can't use, and all else."""
+    """Receivers of a run's reports: progress, unusable rows, and remarks."""
 
     progress: Callable[[Progress], None]
     bad_row: Callable[[str], None]
@@ -121,7 +121,7 @@ class SourceRow(Protocol):
         ...
 
     def rejected(self, error: RowError) -> BadRow:
-        """The same row where it turns out to be unusable."""
+        """The same row as an unusable one."""
         ...
 
 
@@ -147,7 +147,7 @@ class Source(Protocol[R_co]):
         ...
 
     def entries(self, finished: FinishedRows) -> Iterator[R_co | BadRow | FinishedRow]:
-        """Yields an entry for every row; a finished one may come unread."""
+        """Yields an entry for every row; a finished one may be unread."""
         ...
 
 
@@ -180,7 +180,7 @@ class Worker(Protocol[R_contra, T]):
     waits: bool
 
     def job(self, row: R_contra) -> Job[T] | Awaitable[Job[T]]:
-        """The job of a row; raises RowError where the row can't be used."""
+        """The job of a row; raises RowError if the row can't be used."""
         ...
 
     def reject(self, row: BadRow, detail: str) -> T:
@@ -195,7 +195,7 @@ class LoopRun(Generic[R, T]):
     Attributes:
         source: The rows.
         worker: Makes their records.
-        log: Where the records go.
+        log: Receives the records.
     """
 
     source: Source[R]
@@ -228,7 +228,7 @@ async def run_loop(
             comes as often as its source has rows. None for a single run, or several that take
             turns on the same rows, in an order in which rows of one case follow each other.
         concurrency: Returns the rows in flight at most, all runs together; they may change.
-        events: Receives what happens.
+        events: Receives reports.
 
     Returns:
         The final progress of all runs together.
@@ -275,7 +275,7 @@ async def run_loop(
 
 
 async def _beat(progress: Progress, events: Events) -> None:
-    """Reports where the run stands even while nothing lands."""
+    """Reports progress even while no job ends."""
     while True:
         await asyncio.sleep(BEAT_S)
         events.progress(progress)
@@ -430,7 +430,7 @@ class _Loop(Generic[R, T]):
             raise failure
 
     async def abandon(self) -> None:
-        """Cancels what is in flight; what has landed meanwhile still leaves its record."""
+        """Cancels jobs in flight; those that ended meanwhile still leave their records."""
         for flight in self._flying:
             flight.cancel()
         records = await asyncio.gather(*self._flying, return_exceptions=True)

@@ -46,7 +46,7 @@ class Tile:
 
     @property
     def lines(self) -> dict[str, int]:
-        """Lines by file; empty where the folder holds no other part."""
+        """Lines by file; empty if the folder holds no other part."""
         return self.entry.setdefault("lines", {})
 
 
@@ -129,7 +129,7 @@ def _in_order(parts: Sequence[ShardPart]) -> list[tuple[Tile, ShardPart]]:
 
 
 def _missing(parts: Sequence[ShardPart]) -> str:
-    """The parts that no folder holds, such as ``2-3,5/8``; empty where all are there."""
+    """The missing parts, such as ``2-3,5/8``; empty if there are none."""
     held = [tile.shard for part in parts for tile in part.tiles]
     count, numbers = held[0].count, {shard.index for shard in held}
     missing = [number for number in range(1, count + 1) if number not in numbers]
@@ -186,7 +186,7 @@ def check_free(out: Path, kind: RecordKind[Any], *, again: bool = False) -> None
     Args:
         out: The folder.
         kind: The records.
-        again: True if a merge that was finished is no reason: it is one of several.
+        again: True if a finished merge is accepted, because it is one of several.
 
     Raises:
         OptionError: If it holds one, or files that are no run's.
@@ -200,9 +200,9 @@ def check_free(out: Path, kind: RecordKind[Any], *, again: bool = False) -> None
 
 
 def joined_manifest(parts: Sequence[ShardPart]) -> dict[str, Any]:
-    """The manifest of all parts together, but for what the records amount to.
+    """The manifest of all parts together, without the totals of the records.
 
-    Where parts are missing, its identity states those that are there, so that no command continues
+    If parts are missing, its identity states the others, so that no command continues
     in the folder, and a further merge knows them.
     """
     first, tiles = parts[0], [tile for tile, _ in _in_order(parts)]

@@ -1,4 +1,4 @@
-"""A run whose folder goes to an address: it works on this machine, and what it writes goes up.
+"""A run whose folder is at an address: it works on this machine and uploads its files.
 
 Objects can't be appended to. So the lines that were added to a file go up as a segment that nobody
 changes any more: ``judgements/part-00001/000123.jsonl.zst``. A file that was written anew begins
@@ -58,7 +58,7 @@ class Mirror:
 
     Args:
         folder: The folder on this machine.
-        store: Where they go.
+        store: Destination of the files.
     """
 
     def __init__(self, folder: Path, store: Store) -> None:
@@ -67,7 +67,7 @@ class Mirror:
         self._whole: dict[str, bytes] = {}  # digests
 
     def restore(self) -> None:
-        """Brings what is up into the folder; lines that are in the folder alone stay.
+        """Fetches the uploaded files into the folder; lines that only the folder has stay.
 
         Raises:
             InputError: If the address can't be read.
@@ -86,7 +86,7 @@ class Mirror:
             lock.close()
 
     def _take(self, path: Path, own: str, last: tuple[int, int] | None) -> None:
-        """Takes a file that is up into the folder; of two that are no lines the later one."""
+        """Fetches an uploaded file into the folder; without lines only if it is the later one."""
         to = self._folder / own
         to.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix != ".jsonl":
@@ -112,7 +112,7 @@ class Mirror:
             self._lines[own] = _Lines(*last, size, inode, tail)
 
     def _is_later(self, name: str, path: Path) -> bool:
-        """True if a file that is up changed after one that is here, or nobody knows."""
+        """True if the uploaded file changed after the local one, or if this is unknown."""
         try:
             modified: datetime = self._store.files.modified(name)
         except Exception:  # noqa: BLE001 - each file system has errors of its own
@@ -122,7 +122,7 @@ class Mirror:
         return modified.timestamp() >= path.stat().st_mtime
 
     def push(self) -> None:
-        """Brings up what was written since the last time.
+        """Uploads everything written since the last time.
 
         Raises:
             InputError: If the address can't be written.
@@ -139,11 +139,11 @@ class Mirror:
         self._push_whole(contents)
 
     def push_figures(self) -> None:
-        """Brings up the files that are no lines."""
+        """Uploads the files without lines."""
         self._push_whole(self._changed())
 
     def _changed(self) -> dict[str, bytes]:
-        """The contents of files that are no lines and are not up as they are now."""
+        """The contents of files without lines that changed since their upload."""
         contents: dict[str, bytes] = {}
         for path in self._folder.rglob("*"):
             if path.suffix in _WHOLE and (data := _content(path)) is not None:
@@ -202,7 +202,7 @@ class Mirror:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A file for reading; an empty one where it is gone."""
+    """A file for reading; an empty one if it was deleted."""
     with suppress(FileNotFoundError):
         return path.open("rb")
     return Path(os.devnull).open("rb")
@@ -213,7 +213,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _content(path: Path) -> bytes | None:
-    """The content of a file; None where it is none any more."""
+    """The content of a file; None if it was deleted."""
     with suppress(OSError):
         return path.read_bytes()
     return None
@@ -226,7 +226,7 @@ def _tail(path: Path) -> bytes:
 
 
 def _end_of_lines(file: Any, start: int) -> int:
-    """Offset behind the last line that has its end, from one where a line begins."""
+    """Offset behind the last complete line, from an offset at which a line begins."""
     end = file.seek(0, os.SEEK_END)
     while end > start:
         begin = max(start, end - _BLOCK)
@@ -238,7 +238,7 @@ def _end_of_lines(file: Any, start: int) -> int:
 
 
 def _pack(file: Any, start: int, end: int, to: Path) -> str:
-    """Packs some bytes of a file; returns the suffix, that of zstd where it is installed."""
+    """Packs some bytes of a file; returns the suffix, of zstd if it is installed."""
     try:
         opened, suffix = import_module("zstandard").open, ".zst"
     except ImportError:
@@ -251,7 +251,7 @@ def _pack(file: Any, start: int, end: int, to: Path) -> str:
 
 
 def bring_up(folder: Path) -> None:
-    """Brings up the files of a run's folder that are no lines, if it goes anywhere.
+    """Uploads the files without lines of a run's folder, if it has an address.
 
     Before the first row, since lines without a manifest are no run's; and after the last session.
 
@@ -267,13 +267,13 @@ def mirrored(
     folder: Path,
     note: Callable[[str], None] = lambda message: None,
 ) -> Generator[None]:
-    """Goes on with what is at the address of a run's folder, and brings up what is written.
+    """Continues the run at the address of a folder, and uploads everything that is written.
 
-    Nothing is done for a folder that goes to no address.
+    Does nothing for a folder without an address.
 
     Args:
         folder: The folder.
-        note: Receives what the user should know.
+        note: Receives remarks for the user.
 
     Raises:
         InputError: If the address can't be read, or at the end can't be written.

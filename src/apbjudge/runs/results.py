@@ -1,4 +1,4 @@
-"""A finished run of tested models: counts, and rows that stand for a file."""
+"""A finished run of tested models: counts, and rows that are accepted as a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FailureCounts(Record):
 
     @staticmethod
     def count(tally: Tally, row: Row) -> None:
-        """Adds what a result says to the sums ``n`` and ``by``."""
+        """Adds a result to the sums ``n`` and ``by``."""
 
     @property
     def may_pass(self) -> bool:
@@ -55,7 +55,7 @@ class CallCounts(FailureCounts):
     Attributes:
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens received.
-        cost_usd: Known costs; None where the price of a result is not known.
+        cost_usd: Costs; None if the price of any result is unknown.
     """
 
     prompt_tokens: int = 0
@@ -79,7 +79,7 @@ class Tally:
         self._cost_usd: float | None = 0.0
 
     def take(self, row: Mapping[str, Any]) -> bool:
-        """Takes in a failure, or what a result cost; returns whether it is a result."""
+        """Adds a failure, or the cost of a result; returns True for a result."""
         for name in ("calls", "prompt_tokens", "completion_tokens", "reused"):
             self.n[name] += row["usage"][name]
         if (reason := row.get("reason")) is None:
@@ -104,18 +104,18 @@ C = TypeVar("C", bound=FailureCounts)
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ModelRun(Generic[C]):
-    """Finished rows of tested models; stands for their file wherever one is taken.
+    """Finished rows of tested models; accepted in place of their file everywhere.
 
     Attributes:
         file: Name of the file in the run's folder.
         counts_type: Type of the counts.
-        folder: Where the files are; None when they were kept in memory.
+        folder: Folder of the files; None if the rows are in memory.
         counts: By tested model; what no model could be asked, such as a line that is no JSON, is
             under the empty name.
         manifest: Versions, hashes, settings, counts.
         progress: Counts and costs of this session.
-        rows: The rows, when kept in memory.
-        failures: Failures as JSON rows, when kept in memory.
+        rows: The rows, if in memory.
+        failures: Failures as JSON rows, if in memory.
     """
 
     file: ClassVar[str]
@@ -142,7 +142,7 @@ class ModelRun(Generic[C]):
         return (line.values for line in lines if isinstance(line.values, dict))
 
     def __fspath__(self) -> str:
-        """The file; for a run in memory a temporary one, which goes with the run."""
+        """The file; for a run in memory a temporary one, deleted with the run."""
         if self.folder is not None:
             return os.fspath(self.folder / self.file)
         if not self._files:

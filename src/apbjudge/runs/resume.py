@@ -1,4 +1,4 @@
-"""Reads what a run's folder holds before a session begins; nothing is written here.
+"""Reads a run's folder before a session begins; writes nothing.
 
 A folder belongs to one run: equal settings and one input. The input is the same when it is the
 same file, perhaps edited, or begins with the content that was worked on: moved, copied or appended
@@ -47,14 +47,14 @@ class RecordKind(Generic[T]):
         file: Name of their file.
         to_json: A record as JSON values.
         check: The JSON values of a line, if it is whole; raises RowError otherwise.
-        place: Fields that tell where a record's row stands and not what was worked on.
+        place: Fields with the place of a record's row, which are not part of its content.
         retried: Reasons of failures that may have passed when the run is resumed.
-        free: Reasons of failures that cost nothing: such records are not kept for later.
+        free: Reasons of failures that cost nothing, whose records are not preserved.
         failures: Name of a file of their own for the failures of the last session, all of which are
             tried again; None keeps failures among the records.
         figures: Further files that a run writes, which can be computed again.
         folders: Folders of further files below the run's, with the names of these.
-        runs_below: Folder with runs of which this one consists; None without.
+        runs_below: Folder of the runs that this one consists of; None without.
     """
 
     name: str
@@ -79,7 +79,7 @@ class RecordKind(Generic[T]):
 
 
 def record_key(row: Mapping[str, Any]) -> int:
-    """Key of what a record answers: item, tested model and fingerprint.
+    """Key of a record: item, tested model and fingerprint.
 
     A row without usable id is identified by its line and its content.
     """
@@ -89,7 +89,7 @@ def record_key(row: Mapping[str, Any]) -> int:
 
 
 def _name_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Item and tested model; the latter empty where rows are of none."""
+    """Item and tested model; the latter empty for rows without one."""
     return row["item_id"] if "item_id" in row else row["id"], row.get("tested_model", "")
 
 
@@ -107,10 +107,10 @@ class RecordLine(NamedTuple):
         raw: The line without its end.
         kind: ``current``; ``passing``: failed for a reason that may have passed; ``again``: an
             earlier line answers the same; ``damaged``: no record.
-        key: Key of the record; 0 where there is none.
+        key: Key of the record; 0 if there is none.
         row: The record; of a damaged line, what is wrong with it; None where the ledger knows the
             line, which is not parsed then.
-        item: Key of item and tested model, of a line that the ledger knows.
+        item: Key of item and tested model, for a line that the ledger knows.
     """
 
     number: int
@@ -125,7 +125,7 @@ class RecordLine(NamedTuple):
 def record_lines(
     path: Path, kind: RecordKind[Any], known: KeyMap | None = None
 ) -> Iterator[RecordLine]:
-    """Yields the lines of a file of records, each with what it is; none where there is no file.
+    """Yields the lines of a file of records, classified; none if there is no file.
 
     Args:
         path: The file.
@@ -162,7 +162,7 @@ def record_lines(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputMark:
-    """Identity of an input file: absolute path; bytes and SHA-256 are None where it is no file."""
+    """Absolute path, bytes and SHA-256 of an input; the latter two None if not a file."""
 
     path: str
     bytes: int | None = None
@@ -203,7 +203,7 @@ def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str
 
 
 def inputs_before(manifest: Mapping[str, Any], names: Iterable[str]) -> Inputs | None:
-    """Files as the manifest states them; None where it says nothing that can be used."""
+    """Files as the manifest states them; None if it states nothing usable."""
     stated = manifest.get("inputs")
     if not isinstance(stated, dict):
         return None
@@ -234,10 +234,10 @@ class Earlier:
     Attributes:
         inputs: The input files of the session that begins.
         finished: Keys of the records that count, each with the key of its line and the hash of
-            its place fields, 0 where these were not read.
-        attempts: The ledger; None where none is written.
+            its place fields, 0 if these were not read.
+        attempts: The ledger; None if none is written.
         n_by_kind: Lines of the file by kind.
-        first_damage: Place of the first damaged line and what is wrong with it; empty without.
+        first_damage: Place and fault of the first damaged line; empty without one.
         is_ended: True if the last line of the file has its end.
     """
 
@@ -261,7 +261,7 @@ def read_earlier(
     source: RowSource | None,
     settings: str = "",
 ) -> Earlier:
-    """Reads what a folder holds and whether a session may continue there.
+    """Reads a folder and checks that a session may continue there.
 
     Args:
         folder: The run's folder, which need not exist.
@@ -319,7 +319,7 @@ def read_earlier(
 
 
 def read_manifest(folder: Path, kind: RecordKind[Any]) -> dict[str, Any] | None:
-    """The manifest of a run; None in a folder where nothing of a run is.
+    """The manifest of a run; None in a folder without one.
 
     Raises:
         OptionError: If the manifest or other files there are no run's.
@@ -345,7 +345,7 @@ def read_manifest(folder: Path, kind: RecordKind[Any]) -> dict[str, Any] | None:
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Names of what differs, such as ``protocol`` or ``judge.seed``."""
+    """Names of the settings that differ, such as ``protocol`` or ``judge.seed``."""
     changed: list[str] = []
     for name in sorted({*before, *now}):
         one, other = before.get(name), now.get(name)
@@ -394,7 +394,7 @@ def _checked_inputs(
     Args:
         folder: The run's folder.
         source: The session's input.
-        before: The files of the run that is there; None where nothing of it counts.
+        before: The files of the present run; None if none of them count.
         marks: The files of the session.
         names: Keys of item and tested model of all records of rows that could be used.
     """

@@ -35,10 +35,10 @@ _MODEL_FIELDS = ("tested_model", "model_response")
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be used, with what is still known of it.
+    """An unusable row, with its known properties.
 
     Attributes:
-        place: Where it is, such as ``cases.jsonl:3``; empty for its line of the rows.
+        place: Its place, such as ``cases.jsonl:3``; empty for its line of the rows.
     """
 
     line: int
@@ -52,7 +52,7 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRow:
-    """A row whose record is there, and which was therefore not parsed.
+    """A row that has a record and was therefore not parsed.
 
     Attributes:
         line: Its 1-based line.
@@ -132,7 +132,7 @@ class RowSource:
         raise NotImplementedError
 
     def entries(self, finished: FinishedRows) -> Iterator[Any]:
-        """Yields the same, but finished rows as they are, where the source can tell."""
+        """Yields the same, but finished rows unparsed, if the source can identify them."""
         return iter(self)
 
     @property
@@ -165,7 +165,7 @@ class RowSource:
 
     @property
     def piece(self) -> Piece | None:
-        """The lines of the file that are read; None where all are."""
+        """The lines of the file that are read; None for all."""
         return None if self.shard is None else self.shard.piece
 
     @property
@@ -182,7 +182,7 @@ class RowSource:
         return file_size(self.rows) if isinstance(self.rows, Path) else 0
 
     def check(self) -> None:
-        """Raises InputError where the file of rows can't be opened, or is not the index's."""
+        """Raises InputError if the file of rows can't be opened or is not the index's."""
         if not isinstance(self.rows, Path):
             if self.piece is not None:
                 raise OptionError("--shard: expected I/N for rows in memory, got part of a file")
@@ -237,8 +237,8 @@ class RowSource:
 
         Args:
             read: Gives the item of a row.
-            make: Gives what is yielded.
-            cases: The file of cases, where it has been read already.
+            make: Returns the value to yield.
+            cases: The file of cases, if it has been read already.
             skip: Takes note of a row of another shard, by its own fields and the index of its
                 case; returns whether it need not be read.
             finished: Gives what is yielded of a line, not parsed yet, and its SHA-256 where it need
@@ -306,7 +306,7 @@ class RowSource:
         return line.offset + len(line.raw) - (self.piece.start if self.piece else 0)
 
     def lines(self) -> Iterator[Line]:
-        """Yields the lines that are read; raises InputError where an index has others."""
+        """Yields the lines that are read; raises InputError if they are not those of the index."""
         if self.only is not None:
             yield from self._chosen(self.only)
         elif isinstance(self.rows, Path):
@@ -341,7 +341,7 @@ def holds(
     cases: Cases | None = None,
     case: int | None = None,
 ) -> bool | None:
-    """True if a row is in a part, by the case that it names; None where its item has to say."""
+    """True if a row is in a part, by the case that it names; None if only its item can tell."""
     if values.get("case_id") in (None, "") and cases is not None and case is not None:
         return bool(cases.in_shard[case])
     names = ("id", "item_id") if values.get("case_id") in (None, "") else ("case_id",)
@@ -388,8 +388,8 @@ class Cases:
 
     Args:
         path: The file.
-        shard: The part of the rows that is read; cases of all parts are found.
-        origin: The file as it was named, where it is made of another.
+        shard: The part of the rows that is read; cases of all parts are available.
+        origin: The file as named, if it is made from another.
 
     Attributes:
         path: The file as it was named.
@@ -433,7 +433,7 @@ class Cases:
         return self._lines[index]
 
     def read(self, index: int) -> tuple[dict[str, Any], bytes]:
-        """A case's fields, and its line; raises RowError where it is no JSON object any more."""
+        """A case's fields and its line; raises RowError if it is no longer a JSON object."""
         if self._last is None or self._last[0] != index:
             raw = read_line_at(self._file, self._offsets[index])
             self._last = (index, object_of(raw), raw)
@@ -466,7 +466,7 @@ class Cases:
 
         Args:
             values: The prediction's row.
-            digest: A running hash, which takes in the case.
+            digest: A running hash, updated with the case.
 
         Raises:
             RowError: If there is no such case.
@@ -474,7 +474,7 @@ class Cases:
         return self.join_at(self.index(values), values, digest)
 
     def join_at(self, index: int, values: Mapping[str, Any], digest: Any) -> dict[str, Any]:
-        """As ``join``, where the case is known."""
+        """As ``join``, for a known case."""
         case, raw = self.read(index)
         digest.update(raw)
         own = {k: v for k, v in values.items() if v is not None}

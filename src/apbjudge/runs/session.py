@@ -1,4 +1,4 @@
-"""One session of a run: rows in, one record a row out, in a folder where the next one goes on.
+"""One session of a run: rows in, one record per row out, in a folder where the next one continues.
 
 Judging, predicting, refining, simulating, branching and writing are sessions. Each states its rows,
 its records, what identifies the run, who works on the rows, and what the records amount to.
@@ -44,11 +44,11 @@ class Session(ABC, Generic[T, Out]):
     """A session before it begins.
 
     Attributes:
-        folder: Where the run is.
+        folder: Folder of the run.
         source: The rows.
         resources: Clients, caches and limits.
-        events: Called back while the session goes on.
-        in_memory: True if the rows are returned, and the folder goes when the session is done.
+        events: Called back during the session.
+        in_memory: True if the rows are returned and the folder is deleted after the session.
         overwrite: True if another run in the folder is deleted instead of refused.
         writer: Answers from what batches brought in place of the model, and writes down what they
             did not; None asks the model.
@@ -74,12 +74,12 @@ class Session(ABC, Generic[T, Out]):
 
     @property
     def full_identity(self) -> Mapping[str, Any]:
-        """The same, with the part of the rows, where it is one."""
+        """The same, with the part of the rows, if there is one."""
         return {**in_identity(self.source.shard), **self.identity}
 
     @property
     def libraries(self) -> Sequence[str]:
-        """The libraries whose versions the manifest says."""
+        """The libraries whose versions the manifest states."""
         return "pydantic orjson aiohttp litellm instructor jinja2".split()
 
     @property
@@ -160,7 +160,7 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
 
     Args:
         sessions: The sessions, each in a folder of its own.
-        work: Fills their logs; None for what the only session asks.
+        work: Fills their logs; None for the requests of the only session.
     """
     with ExitStack() as stack:
         folder = Path(os.path.commonpath([session.folder for session in sessions]))
@@ -186,7 +186,7 @@ def carry_out(sessions: Sequence[Session[T, Out]], work: Work[T] | None = None) 
 
 @contextmanager
 def folder_of(out: Path | None) -> Generator[Path]:
-    """The folder of a run; without one a temporary folder, which goes at the end."""
+    """The folder of a run; without one a temporary folder, deleted at the end."""
     if out is not None:
         yield out
         return
@@ -199,7 +199,7 @@ def default_folder(name: str, what: str, *content: object, parent: str = "runs")
 
     Args:
         name: Name of the input.
-        what: Short name of what is done, and by whom.
+        what: Short name of the work and the worker.
         content: All that tells it from another run.
         parent: The folder that it is in.
     """

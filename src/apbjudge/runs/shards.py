@@ -1,6 +1,6 @@
 """Parts of the rows of a run: by the case of each row, or as pieces of their file.
 
-Pieces are cut where the case changes and listed in an index, so that a part reads no other's rows.
+Pieces are cut where the case changes and listed in an index: a part reads only its own rows.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Shard:
         count: Number of parts.
         of: Digest of the index whose piece it is; empty where the case of a row decides, so that
             rows of one case are in one part.
-        pieces: That index; None where it was not read.
+        pieces: That index; None if it was not read.
 
     Raises:
         OptionError: If there is no such part.
@@ -110,7 +110,7 @@ class Shard:
 
     @property
     def piece(self) -> Piece | None:
-        """The lines that are the part; None where the case of a row decides."""
+        """The lines of the part; None if the case of a row decides."""
         return None if self.pieces is None else self.pieces.parts[self.index - 1]
 
     def holds(self, case: str) -> bool:
@@ -119,7 +119,7 @@ class Shard:
 
 
 def in_identity(shard: Shard | None) -> dict[str, str]:
-    """The part among what identifies a run; nothing of all rows."""
+    """The part as a setting that identifies a run; nothing for all rows."""
     return {} if shard is None else {"shard": str(shard)}
 
 
