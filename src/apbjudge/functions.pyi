@@ -1854,7 +1854,7 @@ def init(
     """Writes example rows, a project file and a CI job; no file that is there is changed.
 
     Args:
-        config: Where, and for which rows.
+        config: The folder, and the rows.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         data_split: Split of a data set on disk that has several.

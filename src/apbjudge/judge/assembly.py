@@ -31,9 +31,9 @@ def run_of_judgements(
     rows: Rows | PathLike[str],
     config: GradeConfig,
 ) -> Run:
-    """Makes the run that ``grade`` would have made of rows whose judgements are there already.
+    """Makes the run that ``grade`` would have made, from rows with existing judgements.
 
-    Nobody is asked. The fingerprint of each judgement is computed anew from its row and the
+    No model is asked. The fingerprint of each judgement is computed anew from its row and the
     settings, so that a judgement of another row, prompt, judge or setting is refused. Judgements
     that no model was asked for, of empty replies and unusable rows, are made anew. ``grade`` with
     the same settings continues in the folder.
@@ -67,7 +67,7 @@ def run_of_judgements(
 
 
 def _by_key(judgements: Iterable[Judgement | Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The records by what they answer, without those that no model was asked for."""
+    """The records by key, without those for which no model was asked."""
     records = dict[int, dict[str, Any]]()
     for each in judgements:
         read = read_judgement(dict(each)) if isinstance(each, Mapping) else each
@@ -110,7 +110,7 @@ class _Recorded:
         self._judge, self._records = judge, records
 
     def job(self, row: JudgeTask) -> Job[Judgement]:
-        """The job of a row whose judgement is there; its place is that of the row now."""
+        """The job of a row with an existing judgement, which gets the row's present place."""
         job = self._judge.job(row)
         if row.missing or row.is_silent:
             return job

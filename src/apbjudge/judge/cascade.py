@@ -1,4 +1,4 @@
-"""A cheap judge first, a stronger one for what it is uncertain of, a human for the rest."""
+"""A cheap judge first, a stronger one for uncertain items, a human for the rest."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class CurvePoint:
     Attributes:
         threshold: Items with this many bits or more go to the strong judge; infinity means
             those without a verdict alone, None no item at all.
-        share: Share of the escalated items, 0 to 1; 0 when there is no item.
+        share: Share of the escalated items, 0 to 1; 0 without items.
         cost_usd: Price of all cheap judgements and these strong ones; None when one is unknown.
         n_agree: Items whose verdict is the reference, of ``n_compared`` that have both.
         n_asked: Items among those escalated that the strong judge was really asked about. Where
@@ -307,7 +307,7 @@ def curve_csv(points: Sequence[CurvePoint]) -> str:
 
 
 def threshold_text(point: CurvePoint) -> str:
-    """The threshold of a point; ``none`` where nothing is escalated."""
+    """The threshold of a point; ``none`` if nothing is escalated."""
     if point.threshold is None:
         return "none"
     return "no verdict" if isinf(point.threshold) else f"{point.threshold:.4f}"

@@ -317,7 +317,7 @@ class GradeConfig(AsksModels, RunsConfig, IntervalConfig, PartConfig, InputConfi
 
 
 class CascadeConfig(Config):
-    """The runs and what they are compared with."""
+    """The runs and the labels that they are compared with."""
 
     cheap: Annotated[Path, Option(is_argument=True)] = Field(
         description="Folder of the cheap judge's run."

@@ -1,4 +1,4 @@
-"""The dry run: what a run would take in calls, tokens, money and time. Nothing is asked."""
+"""The dry run: calls, tokens, cost and time of a run, estimated without any call."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class Forecast(Record):
         judge: The model.
         settings: Settings sent with each request, in words; empty where others print them.
         bad_rows: Rows that can't be used.
-        missing: Cases without a prediction that count as not correct; nobody is asked about them.
+        missing: Cases without a prediction that count as not correct, without a call.
         missing_predictions: The cases without a prediction, whether they count or not; None where
             nothing says which cases there are.
-        finished: Rows whose record is already in the run's folder.
+        finished: Rows with a record in the run's folder.
         notes: Empty fields, unread fields, and files that the judge is not shown.
         pictures: Pictures that would be sent; their tokens are not known and not counted.
         reused: First replies that are in the reply cache.
@@ -121,7 +121,7 @@ class Forecast(Record):
 
 
 def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> Forecast:
-    """Estimates what a run of one judge takes; no call is made and nothing is written.
+    """Estimates the run of one judge; makes no call and writes nothing.
 
     The fields of ``GradeConfig`` may be given one by one. ``out`` may hold finished judgements.
     """
@@ -140,7 +140,7 @@ def forecast(rows: Rows, config: GradeConfig | None = None, **settings: Any) -> 
 
 
 def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
-    """Estimates what each judge of a run takes, and last the strong one of a cascade.
+    """Estimates each judge of a run, and last the strong one of a cascade.
 
     Raises:
         OptionError: If settings don't go together, or the rows are a log.
@@ -165,7 +165,7 @@ def forecasts(rows: Path, config: GradeConfig) -> Iterator[Forecast]:
 def forecast_runs(
     runs: Sequence[RunConfig], *, is_input: bool = True, batched: bool = False
 ) -> Forecast:
-    """Estimates what several runs at one endpoint take together.
+    """Estimates several runs at one endpoint together.
 
     Model, prices and limits are those of the first.
 
@@ -195,7 +195,7 @@ def forecast_of(
     Args:
         spec: The model.
         count: Fields of ``Forecast``, ``characters`` of all prompts and of the ``longest``.
-        cache: Folder where earlier runs left what they measured; None without.
+        cache: Folder with measurements of earlier runs; None without one.
         batched: True if the calls go through the provider's batch interface.
         **more: Further fields of the forecast.
     """
@@ -224,7 +224,7 @@ def forecast_of(
 
 @contextmanager
 def open_known_cache(resources: Resources) -> Generator[ReplyCache | None]:
-    """The reply cache where there is one already; none is created."""
+    """The reply cache if it exists; none is created."""
     folder = resources.cache
     has_cache = folder is not None and has_replies(folder, resources.cache_kind)
     cache = resources.open_cache() if has_cache else None
@@ -233,7 +233,7 @@ def open_known_cache(resources: Resources) -> Generator[ReplyCache | None]:
 
 
 def seconds_of(spec: ModelSpec, calls: int, tokens: int, latency_s: float | None) -> float | None:
-    """The longest of what latency, calls per minute and tokens per minute demand."""
+    """The longest of the times by latency, calls per minute and tokens per minute."""
     if not calls:
         return 0.0
     each = spec.concurrency_per_endpoint

@@ -72,7 +72,7 @@ def run_panel(
     own, counts = config.source.rubric, VoteCounts()
 
     def rubric_of(item: Sequence[Judgement]) -> Rubric | None:
-        """The rubric of a row; None where it stays what it is."""
+        """The rubric of a row; None if it stays the same."""
         ref = next((judgement.rubric for judgement in item if judgement.rubric), None)
         if ref is None or all(map(_is_unasked, item)):
             return None
@@ -123,7 +123,7 @@ def _same_rows(folders: Sequence[Path]) -> Iterator[list[Judgement]]:
 
 
 def run_cascade(config: RunConfig, strong: JudgeSpec, rule_text: str) -> Run:
-    """Lets a cheap judge judge every row and a strong one what the cheap one is uncertain of.
+    """Has a cheap judge judge all rows, and a strong one those that the cheap one is uncertain of.
 
     ``queue.jsonl`` in the run's folder lists the items that are left to humans, ``curve.csv``
     cost and agreement for every threshold.
@@ -278,6 +278,6 @@ def _is_unasked(row: Judgement) -> bool:
 
 
 def _answers(rows: Iterable[Judgement], strong: Iterable[Judgement]) -> list[Judgement | None]:
-    """The strong judge's judgement of each row; None where it was not asked."""
+    """The strong judge's judgement of each row; None if it was not asked."""
     answers = {_key(row): row for row in strong}
     return [answers.get(_key(row)) for row in rows]

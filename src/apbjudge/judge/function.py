@@ -80,7 +80,7 @@ class FunctionJudge(Judge):
         return Job(record_fields(row, fingerprint), lambda: self.judge(row, fingerprint))
 
     async def judge(self, task: JudgeTask, fingerprint: str) -> Judgement:
-        """Judges one item; whatever the function raises comes back as Unscored."""
+        """Judges one item; any exception of the function becomes an Unscored."""
         account: dict[str, Any] = {
             "judge": self.name,
             "fingerprint": fingerprint,
@@ -122,7 +122,7 @@ def _source_digest(of: object) -> str:
 
 
 def _read(values: Mapping[str, Any], rubric: Rubric) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """The verdict in an answer, made consistent; raises ReplyError where it is none."""
+    """The verdict in an answer, made consistent; raises ReplyError if there is none."""
     is_correct, category = values.get("is_correct"), None
     if rubric.shape == "category":
         category = _category(values.get("category"))

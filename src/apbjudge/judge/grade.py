@@ -149,7 +149,7 @@ def _opened(rows: Rows | PathLike[str]) -> Rows:
 
 
 def with_cases(rows: Rows, config: C) -> C:
-    """The settings with the file of cases that predictions of a run need, where none is given.
+    """The settings, with the cases of the run that made the predictions if none are stated.
 
     Raises:
         InputError: If the run's cases are not there.

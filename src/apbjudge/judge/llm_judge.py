@@ -68,7 +68,7 @@ _NOTHING = Usage()
 
 
 class InconsistentError(ReplyError):
-    """The reply contradicts itself beyond what the written rule can change."""
+    """The reply contradicts itself in a way that the written rule can't resolve."""
 
     reason = "inconsistent"
 
@@ -102,7 +102,7 @@ class Conversation:
         factor: By which its token limit is multiplied.
         reasks: Number of times that the judge may still be asked again.
         last: The last verdict that could be read, consistent or not.
-        replies: All that the judge wrote; its thinking where it wrote nothing else.
+        replies: All text of the judge; its thinking if there is no other.
         last_reply: The text of its last reply.
         lenient_replies: Replies read although not in the requested form; see ``read_reply``.
     """
@@ -209,7 +209,7 @@ class Conversation:
 
 
 class LLMJudge(Judge):
-    """Asks a model about each item, and enforces what code has proven on its verdict.
+    """Asks a model about each item, and enforces proven findings on its verdict.
 
     Args:
         spec: Model and settings.
@@ -339,7 +339,7 @@ class LLMJudge(Judge):
         ]
 
     async def judge(self, task: JudgeTask, prompt: Prompt, fingerprint: str) -> Judgement:
-        """Judges one item; a failure of the judge comes back as Unscored."""
+        """Judges one item; a failure of the judge becomes an Unscored."""
         started = time.monotonic()
         spec = self._spec
         conversations = [
@@ -439,13 +439,13 @@ def prompts_for(
     spec: JudgeSpec | None = None,
     **settings: Any,
 ) -> Iterator[tuple[JudgeTask, Prompt]]:
-    """Yields what a judge would be sent for an item, for each of its tested models.
+    """Yields the messages that a judge would be sent for an item, for each of its tested models.
 
     Args:
         rows: As for ``grade``; of a log, its steps.
         config: Settings of the reading; else they are passed one by one.
         item_id: The item.
-        tested_model: The only tested model, where it is named.
+        tested_model: The only tested model, if stated.
         spec: The judge's settings: pictures are shown unless ``images`` is off.
         **settings: The fields of ``InputConfig``, in place of ``config``.
 

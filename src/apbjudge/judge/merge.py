@@ -105,7 +105,7 @@ def merge_judgements(
 
 
 def _joint_rubric(parts: Sequence[ShardPart], ref: str) -> Rubric:
-    """The rubric; raises OptionError where the runs do not have each of its codes once."""
+    """The rubric; raises OptionError unless the runs have each of its codes once."""
     rubric = load_rubric(ref)
     codes = [code for part in parts for code in part.manifest.get("codes") or ["all"]]
     if sorted(codes) != sorted(rubric.codes):
@@ -131,7 +131,7 @@ def _by_codes(parts: Sequence[ShardPart], rubric: Rubric) -> Iterator[dict[str, 
 
 
 def _missing(parts: Sequence[ShardPart]) -> MissingPredictions | None:
-    """The cases without a prediction of all parts together; None where that is not known.
+    """The cases without a prediction of all parts together; None if unknown.
 
     Raises:
         OptionError: If they count in some parts and not in others.
@@ -144,7 +144,7 @@ def _missing(parts: Sequence[ShardPart]) -> MissingPredictions | None:
 
 
 def _missing_of_pieces(parts: Sequence[ShardPart]) -> MissingPredictions | None:
-    """The cases without a prediction, where no part could tell; None without a file of cases."""
+    """The cases without a prediction, which no part can know; None without a file of cases."""
     stated = parts[0].manifest.get("cases")
     is_cut = parts[0].tiles[0].shard.is_piece and is_whole(parts)
     if not is_cut or not isinstance(stated, str):

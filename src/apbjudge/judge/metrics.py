@@ -203,7 +203,7 @@ def common_metrics(c: JudgementTable, rows: Vector, form: str) -> Metrics:
 
 
 def with_bounds(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics:
-    """Marks what is a bound because code alone judged some of the rows.
+    """Marks metrics that are bounds because code alone judged some of the rows.
 
     Code proves faults and never their absence: rates of correct and refused are upper bounds,
     rates of errors lower ones. What is counted by rule, differences and costs are no bounds.
@@ -234,7 +234,7 @@ def named_by_judge(c: JudgementTable, rows: Vector, metrics: Metrics) -> Metrics
 
 
 def named_by_rule(metric: Metric) -> Metric:
-    """A metric by the name that it has where code alone judged."""
+    """A metric by its name for rows that code alone judged."""
     rate, at, level = metric.name.partition("@")
     if rate not in NAMES_BY_CODE:
         return metric

@@ -15,7 +15,7 @@ class PredictedCases:
     """The cases that each tested model has a prediction of, in 8 bytes a case and model.
 
     Args:
-        cases: The file of cases, of which those in its shard can be missing.
+        cases: The file of cases; only those in its shard can be missing.
     """
 
     def __init__(self, cases: Cases) -> None:

@@ -61,7 +61,7 @@ def init(config: InitConfig) -> Project:
     """Writes example rows, a project file and a CI job; no file that is there is changed.
 
     Args:
-        config: Where, and for which rows.
+        config: The folder, and the rows.
 
     Raises:
         InputError: If the rows can't be read.

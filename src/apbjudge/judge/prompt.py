@@ -21,8 +21,8 @@ class SentPrompt(Shown):
     Attributes:
         name: The item, and for a judge the tested model.
         system: The system message.
-        parts: The user's message: texts, and pictures where they stand.
-        is_inline: True if pictures stand within lines, as tested models get them.
+        parts: The user's message: texts, and pictures at their places.
+        is_inline: True if pictures are within lines, as tested models get them.
     """
 
     name: str
@@ -38,7 +38,7 @@ class SentPrompt(Shown):
 def prompt(
     rows: Rows, config: ItemConfig, *, judge: JudgeSpec, events: Events = QUIET
 ) -> list[SentPrompt]:
-    """Makes what a judge would be sent for an item, for each of its tested models.
+    """Makes the messages that a judge would be sent for an item, for each of its tested models.
 
     Args:
         rows: As for ``grade``, of a log its steps.

@@ -73,7 +73,7 @@ def read_runs(path: Path, paths: Iterable[Path | None] = ()) -> list[RunFolder]:
 
 
 def only_run(path: Path) -> RunFolder:
-    """Reads what holds one run.
+    """Reads a file or folder with one run.
 
     Raises:
         InputError: As ``read_runs`` does, or where the file holds judgements of several judges.
@@ -163,7 +163,7 @@ def _judgement(values: Mapping[str, Any], raw: bytes, line: int) -> Verdict | Un
 
 
 def _verdict(stated: object, rubric: Rubric) -> dict[str, Any]:
-    """The fields of a verdict; grade and flags where the protocol has them.
+    """The fields of a verdict; grade and flags if the protocol has them.
 
     The keys may be those of the paper's prompts: ``score``, and flags such as
     ``E1_GOAL_UNDERSTANDING``, which stand in ``error_list`` or next to it.

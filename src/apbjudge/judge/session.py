@@ -65,14 +65,14 @@ class Judgements:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Run(Shown):
-    """A finished run; stands for its folder wherever a path to a run is taken.
+    """A finished run; accepted in place of its folder everywhere.
 
     Attributes:
-        folder: Where its files are; None when it was kept in memory.
+        folder: Folder of its files; None if it is in memory.
         summary: The figures.
         manifest: Versions, hashes, settings, counts.
         progress: Counts and costs of this session.
-        rows: The judgements as JSON rows, when kept in memory.
+        rows: The judgements as JSON rows, if in memory.
         ensemble: Disagreement of the judges of a panel, or the cost of a cascade at every
             threshold; None for one judge.
     """
@@ -86,7 +86,7 @@ class Run(Shown):
     _files: list[str] = field(default_factory=list[str], compare=False)
 
     def __fspath__(self) -> str:
-        """The folder; for a run in memory a temporary one, which goes with the run."""
+        """The folder; for a run in memory a temporary one, deleted with the run."""
         if self.folder is not None:
             return os.fspath(self.folder)
         if not self._files:
@@ -95,7 +95,7 @@ class Run(Shown):
         return self._files[0]
 
     def __str__(self) -> str:
-        """Judge and counts, the first figure of up to two groups, and where the files are."""
+        """Judge and counts, the first figure of up to two groups, and the folder."""
         totals, groups = self.summary.totals, [g for g in self.summary.groups if not g.by]
         lines = [f"Run of {self.summary.judge}: {self.summary.scored} of {totals.rows} rows scored"]
         for group in groups[:_GROUPS_SHOWN]:

@@ -91,7 +91,7 @@ class JudgeTask:
         return self.protocol.examines == "response" and self.item.is_silent
 
     def rejected(self, error: RowError) -> BadRow:
-        """The row where it turns out to be unusable."""
+        """The row as an unusable one."""
         item = self.item
         return BadRow(item.line, error, self.digest, 0, item.item_id, item.tested_model)
 
@@ -118,7 +118,7 @@ class JudgeTask:
 
 
 def _agreed(fact: Callable[[Item], object], item: Item) -> object:
-    """A fact that is the same under every reading of the reply; None where they differ."""
+    """A fact that is the same under every reading of the reply; None if they differ."""
     stated = {fact(reading) for reading in item.readings}
     return stated.pop() if len(stated) == 1 else None
 
@@ -132,7 +132,7 @@ class RowFacts(Record):
     Attributes:
         tested_model: Its tested model.
         writer: The model that wrote parts of its case; None without.
-        gaps: The fields that it leaves empty, and those that nobody reads.
+        gaps: Its empty and unread fields.
     """
 
     tested_model: str
@@ -142,7 +142,7 @@ class RowFacts(Record):
 
 @lru_cache(maxsize=4096)
 def _facts_of(text: bytes) -> RowFacts | None:
-    """The facts of a line of the ledger; None where it is damaged."""
+    """The facts of a line of the ledger; None if it is damaged."""
     try:
         return RowFacts.model_validate_json(text)
     except ValidationError:
@@ -181,7 +181,7 @@ class JudgedSource(RowSource):
 
     @property
     def missing(self) -> MissingPredictions | None:
-        """The cases without a prediction, by tested model; None where that is not known."""
+        """The cases without a prediction, by tested model; None if unknown."""
         return None
 
     @property
@@ -195,7 +195,7 @@ class ItemSource(JudgedSource):
     """Reads rows, one at a time, and makes each a task or a bad row.
 
     Attributes:
-        own_protocol: The protocol of that name where the user gave the object itself.
+        own_protocol: The protocol of that name, if the user passed the object itself.
         finds: True if code looks for findings, which takes most of the time of reading; without,
             tasks have none.
         counts_missing: True if a case is a task for every tested model that has no prediction
@@ -233,7 +233,7 @@ class ItemSource(JudgedSource):
         return cast("Iterator[Entry]", self.entries(lambda row: None))
 
     def entries(self, finished: FinishedRows) -> Iterator[Entry | FinishedRow]:
-        """Yields the same; a finished row as it is, counted by what the ledger has of it."""
+        """Yields the same; a finished row unparsed, counted by its entry in the ledger."""
         self.gaps = Gaps(names_unread=not self.reading.text)
         entries = self._entries_of_rows(finished)
         if self.asks is None or self.only is not None:
@@ -268,7 +268,7 @@ class ItemSource(JudgedSource):
 
     @property
     def missing(self) -> MissingPredictions | None:
-        """The cases that the last reading of all rows found no prediction of.
+        """The cases without a prediction in the last reading of all rows.
 
         None without a file of cases.
         """
@@ -300,7 +300,7 @@ class _Reading:
 
     Attributes:
         cases: The file of cases; None without.
-        predicted: The cases that there are predictions of; None where that is not asked for.
+        predicted: The cases with predictions; None if not requested.
     """
 
     def __init__(self, source: ItemSource, finished: FinishedRows) -> None:
@@ -329,7 +329,7 @@ class _Reading:
         return True
 
     def take_finished(self, line: Line, row: bytes) -> FinishedRow | None:
-        """Counts a row whose record is there; None where it has to be read."""
+        """Counts a row with a record; None if it has to be read."""
         entry = self._finished(row)
         facts = None if entry is None else _facts_of(entry.facts)
         if entry is None or facts is None or (self._is_lazy and entry.item in self._noted):
@@ -388,7 +388,7 @@ class _Reading:
         return JudgeTask(item, protocol, rubric, (), digest.digest(), 0, missing=place)
 
     def _check_new(self, item: Item) -> Item:
-        """The item; raises RowError where it was met before."""
+        """The item; raises RowError if it occurred before."""
         key = short_key(item.item_id, item.tested_model)
         if self._is_lazy and key in self._noted:
             self._is_lazy = False
@@ -413,7 +413,7 @@ class _Reading:
 
 
 def read_item(row: Row, name: str | Protocol) -> Item:
-    """The item of a row: with a tested model's response, or with what the protocol examines.
+    """The item of a row: with a tested model's response, or the part that the protocol examines.
 
     Raises:
         RowError: If the row can't be used.
@@ -445,7 +445,7 @@ def graded_by(item: Item, name: str | Protocol, own: Rubric | None) -> tuple[Pro
 
 
 def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None) -> ItemSource:
-    """The input of a call, under a protocol of the user's own where there is one."""
+    """The input of a call, under the user's own protocol if there is one."""
     judges = config.judge if isinstance(config, GradeConfig) else ()
     out = config.out if isinstance(config, GradeConfig) else None
     fields = OF_JOINED if config.cases else OF_PREDICTIONS

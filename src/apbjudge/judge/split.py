@@ -1,4 +1,4 @@
-"""Divides the rows of a command into parts: the commands for each, and what is behind them."""
+"""Divides the rows of a command into parts: the commands of the parts, and those that follow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class InParts(NamedTuple):
     Attributes:
         rows: Its option for the rows.
         out: Its option for the folder of a run.
-        columns: Columns of rows that can be cut into pieces; None where the case of a row decides.
+        columns: Columns of rows that can be cut into pieces; None if the case of a row decides.
         is_argument: True if the rows are an argument of the command.
         asks: An option without which the parts have no run to merge.
         has_last: True if the command itself, of all rows, follows the merge in its folder and
@@ -125,7 +125,7 @@ def divided(
 def _index(
     rows: Path, out: Path, parts: int, command: PartCommand, options: Sequence[str]
 ) -> tuple[Path | None, list[str]]:
-    """Writes an index of the rows; None where they have no pieces. And remarks on it."""
+    """Writes an index of the rows; None if they have no pieces. And remarks on it."""
     if (wanted := COMMANDS[command].columns) is None:
         return None, []
     model = "stated" if any(option.startswith("--tested-model") for option in options) else ""

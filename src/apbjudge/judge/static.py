@@ -26,7 +26,7 @@ UPPER_BOUND = (
 
 
 class StaticJudge(Judge):
-    """Judges by what code can prove. See the module's text for what its figures mean."""
+    """Judges by proofs of code. The module's docstring explains its figures."""
 
     name = STATIC
     waits = False

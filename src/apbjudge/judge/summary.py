@@ -61,7 +61,7 @@ class SummaryGroup:
         by: Field and value of the breakdown, empty for the whole.
         n: Rows.
         scored: Those with a verdict.
-        inconsistent: Verdicts whose reply contradicted itself to the end.
+        inconsistent: Verdicts whose last reply contradicted itself.
         overridden: Verdicts that a rule or a proven finding changed.
         metrics: By name.
         setting: Condition of the environment of whole trajectories; empty without.
@@ -95,7 +95,7 @@ class Summary(Shown):
         groups: Whole groups first, then breakdowns.
         warnings: Reasons why metrics are uncertain, a sentence each.
         gates: Conditions that the metrics were checked against, with their outcomes.
-        missing: Cases without a prediction; None where nothing says which cases there are.
+        missing: Cases without a prediction; None if the cases are unknown.
         codes: Names of error codes by code, of a rubric of the user's own; None for shipped ones.
     """
 
@@ -231,12 +231,12 @@ def summarize(
         judge: Name of the judge.
         note: A remark that belongs to every metric.
         by: Fields of BY_FIELDS and BY_OF_TRAJECTORIES to break results down by.
-        weights: The weights of error codes, where the rubric states some.
+        weights: The weights of error codes, if the rubric states any.
         intervals: Settings of the intervals.
 
     Raises:
         OptionError: If a field is unknown.
-        InputError: If a row is no judgement.
+        InputError: If a row is not a judgement.
     """
     check_by(by)
     table = table_of(rows, has_names=False)
@@ -263,7 +263,7 @@ def _warnings(table: JudgementTable, unseen: Mapping[str, int]) -> Iterator[str]
 
 
 def _conversions(c: JudgementTable) -> Iterator[str]:
-    """Names tested models nearly all of whose replies under a protocol are in another form.
+    """Names tested models with nearly all replies under a protocol in another form.
 
     A model strays now and then; a program that turned its replies into rows strays each time.
     """

@@ -1,4 +1,4 @@
-"""The summary of a run: tested models down, figures across; and what several judges differ in."""
+"""The summary of a run: tested models down, figures across; and differences of several judges."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def summary_text(
 
 
 def summary_document(summary: Summary) -> Document:
-    """The summary: who judged and how, a table per protocol and breakdown, and what they mean."""
+    """The summary: judge and settings, a table per protocol and breakdown, and a legend."""
     head = (f"judge {summary.judge}: {_totals(summary)}", *filter(None, [summary.note]))
     parts: list[Part] = [Notes((*head, *summary.warnings))]
     figures = [(name, e) for group in summary.groups for name, e in group.metrics.items()]
@@ -187,7 +187,7 @@ def _tables(block: list[SummaryGroup], present: set[str]) -> Iterator[Table]:
 
 
 def _main(protocol: str, names: Sequence[str]) -> list[str]:
-    """The figures of a protocol's first table, and those of trials; all where it lists none."""
+    """The figures of a protocol's first table, and those of trials; all if it lists none."""
     own = trajectory_protocol(protocol)
     main = own.tables[0].metrics if own is not None and own.tables else ()
     return [n for n in names if not main or n in main or n.startswith("pass") or AS_FAILURES in n]
@@ -209,7 +209,7 @@ def _lead(group: SummaryGroup, more: Sequence[str]) -> Iterator[str]:
 
 
 def _cell(name: str, group: SummaryGroup, present: set[str]) -> Cell:
-    """A figure; where it is missing, its place is named only if other groups have it."""
+    """A figure; a missing one is named only if other groups have it."""
     if (metric := group.metrics.get(name)) is None:
         return ""
     values = "".join(f" {value}" for value in group.by.values())

@@ -39,9 +39,9 @@ class TrajectoryJudge:
     """Evaluates trajectories by their protocol.
 
     Args:
-        source: Where the trajectories come from.
-        model: Answers the questions of evaluations; None where nobody does.
-        compare: Compares free texts; None where nobody does.
+        source: Source of the trajectories.
+        model: Answers the questions of evaluations; None without a model.
+        compare: Compares free texts; None without a model.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class TrajectoryJudge:
         return unusable(row, self.name, detail)
 
     def job(self, row: TrajectoryTask) -> Job[Judgement]:
-        """The job of a trajectory; raises RowError where it lacks what the protocol needs."""
+        """The job of a trajectory; raises RowError if it lacks a requirement of the protocol."""
         trajectory = row.trajectory
         fingerprint = sha256(self._head + row.digest).hexdigest()[:32]
         common = self._common(row, fingerprint)

@@ -1,4 +1,4 @@
-"""Metrics of whole trajectories: success, what their protocol measures, pass^k and pass@k.
+"""Metrics of whole trajectories: success, measures of their protocol, pass^k and pass@k.
 
 In all functions ``c`` has all judgements and ``rows`` are the indices of the trajectories of one
 tested model in one setting; trajectories of one case are one unit of the intervals.
@@ -36,7 +36,7 @@ def success_kind(protocol: str) -> MetricKind:
 def protocol_metrics(c: JudgementTable, protocol: str) -> tuple[TrajectoryMetric, ...]:
     """The metrics of a protocol; of one that is not installed, the mean of each measure.
 
-    Those that only a model can state are left out where code alone judged.
+    Metrics that need a model are left out if code alone judged.
     """
     own = trajectory_protocol(protocol)
     listed = (
@@ -97,7 +97,7 @@ def bounds_of(metric: TrajectoryMetric, values: Array) -> tuple[float, float] | 
 
 
 def columns_of(c: JudgementTable, metric: TrajectoryMetric, rows: Vector) -> tuple[Array, Array]:
-    """Numerator and denominator of a metric for some trajectories, NaN where one has none."""
+    """Numerator and denominator of a metric for some trajectories; NaN for those without."""
     of = c.measure(metric.of)[rows].astype(float)
     for name in metric.plus:
         of += c.measure(name)[rows]

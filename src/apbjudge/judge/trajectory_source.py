@@ -49,7 +49,7 @@ class TrajectoryTask:
     """A trajectory that is ready to be evaluated, or a case that the log has no trajectory of.
 
     Attributes:
-        trajectory: The trajectory; None where there is none.
+        trajectory: The trajectory; None if there is none.
         digest: SHA-256 of the trajectory as it came.
         offset: Bytes of the log read so far.
         line: Its line, or its number in the log; 0 without a trajectory.
@@ -65,7 +65,7 @@ class TrajectoryTask:
     line: int
 
     def rejected(self, error: RowError) -> BadRow:
-        """The trajectory where it turns out to be unusable."""
+        """The trajectory as an unusable one."""
         return BadRow(self.line, error, self.digest, 0, self.item_id, self.tested_model)
 
     @property
@@ -122,7 +122,7 @@ class TrajectorySource(JudgedSource):
 
     @property
     def size(self) -> int:
-        """Bytes of the log; 0 where it is no file, or a packed one."""
+        """Bytes of the log; 0 if it is not a file, or is packed."""
         if not isinstance(self.rows, Path) or self.rows.suffix in PACKED:
             return 0
         return self.rows.stat().st_size if self.rows.is_file() else 0
@@ -147,7 +147,7 @@ class TrajectorySource(JudgedSource):
         return {"log": {**log, "remarks": dict(self.remarks)}, **self.conservation.described}
 
     def check(self) -> None:
-        """Raises InputError where there is no such log, or one that no model may be asked about."""
+        """Raises InputError if the log is missing, or no model may be asked about it."""
         if isinstance(self.rows, Path) and self.rows != STDIN and not is_there(self.rows):
             raise InputError(f"{self.rows}: can't be read: No such file or directory")
         for _ in self._entries() if self.asks else ():
@@ -262,7 +262,7 @@ def _account(accept_loss: float | None, *, asks: bool) -> Conservation:
 def trajectories_of(
     rows: Rows, config: GradeConfig, own: Protocol | TrajectoryProtocol | None = None
 ) -> TrajectorySource | None:
-    """The trajectories of a log, where the protocol grades whole ones; None where it does not.
+    """The trajectories of a log, if the protocol grades whole ones; else None.
 
     Args:
         rows: The log, or rows of our own format in memory.

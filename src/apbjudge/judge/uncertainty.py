@@ -1,4 +1,4 @@
-"""Several verdicts on one item: how far they are apart, what they amount to, and what they cost.
+"""Several verdicts on one item: their spread, the verdict that they amount to, and their cost.
 
 Entropy is Shannon's, in bits (doi:10.1002/j.1538-7305.1948.tb01338.x): 0 when all agree, 1 when a
 yes/no question is split in half. Computed from a few replies it comes out too low on average;
@@ -38,7 +38,7 @@ def uncertainty_of(
 ) -> Uncertainty:
     """The spread of several verdicts on one item.
 
-    Where a verdict has no flags, grade or category, it abstains on them.
+    A verdict without flags, grade or category abstains on them.
     """
     yes = {"is_correct": sum(each.is_correct for each in verdicts) / len(verdicts)}
     flagged = [verdict for verdict in verdicts if verdict.errors is not None]
@@ -105,7 +105,7 @@ def _shares(votes: Sequence[float], levels: Iterable[float]) -> dict[float, floa
 def combine(
     verdicts: Sequence[ParsedVerdict], rubric: Rubric
 ) -> tuple[ParsedVerdict, tuple[Override, ...]]:
-    """One verdict out of several on the same item, and what had to be changed in it.
+    """One verdict from several on the same item, and the changes to it.
 
     1. is_correct is what more than half say; a tie counts as not correct.
     2. A flag is set when more than half of those who agree with that verdict set it. If the

@@ -65,7 +65,7 @@ class Judge(ABC):
     def job(self, row: JudgeTask) -> Job[Judgement]:
         """The job of a task; raises RowError if a picture of the item can't be used.
 
-        Where there is no prediction, nobody judges.
+        Without a prediction no model is asked.
         """
         return _missing(row, self.name) if row.missing else self.job_of(row)
 
@@ -95,7 +95,7 @@ def unusable(row: BadRow, judge: str, detail: str) -> Judgement:
 
 
 def _missing(task: JudgeTask, judge: str) -> Job[Judgement]:
-    """The job of a case without a prediction, whose record is known at once."""
+    """The job of a case without a prediction, whose record needs no call."""
     head = f"missing {task.protocol.name} {task.rubric.digest} ".encode()
     fingerprint = sha256(head + task.digest).hexdigest()[:32]
 
