@@ -41,7 +41,7 @@ class Card:
         probes: The probes in their order.
         cost: The cost of everything, each judgement counted once.
         notes: Remarks on the whole.
-        verdicts: Whose verdicts count: the judge's ``own``, or ``enforced`` after proven findings.
+        verdicts: Verdicts that count: the judge's ``own``, or ``enforced`` after proven findings.
     """
 
     judge: str
@@ -71,7 +71,7 @@ def read_card(path: Path) -> Card:
         path: ``card.json``, or the folder of an audit that holds it.
 
     Raises:
-        InputError: If the file can't be read or is no card.
+        InputError: If the file can't be read or is not a card.
     """
     file = path / "card.json" if path.is_dir() else path
     try:
@@ -88,7 +88,7 @@ def card_from_json(values: object, source: str = "card.json") -> Card:
 
     Args:
         values: The whole card; fields that this version does not know are left out.
-        source: Where it is from, for messages.
+        source: Its origin, for messages.
 
     Raises:
         InputError: If it is no card or one of another version; names file, field, what was

@@ -43,7 +43,7 @@ class ProbePair:
         name: Machine name of the probe.
         title: Its title.
         question: The question that it answers.
-        first: Outcome of the first judge; None where its card lacks the probe.
+        first: Outcome of the first judge; None if its card lacks the probe.
         second: Outcome of the second judge, likewise.
         first_because: The reason of the first outcome; empty without.
         second_because: The reason of the second outcome; empty without.
@@ -75,7 +75,7 @@ class MeasurePair:
         n_shared: Cases that both values are about.
         difference: First less second over these, each case weighing as much as what was asked of
             it; without value where they share none.
-        p_value: Two-sided, of no difference; None where there is no interval.
+        p_value: Two-sided, of no difference; None without an interval.
         adjusted: The same by Holm over all measures.
         detectable: Smallest true difference that is detected with a chance of 0.8.
     """

@@ -41,7 +41,7 @@ class Sizes:
         padded: Bases that are made longer, each with one of its faulty variants.
         referred: Bases that are judged with other references.
         blind: Bases that are judged without the reference, each with one of its faulty variants.
-        injected: Bases whose faulty variant speaks to the judge.
+        injected: Bases whose faulty variant addresses the judge.
         payloads: Ways in which it does.
         predictions: Predictions with a label or a baseline's verdict that are judged as they came.
     """
@@ -142,7 +142,7 @@ class AuditDesign:
 def design_audit(
     bases: Sequence[Base], predictions: Sequence[Variant], sizes: Sizes, *, seed: int, blind: bool
 ) -> AuditDesign:
-    """Draws what is asked about the first bases and predictions, as many as the sizes say.
+    """Draws the questions about the first bases and predictions, in the numbers of ``sizes``.
 
     A ``blind`` judge sees no reference anyway: then none is exchanged or taken away.
     """
@@ -193,7 +193,7 @@ class _Family(NamedTuple):
 
 
 def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Family]:
-    """Plants faults so that all codes, and all kinds of each, come about equally often."""
+    """Plants faults so that all codes, and all kinds of each, occur about equally often."""
     codes, kinds, leads = Counter[str](), Counter[str](), Counter[str]()
     for base in bases:
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret

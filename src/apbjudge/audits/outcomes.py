@@ -43,7 +43,7 @@ class Measure:
         estimate: The value with its interval.
         side: On which side of the limit a sound judge is; ``within``: no further from 0.
         limit: The limit of a sound judge, in the unit of the value.
-        outcome: The judge's result against the limit, as far as the interval tells.
+        outcome: The judge's result against the limit, by the interval.
         needed: Clusters (cases) that would have been needed at this value; None where the outcome
             is clear, or where over ``MOST_NEEDED`` would be.
         detectable: Distance beyond the limit at which a true value is failed with a chance of
@@ -89,7 +89,7 @@ class Cost:
         unscored: Those without a verdict.
         calls: Calls made in the sessions of this audit.
         tokens: Tokens sent and received.
-        usd: Price, None where one of the judgements has none.
+        usd: Price; None if any judgement has none.
     """
 
     judgements: int = 0
@@ -127,7 +127,7 @@ class ProbeTable:
             title: Its title.
             first: Head of the column with the names of the groups.
             groups: By name.
-            cells: By head of the column, what a group has there.
+            cells: A group's values, by head of the column.
         """
         rows = ((name, *(cell(of) for cell in cells.values())) for name, of in groups.items())
         return cls(title=title, columns=(first, *cells), rows=tuple(rows))
@@ -140,7 +140,7 @@ class ProbeItem:
     Attributes:
         name: Name of the variant, as in ``variants.jsonl``.
         run: Its run, a folder in ``runs/``.
-        what: A sentence on it.
+        what: A sentence about it.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Probe:
         name: Machine name, such as ``faults``.
         title: Its title.
         question: The question that it answers.
-        outcome: The judge's result, as far as it can be told.
+        outcome: The judge's result, if it can be determined.
         because: The reason of the outcome, in a clause.
         measures: The values that decide.
         figures: Values that are shown and decide nothing.
@@ -240,7 +240,7 @@ def _outcome(estimate: Estimate, side: Side, limit: float) -> Outcome:
 
 
 def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
-    """Clusters at which the interval would clear the limit, if the value stayed what it is.
+    """Clusters at which the interval would clear the limit, if the value stayed the same.
 
     Half widths shrink with the root of the number. A value without any spread (no event yet) has
     a width that follows from the number alone.

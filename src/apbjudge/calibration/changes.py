@@ -33,12 +33,12 @@ class ItemScore:
     """One run's judgement of an item.
 
     Attributes:
-        tested_model: Whose response it was about; None where the row names none.
+        tested_model: Tested model of the response; None if the row names none.
         is_correct: The verdict; None without.
         grade: 0 to 1; None where there is none.
         errors: The codes that are set, sorted; None where the verdict has none.
         category: 1 to 5 after a broken tool, else None.
-        reason: Why there is no verdict; empty with one.
+        reason: Reason why there is no verdict; empty with one.
     """
 
     tested_model: str | None
@@ -73,7 +73,7 @@ class VerdictChange:
         protocol: Its protocol.
         before: The first run's judgement.
         after: The second's.
-        human: True if humans found it correct; None without label.
+        human: True if humans consider it correct; None without label.
         kind: Main kind of change, one of ``KINDS``.
     """
 
@@ -195,7 +195,7 @@ def change_of(
         protocol: Its protocol.
         before: The first run's judgement.
         after: The second's.
-        human: True if humans found it correct.
+        human: True if humans consider it correct.
     """
     kind = _kind(before, after)
     if kind is None:

@@ -76,7 +76,7 @@ def compare(config: CompareConfig) -> Comparison:
 def _read(
     config: CompareConfig, problems: Problems
 ) -> tuple[tuple[JudgedRun, JudgedRun], tuple[str, ...]]:
-    """Both runs, read once where they are one, and notes on the columns that were read."""
+    """Both runs, read once if they are the same, and notes on the columns that were read."""
     run_a, run_b = config.run_a, config.run_b
     tested_models, settings = config.tested_models, config.of_settings
     named = {"tested-model": tested_models, "setting": settings, "judges": config.judges}
@@ -325,7 +325,7 @@ class _Comparing:
         )
 
     def n_other(self, first: Vector, second: Vector) -> int:
-        """Pairs with different keys of what each run's rows hold, 0 for what is not known."""
+        """Pairs with different keys in the rows of each run; 0 is an unknown key."""
         a, b = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
         return int(np.count_nonzero((a != b) & (a > 0) & (b > 0)))
 
@@ -371,7 +371,7 @@ class _Comparing:
 
     @property
     def protocol_of_runs(self) -> str | None:
-        """The protocol where both compare whole trajectories under one."""
+        """The protocol, if both runs compare whole trajectories under the same one."""
         names: set[str | None] = set()
         for table, at in zip(self.tables, self.pairs.partners, strict=True):
             if not (table.code("form", at) == table.form_of_trajectories).all():

@@ -375,7 +375,7 @@ class _File:
 
         Args:
             people: The role of the column that names them.
-            nobody: The name where there is no such column, or a label names nobody.
+            nobody: The name if there is no such column, or a label names nobody.
             orientation: See ``place``.
             problems: Gets a line for each row or value that can't be used.
         """

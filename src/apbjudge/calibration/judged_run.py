@@ -59,7 +59,7 @@ class JudgedRun:
         scale: Grades of the rubric; None where the run does not say which they are.
         foreign: Columns and scale of judgements of another tool; None for a run of this one.
         own: Further columns to group by, one entry a row each.
-        folder: Where the run was read from; None for what is no run.
+        folder: Folder that the run was read from; None if it is not a run.
     """
 
     name: str

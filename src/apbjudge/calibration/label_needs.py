@@ -27,7 +27,7 @@ class Expected:
     Attributes:
         disagreement: Share of verdicts that humans would not share, above 0 and at most 0.5,
             taken to be the same whatever the verdict.
-        judged_correct: Share of the rows that the judge found correct.
+        judged_correct: Share of the rows that the judge considers correct.
         n_rows: Rows with a verdict.
     """
 
@@ -47,7 +47,7 @@ def needs(
     """The labels that each measure needs.
 
     Args:
-        expected: Counts where the labels give a measure no interval.
+        expected: Used if the labels give a measure no interval.
         labelled: Estimates from the labels that are there, by name.
         half_width: Half the width that each interval may have, above 0 and below 0.5.
         n_now: Labels there are.

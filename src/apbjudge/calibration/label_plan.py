@@ -82,7 +82,7 @@ def _labels(config: LabelPlanConfig, run: JudgedRun, problems: Problems) -> tupl
 
 @dataclass(frozen=True)
 class _Draw:
-    """One run, its labels, and what is sampled from it.
+    """One run, its labels, and the sample from it.
 
     Attributes:
         config: Settings of the plan.
@@ -288,7 +288,7 @@ def _named(stratum: Stratum, names: Sequence[str]) -> Stratum:
 
 
 def _minority(entropy: Array) -> Array:
-    """Share of the judge's replies that say the opposite, from their entropy in bits."""
+    """Share of the judge's replies with the opposite verdict, from their entropy in bits."""
     shares = np.linspace(0.0, 0.5, 1001)
     inner = shares[1:]
     bits = np.append(0.0, -inner * np.log2(inner) - (1 - inner) * np.log2(1 - inner))

@@ -54,7 +54,7 @@ def load_labels(
 
     Args:
         path: JSONL or CSV.
-        adjudicator: Rater whose word is final.
+        adjudicator: Rater whose labels are final.
         problems: Gets a line for each unusable row, which is left out.
         more: Further files, read as if they followed in the first one.
         include_unsure: True if labels that their raters are unsure of count like any other.
@@ -113,7 +113,7 @@ class Matched:
         raters: The scores by each rater, by name.
         n_ties: Rows on which the raters are split, by field.
         n_adjudicated: Rows on which the adjudicator decided something.
-        n_unmatched: Labelled items of which the run has no row.
+        n_unmatched: Labelled items without a row of the run.
     """
 
     rows: Vector

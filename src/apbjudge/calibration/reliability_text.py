@@ -93,7 +93,7 @@ def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
 
 
 def _across(rows: Mapping[str, Figures], *whose: str) -> Table:
-    """A table with a column a measure; ``whose`` comes before the names of rows in notes."""
+    """A table with a column per measure; ``whose`` precedes the names of rows in notes."""
     titles = list(dict.fromkeys(name for figures in rows.values() for name in figures))
     body = [
         [heading, *(_cell(name, figures, _joined(*whose, heading)) for name in titles)]
@@ -108,7 +108,7 @@ def _cell(name: str, figures: Figures, place: str) -> Cell:
 
 
 def _estimate(of: Estimate, unit: Unit, name: str = "", *place: str) -> MetricCell:
-    """A cell with an estimate that is no metric; without a name it is in no note."""
+    """A cell with an estimate that is not a metric; without a name it has no note."""
     return MetricCell(estimate=of, unit=unit, name=name, place=_joined(*place))
 
 

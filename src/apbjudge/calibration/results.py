@@ -185,7 +185,7 @@ class ReliabilityReport(Shown):
 
 
 def _loss(d: Difference) -> Metric:
-    """By how much the second run is worse than the first; negative where it is better."""
+    """Amount by which the second run is worse than the first; negative if it is better."""
     if d.kind.better is None:
         raise OptionError(
             f"--fail-on-regression: {d.name}: expected a metric of which it is stated whether "
@@ -300,7 +300,7 @@ class Comparison(Shown):
         n_both_unscored: Pairs that both left unscored.
         cluster: Column that tells clusters, ``none`` without.
         n_clusters: Clusters among the pairs that are compared.
-        flips: On which pairs ``is_correct`` differs; None where a judge gives scores alone.
+        flips: Pairs in which ``is_correct`` differs; None if a judge gives only scores.
         differences: First less second, figure by figure; those against labels last.
         labels: File of the labels; None without.
         n_labelled: Pairs with a label and a verdict by both.
@@ -427,7 +427,7 @@ class LabelNeed:
             items each) that is found with a power of 0.8.
         half_width_then: Half the width once the planned labels are made as well.
         detectable_then: The same of the difference.
-        n_needed: Labels in all for the width wished for; None where that is unknown.
+        n_needed: Total number of labels for the requested width; None if unknown.
         note: Reason why the figures are rough, or missing.
     """
 
@@ -447,7 +447,7 @@ class PlanRow:
 
     Attributes:
         item_id: The item.
-        tested_model: Whose response it is; None where the row states none.
+        tested_model: Tested model of the response; None if the row states none.
         case_id: Its case; None where the row states none.
         stratum: Stratum that it was sampled in.
         stratum_size: Rows of that stratum.
@@ -476,16 +476,16 @@ class LabelPlan(Shown):
         n_rows: Rows that labels can be sampled from.
         n_unscored: Those without verdict.
         n_labelled: Those with a label already.
-        n_wanted: Labels asked for; fewer are planned where there are no more rows.
+        n_wanted: Requested labels; fewer are planned if there are fewer rows.
         n_planned: Rows to label.
         half_width: Half the width that intervals may have.
         disagreement: Share of verdicts that humans are expected not to share.
-        expected_from: Where that is from: ``option``, ``labels`` or ``default``.
+        expected_from: Source of the expectation: ``option``, ``labels`` or ``default``.
         by: Columns that strata were made of, besides verdict and uncertainty.
         strata: Strata that rows were sampled in.
         needs: Requirements of each measure.
         seed: Seed of the sample.
-        out: File of the plan; None where it was not written.
+        out: File of the plan; None if it was not written.
         notes: Remarks that belong to the figures.
         problems: A line for each row that could not be used.
         rows: All rows, those to be labelled first and in their order.

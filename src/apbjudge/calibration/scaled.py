@@ -107,7 +107,7 @@ class Scaled:
             )
 
     def calibration(self, judge: Scores, human: Scores, sample: Sample) -> Calibration:
-        """The measures of verdicts, scores and classes, as far as there are any."""
+        """The measures of verdicts, scores and classes, if there are any."""
         foreign, scale, settings = self.foreign, self.foreign.scale, self.settings
         of_judge, of_human = ratings(judge, self.levels), ratings(human, self.levels)
         result = calibrate_ratings(
@@ -320,7 +320,7 @@ class Preferences:
         position: ``judge``, ``human``: share of their preferences, without ties, for the answer
             that was shown first; ``same in both orders``: share of the pairs, shown to the judge
             in both orders, on which it prefers the same answer. Empty where no order is known.
-        wins: One entry a system; empty where rows name none.
+        wins: One entry per system; empty if rows name none.
     """
 
     position: dict[str, Estimate]

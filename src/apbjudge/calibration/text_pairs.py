@@ -27,7 +27,7 @@ def judged_pairs(path: Path, problems: Problems) -> JudgedRun:
         problems: Gets a line for each row that can't be used.
 
     Raises:
-        InputError: If it is no such run, or no text was compared in it.
+        InputError: If it is not such a run, or compared no texts.
     """
     run = only_run(path)
     problems.extend(run.problems)

@@ -1,4 +1,4 @@
-"""Results of other evaluation tools, where their form is known: every metric is a judge.
+"""Results of other evaluation tools in known forms: every metric is a judge.
 
 Logs of trajectories come through the one reader of logs, with the scores that they state.
 """
@@ -176,7 +176,7 @@ _OTHERS = 2
 
 
 def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
-    """The judgements in a file; None where its form is not known.
+    """The judgements in a file; None if its form is unknown.
 
     Args:
         path: The file.
@@ -220,7 +220,7 @@ def _records(form: _Form, content: Mapping[str, Any]) -> Rows:
 
 
 def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResults | None:
-    """The judgements of records, where they are of a form."""
+    """The judgements of records, if they have a form."""
     usable = [(number, row) for number, row in rows if not isinstance(row, RowError)]
     if not any(form.fits(row) for _, row in usable[: _OTHERS + 1]):
         return None
@@ -246,7 +246,7 @@ def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResul
 
 
 def _of_log(path: Path) -> ToolResults | None:
-    """The scores that a log states of its runs; None where it states none, or is no log."""
+    """The scores that a log states of its runs; None if it states none, or is not a log."""
     try:
         format_ = detect(path)
     except InputError:

@@ -51,7 +51,7 @@ def compared(
     or the category. Notes, unsure marks and marked steps are no differences.
 
     Args:
-        paths: Files of labels. A file whose lines name no rater is by the file's name.
+        paths: Files of labels. Lines without a rater are attributed to the file's name.
         queue: The items.
         adjudicator: Who decides; none of the raters.
         problem: Called with the complaint about each unusable row.
@@ -89,7 +89,7 @@ def compared(
 
 
 def decided_from(labels: Sequence[HumanLabel]) -> tuple[dict[str, Any], ...]:
-    """The raters' labels as an adjudicated label states them: what is empty is left out."""
+    """The raters' labels as an adjudicated label states them, without empty fields."""
     return tuple(
         {
             "rater": label.rater,
@@ -135,7 +135,7 @@ def _differ(a: HumanLabel, b: HumanLabel) -> bool:
 
 
 def _together(labels: Sequence[HumanLabel], key: Key, adjudicator: str) -> HumanLabel:
-    """The joint label of raters who agree; where one did not answer, the other's answer counts."""
+    """The joint label of raters who agree; if one did not answer, the other's answer counts."""
     item_id, tested_model = key
 
     def first(name: str) -> Any:

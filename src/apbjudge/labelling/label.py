@@ -40,7 +40,7 @@ class Labelled:
         total: Items that were to be labelled.
         by_rater: Items that each rater has labelled completely, earlier sessions included.
         out: The file of labels.
-        design: The value for ``calibrate --design``; None where none fits.
+        design: The value for ``calibrate --design``; None if none fits.
         files: The files that were written for Label Studio.
     """
 

@@ -81,7 +81,7 @@ class LabelLog:
 
     Args:
         path: The file; created when missing, continued when it exists.
-        bad: Called with the complaint about a line that is no label; the line stays.
+        bad: Called with the fault of each line that is not a label; such lines stay.
         clock: Returns the time; without it no times are written.
 
     Raises:
@@ -152,7 +152,7 @@ class LabelLog:
             self._changed(rater, key, history)
 
     def show(self, rater: str, key: Key) -> None:
-        """Notes that a rater has an item open from now on; labels say since when and how long."""
+        """Notes that a rater opens an item now; labels state this time and the duration."""
         if self._clock is None:
             return
         now = self._clock()
@@ -219,7 +219,7 @@ class LabelLog:
         self._changed(rater, key, after)
 
     def saw_judge(self, rater: str, key: Key) -> None:
-        """Notes down that the rater is shown the judge's verdict; later lines say so too."""
+        """Notes that the rater is shown the judge's verdict; later lines state it too."""
         history = self.history(rater, key)
         if not history.saw_judge:
             line = history.line(history.label, len(history.steps))
@@ -261,7 +261,7 @@ class LabelLog:
     # Reading
 
     def _load(self, bad: Callable[[str], None]) -> None:
-        """Reads the labels; a last line that a kill left unfinished goes, one of others stays."""
+        """Reads the labels; drops an unfinished last line of a killed process, unless others wrote it."""
         last = self.path.read_bytes().rpartition(b"\n")[2]
         is_own = last.startswith(_HEAD) or _HEAD.startswith(last)
         if last and is_own and isinstance(parse_object(last), RowError):

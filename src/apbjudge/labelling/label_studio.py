@@ -80,7 +80,7 @@ def read_annotations(
         problem: Called at the end with each complaint about what can't be used, and its number.
 
     Raises:
-        InputError: If the file is no such export, or holds annotations but no label.
+        InputError: If the file is not such an export, or holds annotations but no label.
     """
     faults: dict[str, list[int]] = defaultdict(list)
     n_read = 0
@@ -224,7 +224,7 @@ def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 def _config(rubric: Rubric, protocol: Protocol) -> bytes:
-    """The labelling configuration of a rubric: what is shown, and a control per question."""
+    """The labelling configuration of a rubric: the displayed parts, and a control per question."""
     view = ET.Element("View")
     ET.SubElement(view, "Header", value=rubric.task.strip())
     is_case = protocol.examines == "reference"

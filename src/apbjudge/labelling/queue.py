@@ -38,7 +38,7 @@ class QueuedItem:
         protocol: Its protocol.
         offset: Byte offset of its line.
         line: 1-based number of its line.
-        digest: SHA-256 of the line, and of its case where there is a file of them.
+        digest: SHA-256 of the line, and of its case if there is a file of cases.
     """
 
     key: Key

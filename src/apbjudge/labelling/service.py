@@ -48,7 +48,7 @@ class StaleError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelService:
-    """The queue, the labels, and what each rater may see of them.
+    """The queue, the labels, and the parts of them that each rater may see.
 
     Each request is a JSON object: ``rater`` (name), ``item`` (its number, from 1), ``revision``
     (that of the label which the page shows) and ``click``.
@@ -135,7 +135,7 @@ class LabelService:
         return self._label(name, place)
 
     def skip(self, request: Mapping[str, Any]) -> Json:
-        """Puts an item off: it has no label, and comes again when all others are done.
+        """Postpones an item: it has no label, and returns when all others are done.
 
         Raises:
             RowError: If it has a label.
@@ -255,7 +255,7 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
 
 
 def question_view(item: Item, protocol: Protocol, rubric: Rubric) -> Json:
-    """The questions to the rater, with all that the rubric says about them.
+    """The questions to the rater, with all explanations of the rubric.
 
     Returns:
         ``shape``, ``protocol``, ``task``, ``principles``, ``criteria``, ``grades`` (worst first,

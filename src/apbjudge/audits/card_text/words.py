@@ -52,7 +52,7 @@ def figure(estimate: Estimate, unit: Unit) -> MetricCell:
 
 
 def measure_cell(measure: Measure, among: Iterable[Measure]) -> MetricCell:
-    """A measure's figure, drawn on the axis of those of its unit, with what is allowed."""
+    """A measure's figure, drawn on the axis of its unit, with the allowed range."""
     same = [m for m in among if m.unit == measure.unit]
     top = _top([1.5 * m.limit for m in same], [m.estimate for m in same])
     low = 0.0 if measure.unit == "share" else -top

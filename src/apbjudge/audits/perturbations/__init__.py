@@ -1,1 +1,1 @@
-"""Makes variants whose truth is known from plans that are taken as correct."""
+"""Makes variants of known truth from plans that are assumed correct."""

@@ -105,7 +105,7 @@ def breach_limit(on: Occasion) -> Iterator[Change]:
 
 
 def swap_order(on: Occasion) -> Iterator[Change]:
-    """Moves a call in front of the one whose result it needs."""
+    """Moves a call before the call whose result it needs."""
     parts = on.plan
     for need in sure_needs(parts, on.tools, case_text(on.base.item)):
         to = min(need.on)
@@ -167,7 +167,7 @@ def retry_broken(on: Occasion) -> Iterator[Change]:
 
 
 def say_only(on: Occasion) -> Iterator[Change]:
-    """Says something in place of the first step, and makes no call."""
+    """Replaces the first step by a statement without a call."""
     idle = (Step("Nothing further."),) * (len(on.plan.steps) - 1)
     for text in on.kind.texts:
         step = Step(text.format(name=on.base.item.condition.broken_tool))

@@ -1,4 +1,4 @@
-"""Kinds of perturbations (data/perturbations.toml), their inputs, and what must hold of them."""
+"""Kinds of perturbations (data/perturbations.toml), their inputs and required properties."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Occasion:
         parent: The variant that is changed, such as the base's own.
         kind: Kind of change.
         seed: Decides, with names, which places and values are chosen.
-        others: Bases whose references may be lent.
+        others: Bases whose references may be used.
     """
 
     role: Role
@@ -112,7 +112,7 @@ class Occasion:
 
     @cached_property
     def parts(self) -> ReplyParts | None:
-        """The parent's reply; None where it is no JSON."""
+        """The parent's reply; None if it is not JSON."""
         return self.base.parts_of(self.parent)
 
     @property
@@ -144,7 +144,7 @@ class Occasion:
                 yield Argument(at, call, name, value, schema_of(tool, name))
 
     def with_value(self, old: Argument, value: Any, what: str) -> Change:
-        """A change of one argument; ``what`` says what it is now."""
+        """A change of one argument; ``what`` states the new value."""
         reply = self.plan.with_argument(old.at, old.name, value)
         return Change(reply, f"{old.name} of {self.plan.place(old.at)} is {what}")
 
@@ -182,7 +182,7 @@ def reads_as_meant(on: Occasion, change: Change, variant: Variant) -> bool:
 
 
 def proves_only(on: Occasion, variant: Variant) -> bool:
-    """True if code proves the planted fault where it should, and no other one."""
+    """True if code proves the planted fault, if it should, and no other one."""
     base, kind = on.base, on.kind
     if base.rubric.shape == "category":
         category = base.protocol.category_of(base.read(variant))

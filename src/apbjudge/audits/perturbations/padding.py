@@ -1,4 +1,4 @@
-"""The same plan at greater length: more words that say nothing must not move a verdict."""
+"""The same plan at greater length: more words without content must not move a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ longer."""
 
 @cache
 def idle_sentences() -> tuple[str, ...]:
-    """Sentences that are true of any plan, say nothing of it, and address nobody."""
+    """Sentences that are true of any plan, state nothing about it, and address nobody."""
     return tuple(table("words")["idle"])
 
 
@@ -37,7 +37,7 @@ def padded_plan(on: Occasion) -> Iterator[Change]:
 
 
 def long_reasons(on: Occasion) -> Iterator[Change]:
-    """Goes on, after each reason or thought, with its tools: their names and descriptions."""
+    """Appends to each reason or thought the names and descriptions of its tools."""
 
     def described(passage: Passage) -> str:
         names = [name for name in dict.fromkeys(passage.tools) if name]

@@ -50,7 +50,7 @@ class ReplyParts:
 
     @classmethod
     def of_reference(cls, item: Item) -> ReplyParts | None:
-        """The expert's solution as a reply; None where there is none with at least one call.
+        """The expert's solution as a reply; None without one with at least one call.
 
         Takes the reference steps of an assistant, exactly as many as were asked for.
         """
@@ -261,7 +261,7 @@ def rearranged(parts: ReplyParts, order: Sequence[int], tools: Toolset | None) -
 
 
 def tool_of(tools: Toolset | None, name: str) -> Tool | None:
-    """The tool of a name; None where the case lists none."""
+    """The tool of a name; None if the case lists none."""
     return tools.by_name.get(name) if tools else None
 
 

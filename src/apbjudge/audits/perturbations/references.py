@@ -102,7 +102,7 @@ def retold_reference(on: Occasion) -> dict[str, Any] | None:
 
 
 def _opened(entry: Any) -> Any:
-    """A call or message with its words changed; what a tool answered is not touched."""
+    """A call or message with its words changed; results of tools stay the same."""
     if not isinstance(entry, dict):
         return entry
     fields, texts = cast("dict[str, Any]", entry), ("reason", "thought", "content", "reasoning")

@@ -1,4 +1,4 @@
-"""The table of perturbations: by role, the kinds, what makes them, and what must hold of them."""
+"""The table of perturbations: by role, the kinds, their makers and required properties."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Perturbation(NamedTuple):
     """The ways to make the variants of a role.
 
     Attributes:
-        makers: By the name of a kind, what it does.
-        holds: True if a variant is what it should be; others are left out.
+        makers: The function of each kind, by name.
+        holds: True if a variant is valid; others are left out.
         is_other_plan: True if the reply has to be read as it was meant, and differ from the base.
     """
 
@@ -65,7 +65,7 @@ def perturbed(
         parent: The variant that is changed; None for the base's own.
         seed: Decides which place and value is chosen.
         kinds: Names of kinds; None for all.
-        others: Bases whose references may be lent.
+        others: Bases whose references may be used.
     """
     makers, holds, is_other_plan = PERTURBATIONS[role]
     made: list[Variant] = []

@@ -17,7 +17,7 @@ from .words import possible_needs, table, vocabulary
 
 
 def is_described(value: Any, query: str) -> bool:
-    """True if a value is put in words and does not stand in the query."""
+    """True if a value is in words and not in the query."""
     is_text = isinstance(value, str) and " " in value.strip() and value not in query
     return is_text and value[:1].islower()
 
@@ -43,7 +43,7 @@ _OPEN_END = re.compile(
 
 
 def _dates(on: Occasion) -> Iterator[Change]:
-    """All dates of the reply moved by four weeks, where the query states each of them.
+    """All dates of the reply moved by four weeks, if the query states each of them.
 
     Only dates such as 2026-08-14 are known: a month in words, in query or reply, gives no occasion.
     """
@@ -108,7 +108,7 @@ def _numbers(on: Occasion) -> Iterator[Change]:
 
 
 def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
-    """An edit that puts another text in the place of one, also where it is passed as a number."""
+    """An edit that replaces a text, also where it is passed as a number."""
     in_words, digits = in_text(pattern, text), text.replace(",", "")
 
     def edit(leaf: Any) -> Any:
@@ -120,7 +120,7 @@ def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
 
 
 def _choices(on: Occasion) -> Iterator[Change]:
-    """One of the words that a schema allows, where the query names it, for another of them."""
+    """Replaces a word that the schema allows and the query names by another allowed word."""
     query = on.query
     for _, _, name, value, schema in on.arguments:
         allowed = schema.get("enum")
@@ -144,7 +144,7 @@ _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
 
 
 def change_goal(on: Occasion) -> Iterator[Change]:
-    """Puts another person, place or thing where the reply has the one that the query is about.
+    """Replaces the person, place or thing that the query is about in the reply.
 
     Only what the first call that takes something from the query is about counts as the object
     of the task, and only in the first half of the calls.
@@ -164,7 +164,7 @@ def change_goal(on: Occasion) -> Iterator[Change]:
 
 
 def _other_object(on: Occasion, tool: str, name: str, value: Any) -> str | None:
-    """Another id or name for one that the query has; None where its sort is not clear."""
+    """Another id or name for one in the query; None if its kind is unclear."""
     query = on.query
     if not isinstance(value, str) or not as_word(value).search(query) or _ISO.search(value):
         return None

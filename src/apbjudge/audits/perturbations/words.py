@@ -30,7 +30,7 @@ def vocabulary(name: str) -> frozenset[str]:
 
 
 class ValueNeed(NamedTuple):
-    """A call that needs what at least one of some earlier calls yields, by their places."""
+    """A call that needs the result of at least one of some earlier calls, by their places."""
 
     call: int
     on: frozenset[int]
@@ -74,14 +74,14 @@ def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> I
 
 
 def _speaks_of(text: str, name: str) -> bool:
-    """True if a text has the name of a tool and that name is no word of everyday language."""
+    """True if a text has the name of a tool, and the name is not an everyday word."""
     is_telling = len(name) >= 5 and ("_" in name or re.search(r"[a-z][A-Z]", name) is not None)
     # the first test is quick and nearly always fails
     return name in text and is_telling and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def source_of(tool_name: str, parameter: str, tools: Toolset | None) -> str | None:
-    """The tool that a parameter's description says it comes from, where it names exactly one."""
+    """The tool from which a parameter comes by its description, if that names exactly one."""
     text = str(schema_of(tool_of(tools, tool_name), parameter).get("description", ""))
     named = [name for name in tools.by_name if _speaks_of(text, name)] if tools and text else []
     return named[0] if len(named) == 1 and named[0] != tool_name else None
@@ -122,7 +122,7 @@ def _about(call: Call, tools: Toolset | None) -> frozenset[str]:
 
 
 def schema_of(tool: Tool | None, parameter: str) -> dict[str, Any]:
-    """The schema of one parameter; empty where there is none or it says nothing."""
+    """The schema of one parameter; empty if there is none or it states nothing."""
     return properties(tool).get(parameter, {}) if tool else {}
 
 

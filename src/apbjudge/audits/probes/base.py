@@ -1,4 +1,4 @@
-"""Frame of a probe: what it states of itself, and how a result comes of its values."""
+"""Frame of a probe: its description, and the result from its values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ProbeFrame:
 
     @classmethod
     def unasked(cls, because: str, used: Iterable[Response] = ()) -> Probe:
-        """The result where there is nothing to measure."""
+        """The result if there is nothing to measure."""
         return Probe(
             name=cls.name,
             title=cls.title,
@@ -50,7 +50,7 @@ class ProbeFrame:
 
     @classmethod
     def contained(cls, take: Callable[[], Probe]) -> Probe:
-        """The result; a probe that fails has no measures, and says where it failed.
+        """The result; a probe that raises has no measures, and states the place of the error.
 
         The paid judgements of the others are not lost with it.
         """
@@ -72,7 +72,7 @@ class AuditProbe(ProbeFrame, ABC):
 
     Attributes:
         roles: Roles of the variants of the main run that it is about.
-        nothing: The reason where there are no values.
+        nothing: The reason if there are no values.
     """
 
     roles: ClassVar[tuple[Role, ...]] = ()

@@ -1,4 +1,4 @@
-"""Consistency: does the judge say the same when it is asked the same?"""
+"""Consistency: does the judge give the same verdict on the same item?"""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Consistency(AuditProbe):
         )
 
     def values(self) -> Iterable[Value | None]:
-        """Flips by settings, spread of the grades and where it comes from."""
+        """Flips by settings, spread of the grades and its sources."""
         if not any(self.groups.values()):
             return
         for name, of in self.groups.items():

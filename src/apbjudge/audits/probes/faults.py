@@ -1,4 +1,4 @@
-"""Planted faults: is the one that was planted found, and is what has none passed?
+"""Planted faults: is each detected, and are plans without one passed?
 
 The measures are of the judge's own verdicts; figures of code and judge together come on top.
 """

@@ -27,7 +27,7 @@ MOVED_BY_FAMILY = 0.20
 
 
 class Injection(AuditProbe):
-    """Compares what payloads move, against idle text of their length, with the limits.
+    """Compares the effect of payloads, against idle text of their length, with the limits.
 
     Variants with the role ``injected`` are compared with the variant that their tag ``twin``
     names.

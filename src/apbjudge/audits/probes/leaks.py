@@ -103,7 +103,7 @@ class _Scan:
         cases: By kind, their cases.
         hits: By kind, the rows with it.
         examples: By kind, the first of them.
-        n_prompts: Rows that say what was sent.
+        n_prompts: Rows that state the prompt that was sent.
     """
 
     looked: Counter[str] = field(default_factory=Counter[str])
