@@ -261,7 +261,7 @@ class LabelLog:
     # Reading
 
     def _load(self, bad: Callable[[str], None]) -> None:
-        """Reads the labels; drops an unfinished last line of a killed process, unless others wrote it."""
+        """Reads the labels; drops an unfinished last line after a kill, unless others wrote it."""
         last = self.path.read_bytes().rpartition(b"\n")[2]
         is_own = last.startswith(_HEAD) or _HEAD.startswith(last)
         if last and is_own and isinstance(parse_object(last), RowError):

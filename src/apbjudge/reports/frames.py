@@ -111,7 +111,7 @@ def frame(
     Args:
         runs: Runs, their folders, or files of judgements.
         labels: Human labels, JSONL or CSV.
-        adjudicator: Rater whose word is final.
+        adjudicator: Rater whose labels are final.
 
     Raises:
         InputError: If a file is unusable.
@@ -125,7 +125,7 @@ def frame(
 
 
 def judgement_frame(judges: Sequence[JudgeRuns], labels: Labels | None) -> DataFrame:
-    """The frame of some judges' runs, whose names are in the column ``judge``; see ``frame``."""
+    """The frame of several judges' runs, named in the column ``judge``; see ``frame``."""
     import pandas
 
     table = JudgementTable.joined([judge.table for judge in judges])
@@ -164,7 +164,7 @@ def _columns(table: JudgementTable) -> dict[str, Any]:
 
 
 def _scores(scores: Scores, prefix: str, correct: str) -> dict[str, Any]:
-    """Verdict, grade and codes; what is missing is NA or NaN."""
+    """Verdict, grade and codes; missing values are NA or NaN."""
     codes = {
         f"{prefix}{code}": _booleans(
             np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(np.int8), -1)
@@ -180,7 +180,7 @@ def _plain(fact: Vector) -> Any:
 
 
 def _booleans(values: Vector) -> Any:
-    """A nullable column of what is 1, 0, or -1 for NA."""
+    """A nullable column from 1, 0, and -1 for NA."""
     import pandas
 
     return pandas.arrays.BooleanArray(values == 1, values < 0)

@@ -1,4 +1,4 @@
-"""The judged items one by one: what each judge said, what humans said, and the item itself."""
+"""The judged items one by one: each judge's verdict, the labels of humans, and the item itself."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class ReportItems:
             yield self._entry(key, rows, answers, None)
 
     def picture(self, item: Item, file: FileRef) -> str | None:
-        """A picture of the item that was yielded last, as a data URL; None where there is none."""
+        """A picture of the item that was yielded last, as a data URL; None if there is none."""
         alone = item.model_copy(update={"files": (file,)})
         try:
             parts = load_images(alone, self.roots, max_images=1, max_bytes=MAX_PICTURE_BYTES)
@@ -297,7 +297,7 @@ def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
 
 
 def _label_view(label: HumanLabel) -> dict[str, Any]:
-    """A rater's label of an item; unsure marks and marked steps only where there are any."""
+    """A rater's label of an item; unsure marks and marked steps only if there are any."""
     answers = {"rater", "is_correct", "grade", "errors", "category", "note"}
     if label.unsure:
         answers.add("unsure")

@@ -25,8 +25,8 @@ class AlignedRow(NamedTuple):
     """One row of two aligned chains.
 
     Attributes:
-        ours: Index in the first chain; None where only the second has a call.
-        theirs: Index in the second chain; None where only the first has a call.
+        ours: Index in the first chain; None if only the second has a call.
+        theirs: Index in the second chain; None if only the first has a call.
         kind: ``same`` tool and arguments, same tool with other ``arguments``, a ``different``
             tool in the same place, ``extra`` (only ours) or ``missing`` (only theirs).
         moved: True if a pair of one tool is out of the order that the other pairs share.
@@ -160,7 +160,7 @@ def _shared(x: _Key, y: _Key) -> float:
 
 
 def _in_one_order(pairs: Mapping[int, int]) -> dict[int, int]:
-    """The longest part of some pairs whose second indexes rise with the first."""
+    """The longest subset of pairs whose second indices rise with the first."""
     ends: list[int] = []  # the lowest second index that ends a sequence of each length
     lengths: dict[int, int] = {}
     for i, j in sorted(pairs.items()):

@@ -48,7 +48,7 @@ def to_json(value: object) -> bytes:
 
 @dataclass(slots=True, kw_only=True)
 class Chunks:
-    """Writes records to blocks of at most ``most``, as they come.
+    """Writes records to blocks of at most ``most``, in their order.
 
     Attributes:
         name: Prefix of the blocks' ids, before a hyphen and their number.
@@ -178,7 +178,7 @@ class Details:
         return self._shared(task_view(trajectory))
 
     def _shared(self, view: View) -> int:
-        """The number of a case, whose list of tools is a record of its own."""
+        """The number of a case; its list of tools is a separate record."""
         tools = view.pop("tools", None)
         if tools is not None:
             view["tools"] = self._once(self._tools, tools)

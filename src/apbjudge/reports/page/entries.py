@@ -33,7 +33,7 @@ class Entry:
             without labels.
         labels: One per rater: rater, is_correct, grade, errors, category, note.
         item: The item itself; None without the predictions.
-        trajectory: The trajectory itself, where whole ones were judged; None without its log.
+        trajectory: The trajectory itself, if whole ones were judged; None without its log.
     """
 
     item_id: str

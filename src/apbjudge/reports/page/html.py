@@ -67,7 +67,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
 
 
 def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[bytes]) -> int:
-    """Overview, some details, index, scripts, and last what a reader need not wait for.
+    """Overview, some details, index, scripts, and last the parts that a reader need not wait for.
 
     Returns:
         The number of bytes written.

@@ -60,7 +60,7 @@ class _Texts:
         self.column = array("i", [-1] * earlier)
 
     def number(self, text: object) -> int:
-        """The number of a text, a new one where it is new."""
+        """The number of a text; a new number for a new text."""
         return -1 if text is None else self.numbers.setdefault(str(text), len(self.numbers))
 
     def add(self, text: object) -> None:
@@ -243,7 +243,7 @@ class Index:
         return leads
 
     def first_looks(self, names: Sequence[str], by_rule: Sequence[bool]) -> list[dict[str, Any]]:
-        """Items that deserve a look most: where judge and humans or rule differ, or it is unsure.
+        """Items to look at first: judge and humans or rule differ, or the judge is uncertain.
 
         Args:
             names: The judges' names.

@@ -122,7 +122,7 @@ def _tools(tools: Toolset, condition: Condition) -> list[View]:
 
 
 def _message(message: Mapping[str, Any]) -> View:
-    """A message as a step; what has no place in it is added to the text as JSON."""
+    """A message as a step; other content is added to the text as JSON."""
     try:
         read = read_messages([dict(message)])
     except RowError:

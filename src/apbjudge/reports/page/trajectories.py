@@ -50,11 +50,11 @@ def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
 
 
 def trajectory_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View:
-    """A trajectory with its steps, and what a diagnosis says of them.
+    """A trajectory with its steps, and a diagnosis of them.
 
     Args:
         trajectory: The trajectory.
-        diagnosis: Whose word and first error are marked at the steps; None for no marks.
+        diagnosis: Its word and first error are marked at the steps; None for no marks.
 
     Returns:
         ``trial``, ``setting``, ``termination``, ``broke`` (what broke that was not the tested
@@ -170,7 +170,7 @@ def _result(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
 
 
 def _retrieval(search: Retrieval) -> View:
-    """A search; its ``tools`` are left out where it failed."""
+    """A search; its ``tools`` are left out if it failed."""
     view = present(**{**asdict(search), "tools": None})
     if search.tools is not None:
         view["tools"] = [present(**asdict(of), mark=_mark(of.tool_type)) for of in search.tools]
@@ -191,7 +191,7 @@ def _mark(tool_type: str) -> str | None:
 
 
 def _definition(tool: Any) -> View:
-    """A tool that was offered, as in ``case_view``; what can't be read stands as it came."""
+    """An offered tool, as in ``case_view``; unreadable ones are shown unchanged."""
     try:
         known = read_tool(tool, "tools")
     except RowError:

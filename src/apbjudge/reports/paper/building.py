@@ -95,7 +95,7 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
     Metrics of judges against humans are not marked, see ``_label_rows``.
 
     Raises:
-        OptionError: If there is nothing for a table that is among ``names``.
+        OptionError: If there are no rows for a table in ``names``.
     """
     known = (*DEFINITIONS, SAMPLES, *trajectory_definitions(results))
     wanted = [definition for definition in known if not names or definition.key in names]
@@ -124,7 +124,7 @@ def _is_bound(table: PaperTable) -> bool:
 
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
-    """A table; None where it would have no row or too few columns."""
+    """A table; None if it would have no row or too few columns."""
     readers = {
         "judgements": judged_rows,
         "samples": sample_rows,
@@ -166,7 +166,7 @@ def _label_notes(definition: Definition, judges: Sequence[Reliability]) -> list[
 
 
 def judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
-    """Rows by tested model and, where the table tells them apart, by value."""
+    """Rows by tested model and, if the table splits them, by value."""
     rows_by_heads: dict[tuple[str, ...], TableRow] = {}
     for section in definition.sections:
         for heads, part in parts_of(judge.columns, section, definition.split):

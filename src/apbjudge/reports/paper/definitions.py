@@ -1,4 +1,4 @@
-"""The tables of the benchmark's paper, and ours: what each of them holds.
+"""The contents of the tables of the benchmark's paper and of ours.
 
 Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874. Where ours differ:
 

@@ -35,7 +35,7 @@ _CSV_COLUMNS: Sequence[str] = (
 
 
 def best_note(table: PaperTable, mark: str) -> str:
-    """Meanings of the marks, such as ``*``; empty where nothing is marked."""
+    """Meanings of the marks, such as ``*``; empty without marks."""
     if not any(cell.best for cell in table.metrics):
         return ""
     rivals, shared = "tested models", [head.casefold() for head in table.heads[1:2]]
@@ -80,7 +80,7 @@ def tables_latex(tables: Iterable[PaperTable], *, intervals: bool = True) -> str
 
 
 def tables_document(tables: Iterable[PaperTable], mark: str) -> Document:
-    """All tables; ``mark`` is what a note says of the best set."""
+    """All tables; ``mark`` is the note's text on the best set."""
     parts: list[Part] = []
     for table in tables:
         place = "; ".join(filter(None, (table.number, f"--table {table.key}")))

@@ -109,7 +109,7 @@ def _ranked(
 
 
 def leaderboard_csv(lines: Sequence[Mapping[str, Any]]) -> str:
-    """The lines as CSV; what is missing is empty."""
+    """The lines as CSV; missing values are empty."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS)
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""Figures as papers print them, and what makes each of their tables and figures anew.
+"""Published figures of the papers, and the commands that reproduce their tables and figures.
 
 They are facts in ``published.toml``, each with its place.
 """
@@ -52,7 +52,7 @@ class PublishedPart:
 
     @property
     def made_by(self) -> str:
-        """The command that makes it, without the published figures; empty where none does."""
+        """The command that makes it, without the published figures; empty if there is none."""
         if self.command or self.lacks:
             return self.command
         table = f"--table {self.table}" if self.table else ""
@@ -68,7 +68,7 @@ class Paper:
         arxiv: Its number at arXiv.
         note: Caveat for comparing figures.
         models: The paper's names of models by names that runs have, in small letters.
-        parts: Its tables and figures, as far as they show something measured.
+        parts: Its tables and figures with measurements.
     """
 
     title: str

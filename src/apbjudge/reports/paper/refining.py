@@ -182,7 +182,7 @@ def _origin(run: JudgeResults) -> Refinements:
 
 
 def _saw_reference(run: JudgeResults) -> Vector:
-    """True for each row whose critic is known to have seen the reference."""
+    """True for each row whose critic saw the reference, if known."""
     if run.origin is None:
         return np.zeros(len(run.columns), dtype=bool)
     return run.origin.is_oracle == 1
@@ -196,7 +196,7 @@ _Measured = tuple[Estimate | None, RowValues | None]
 
 
 def _measured(pairs: _Pairs, key: str) -> _Measured:
-    """A metric by its name; None where it is none of these responses."""
+    """A metric by its name; None if it is not a metric of these responses."""
     origin, by_case = pairs.origin, pairs.sample
     match key:
         case "Unreadable" | "Truncated":  # of all responses, with a pair or without
@@ -258,7 +258,7 @@ def _competing(pairs: _Pairs, key: str) -> _Measured:
 
 
 def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:
-    """Marks a rate as an upper bound where code alone judged: it proves faults only."""
+    """Marks a rate as an upper bound if code alone judged, since code only proves faults."""
     by_rule = any(
         run.columns.by_rule[run.columns.profile[rows]].any()
         for run, rows in ((pairs.base, pairs.at), (pairs.run, pairs.on))
@@ -273,7 +273,7 @@ def _count(marks: Vector, sample: Sample) -> Estimate:
 
 
 def _stated(marks: Vector, pairs: _Pairs, sample: Sample) -> Estimate:
-    """The share of 1 among the rows of which 1 or 0 is known."""
+    """The share of 1 among the rows with 1 or 0."""
     known = marks >= 0
     if not known.any():
         return nothing(note=pairs.origin.why)
@@ -403,7 +403,7 @@ def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
 
 
 def _circular(pairs: _Pairs, way: Way) -> str:
-    """Reason why the judge counts as the critic; empty where it does not."""
+    """Reason why the judge counts as the critic; empty if it does not."""
     critic = way.critic or (pairs.heads[0] if way.mode == "self" else "")
     for judge in sorted(pairs.base.models):
         if critic and model_name(critic) == model_name(judge):

@@ -28,7 +28,7 @@ class JudgeResults:
     """All judgements of items by one judge, perhaps of several runs.
 
     Attributes:
-        note: The notes that stand with every metric.
+        note: The notes on every metric.
         method: Method by which tested models refined their responses, such as ``Self_R+``; empty if
             they did not.
         models: The models that judge, as the run names them.

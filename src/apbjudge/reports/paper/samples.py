@@ -99,7 +99,7 @@ def _deviations(prefix: str, spread: RepeatSpread) -> dict[str, Estimate]:
 
 
 def _differing(cases: Vector, outcome: Vector, sample: Sample) -> Estimate:
-    """The share of cases, of those with two samples or more, whose samples differ."""
+    """The share of cases with different samples, among those with two samples or more."""
     _, first = np.unique(cases, return_index=True)
     n, c = np.bincount(cases), np.bincount(cases, weights=outcome)
     several = n > 1

@@ -19,7 +19,7 @@ class TableRow:
     """One row, before it is put into a table.
 
     Attributes:
-        judge: Who judged; empty where the table has no judge of its own.
+        judge: The judge; empty if the table has no judge of its own.
         heads: Subject of the row, one text per entry of the table's ``heads``; first the tested
             model (the judge, where judges are compared), then perhaps a level or a stage.
         counts: By section, the rows behind it; a section that the row says nothing of is missing.

@@ -39,7 +39,7 @@ _HEADS = {"steps": "Steps", "outcome": "Outcome"}
 def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
     """The tables of the protocols of whole trajectories that results have.
 
-    Tables after the first say more than the rate of success, which the first one has.
+    The first table has the rate of success; the others have more than that.
     """
     for name in _protocols(results):
         own = trajectory_protocol(name)

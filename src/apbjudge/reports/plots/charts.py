@@ -151,7 +151,7 @@ def count_chart(marks: Marks, _: Names, *, across: str, up: str) -> MplFigure:
 def heat_map(marks: Marks, names: Names) -> MplFigure:
     """Rates of errors: a row per tested model, a column per code, axes per protocol.
 
-    The axes are below each other, or side by side where there are many tested models.
+    The axes are below each other, or side by side for many tested models.
     """
     sections = distinct(mark.section for mark in marks)
     codes = [sorted({mark.column for mark in marks if mark.section == s}) for s in sections]
@@ -282,7 +282,7 @@ def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> Non
 
 
 def _values(marks: Marks, places: Sequence[str]) -> list[float]:
-    """The values of a line, place by place; NaN where there is none."""
+    """The values of a line, by place; NaN without one."""
     value_at = {mark.at: mark.value for mark in marks}
     return [value_at.get(place, math.nan) for place in places]
 

@@ -99,7 +99,7 @@ class Figure:
         return self._saved("png", {"Software": None}, 300)
 
     def csv(self) -> bytes:
-        """The data as CSV; a missing value is empty, what can't be printed is escaped."""
+        """The data as CSV; missing values are empty, unprintable characters escaped."""
         text: str = self.data.map(printed_cell).to_csv(index=False, lineterminator="\n")
         return text.encode()
 
