@@ -380,7 +380,7 @@ def corrected(rows: JudgedRows, power: float) -> Corrected:
 
 
 def _without_spread(rows: JudgedRows, lacking: Array) -> float:
-    """Adds half a label, off by the whole range, to each stratum whose labels show no spread.
+    """Variance of half a label, off by the whole range, in strata whose labels show no spread.
 
     A judge that was right on each of the few labels of a stratum is not always right there. If all
     labels are in one stratum, ``_with_uncertainty`` handles this.

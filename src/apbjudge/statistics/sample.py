@@ -401,7 +401,7 @@ def ratio_moments(numerators: Array, denominators: Array, sample: Sample) -> Mom
 
 
 def _unseen(contributions: Array, sample: Sample, reach: float) -> float:
-    """Adds half a row of another outcome to the strata whose rows all contribute the same.
+    """Variance of half a row of another outcome in the strata whose rows all contribute the same.
 
     A few rows of one outcome don't show that their stratum has no other; if they stand for many
     rows, this is most of the uncertainty. ``reach``: the amount by which a row of weight 1 may

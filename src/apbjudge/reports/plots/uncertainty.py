@@ -63,10 +63,10 @@ def uncertainty_figures(replies: Frame, judge: str) -> Iterator[Figure]:
     ]
     yield figure(
         "uncertainty",
-        "Agreement with humans by how sure the judge is",
+        "Agreement with humans by certainty of the judge",
         f"A single point: the judge agrees with humans on {sentences[0]}."
         if len(bins) == 1
-        else "Points beside the diagonal of a judge as right as it is sure. It agrees with humans "
+        else "Points, and the diagonal of a perfectly calibrated judge. It agrees with humans "
         f"on {sentences[0]} and on {sentences[-1]}.",
         [
             ({"from": certainty[start], "to": certainty[end - 1], "certainty": mean}, of)
