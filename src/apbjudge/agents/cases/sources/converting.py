@@ -21,7 +21,7 @@ _DIGITS = 15  # those that a float holds for sure
 
 
 def converted(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
-    """A call's arguments, those of another type than the schema's converted where nothing is lost.
+    """A call's arguments, converted to the types of the schema if the conversion loses nothing.
 
     So ``"37.5"`` becomes 37.5 for a number, 5 becomes ``"5"`` for a text, and a text that holds a
     JSON list becomes that list. What has one of the types already stays, and so does ``"007"``.

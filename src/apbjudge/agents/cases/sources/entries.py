@@ -141,7 +141,7 @@ def query_in(row: Mapping[str, Any]) -> str:
     """The query of a row; empty without.
 
     Raises:
-        RowError: If it is no text.
+        RowError: If it is not text.
     """
     return text_field(row, *QUERY)
 
@@ -152,7 +152,7 @@ def source_in(row: Mapping[str, Any]) -> str:
 
 
 def tools_in(row: Mapping[str, Any], options: SourceOptions) -> tuple[Any, ...] | None:
-    """The definitions of the tools that a row offers, else those of the options; None without.
+    """The definitions of the tools that a row offers, else the tools of the options; None without.
 
     Raises:
         RowError: If they are not even JSON.
@@ -173,7 +173,7 @@ def task_of(
     query: str,
     tools: tuple[Any, ...] | None = None,
 ) -> Trajectory:
-    """A task that is no log as a trajectory without steps."""
+    """A task without a log, as a trajectory without steps."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
     name = name or f"{Path(place.file).stem}-{place.line}"
     return Trajectory(

@@ -18,7 +18,7 @@ TOO_FEW = "too few distractors for a level"
 
 @transform("holistic_tool_extraneous")
 def extraneous_plans(seed: Seed, context: Context, row: RowMaker) -> Iterator[Row | Reject]:
-    """A whole plan for each number of distractors; those of a level are among the next one's."""
+    """A whole plan for each number of distractors; each level includes the previous level's."""
     return _levels(seed, context, row, solution_of(seed))
 
 

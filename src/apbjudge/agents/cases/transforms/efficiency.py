@@ -179,7 +179,7 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
 
 
 def _overpriced(bank: _Bank) -> tuple[Tool, int] | None:
-    """A tool that is needed, at a higher cost and with a report that nobody asked for."""
+    """A copy of a needed tool, at a higher cost and with a report that was not requested."""
     for tool in _drawn_tools(bank):
         name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
         if bank.is_free(name):

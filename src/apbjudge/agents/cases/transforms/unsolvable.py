@@ -136,7 +136,7 @@ def removal_of(seed: Seed) -> Removal | str:
 
 
 def _deciding(seed: Seed) -> list[str]:
-    """Names of the tools that the task turns on: that of the last call, and those needed later."""
+    """Names of the tools that the task depends on: the last call's tool, and tools needed later."""
     needed = {at for call in seed.calls for at in call.needs.values()}
     working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
     names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
@@ -293,7 +293,7 @@ def private_reference(seed: Seed, context: Context, row: RowMaker) -> Row | Reje
 
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
-    """Values that the query states and that nobody could know, look up or guess without it."""
+    """Values in the query that can't be known, looked up or guessed without it."""
     values = (each.text for each in _literals(seed) if not any(_uncertainties(seed, each)))
     return tuple(dict.fromkeys(values))
 
@@ -387,7 +387,7 @@ def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
 
 
 def _may_look_up(seed: Seed, call: SeedCall, parameter: str) -> bool:
-    """True if a tool that does not take the value itself speaks of what it is."""
+    """True if a tool that does not take the value itself mentions its meaning."""
     generic = stems("code name number text title type value")
     wanted = stems(" ".join(name_words(parameter))) - generic or object_words(call.name)
     return any(

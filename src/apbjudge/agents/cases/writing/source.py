@@ -26,7 +26,7 @@ class TaskCounts:
     Attributes:
         tasks: Tasks written.
         waiting: Seeds whose other tasks wait for a new query.
-        not_asked: Kind and reason, such as ``private: no query``, of what there is no task for.
+        not_asked: Kind and reason, such as ``private: no query``, of texts without a task.
     """
 
     tasks: int = 0
@@ -37,7 +37,7 @@ class TaskCounts:
 def write_tasks(
     path: Path, seeds: Iterable[Seed], kinds: Sequence[Kind], writings: Writings, repairs: int
 ) -> TaskCounts:
-    """Writes the tasks of all seeds, those of one after each other and equal ones once.
+    """Writes the tasks of all seeds, grouped by seed, and equal tasks once.
 
     Where trajectories are simulated or queries rewritten, the other tasks of a seed are made once
     it is known how.
@@ -110,7 +110,7 @@ class TaskSource(RowSource):
 
     @property
     def files(self) -> dict[str, Path | None]:
-        """None that must be those of earlier sessions."""
+        """No keys that must match those of earlier sessions."""
         return {}
 
     def check(self) -> None:

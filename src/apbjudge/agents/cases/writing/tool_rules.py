@@ -52,7 +52,7 @@ _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
 def valid_tool(entry: object) -> Tool | str:
-    """A tool, or why its definition is no valid one."""
+    """A tool, or the reason why its definition is invalid."""
     spec = as_object(entry) or {}
     try:
         tool = read_tool({key: part for key, part in spec.items() if key != "cost"}, "tool")

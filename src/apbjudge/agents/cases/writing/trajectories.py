@@ -163,7 +163,7 @@ def _invented(call: Call, tool: Tool | None, stated: str, results: CallResults) 
 
 
 def _is_failed(result: str) -> bool:
-    """True if a result says nothing, or has words that no successful call would return."""
+    """True if a result is empty, or has words that no successful call would return."""
     with suppress(orjson.JSONDecodeError):
         result = orjson.dumps(orjson.loads(result)).decode()
     return result in ("", '""', "{}", "[]", "null") or _ERROR.search(result) is not None
@@ -225,7 +225,7 @@ def _messages_of(turn: SimulatedTurn) -> Iterator[dict[str, Any]]:
 
 
 def with_trajectory(seed: Seed, value: Mapping[str, Any], task: WritingTask) -> Seed:
-    """The seed of an accepted trajectory; files, source and licence are those of the old one.
+    """The seed of an accepted trajectory, with the files, source and licence of the old seed.
 
     Raises:
         RowError: If the tools can't be read.
