@@ -403,7 +403,7 @@ def batch_export(
     """Writes a batch file of every request without a reply in the cache.
 
     Export, have the file answered, import; the same ``grade``, or ``predict`` if ``model`` is set,
-    then has every reply in its cache. The model must have the same settings and address as there.
+    then has every reply in its cache. The model must have the same settings and address then.
 
     Args:
         rows: Predictions for a judge, or cases for a tested model.

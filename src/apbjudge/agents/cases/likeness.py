@@ -40,7 +40,7 @@ _VERBS = tuple(tuple(verbs.split()) for verbs in (*_LEARNING, *_CHANGING))
 """Verbs that begin the names of tools, grouped by similar meaning."""
 _FILLERS = frozenset("a an by data details for from in info information of on the to with".split())
 _GENERAL = frozenset("bash browser code google internet python shell sql terminal web".split())
-"""Words in names of tools with hardly any meaning of their own."""
+"""Words in names of tools that may serve nearly any purpose."""
 
 
 def stems(text: str) -> frozenset[str]:

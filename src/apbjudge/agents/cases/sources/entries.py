@@ -1,4 +1,4 @@
-"""Entries of a source, and what all formats have in common."""
+"""Entries of a source, and helpers for all formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..seeds import Seed, SeedCall
 
 QUERY = ("query", "question", "instruction", "user_query", "prompt", "task")
 TOOLS = ("tools", "functions", "tool_list", "api_list", "apis", "available_tools")
-"""Names under which rows have these; the first that holds something is read."""
+"""Names of these fields in rows; the first nonempty one is read."""
 
 
 class SeedEntry(NamedTuple):
@@ -34,7 +34,7 @@ class SeedEntry(NamedTuple):
 
     Attributes:
         line: 1-based line, or number in a JSON list or folder.
-        file: The file, or the folder where a log of one trajectory a file can't be read.
+        file: The file, or the folder if a log with one trajectory per file can't be read.
         content: The seed; a RowError if the entry can't be read; a Reject where it can, but no
             case can be built from it.
     """

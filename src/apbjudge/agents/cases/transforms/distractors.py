@@ -87,7 +87,7 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
     """True if calling a tool might be right where others are needed.
 
-    Of names that say nothing of their object likeness alone can tell.
+    For names without an object, only likeness can decide.
     """
     return any(
         may_serve(tool, other) if object_words(other.name) else is_like(tool, other)

@@ -206,7 +206,7 @@ def _redundant(bank: _Bank) -> tuple[Tool, int] | None:
 
 
 def _off_target(bank: _Bank) -> tuple[Tool, int] | None:
-    """A tool of another task that does nothing for this one."""
+    """A tool of another task that is useless for this one."""
     needed = [bank.seed.toolset.by_name[name] for name in sorted(bank.seed.used)]
     drawn = bank.pool.draw(bank.rng, needed, category=bank.seed.category)
     for tool in drawn:

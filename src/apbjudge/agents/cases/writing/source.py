@@ -101,12 +101,12 @@ class TaskRow:
         return self.task.seed
 
     def rejected(self, error: RowError) -> BadRow:
-        """The task where it turns out to be unusable."""
+        """The task as a bad row, if it proves unusable."""
         return BadRow(self.line, error, self.digest, self.offset, self.task.id)
 
 
 class TaskSource(RowSource):
-    """Reads tasks, one at a time; a text is looked up by all that it was written for."""
+    """Reads tasks, one at a time; a text is looked up by its whole task."""
 
     @property
     def files(self) -> dict[str, Path | None]:

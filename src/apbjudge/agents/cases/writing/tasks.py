@@ -165,7 +165,7 @@ def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
 
 
 def _first_message(seed: Seed) -> int | None:
-    """Index of the step that is the query; -1 where the user says nothing in the steps.
+    """Index of the step that is the query; -1 if the steps have no message by the user.
 
     None if the user says more than the query, or something else: then a rewritten query would
     not fit the messages.

@@ -23,7 +23,7 @@ class WritingWorker(AskingWorker):
     Args:
         asked_model: The model.
         prompts: Prompts for the model.
-        repairs: Most repeated requests for one text.
+        repairs: Largest number of repeated requests for one text.
         writings: Texts of earlier sessions.
     """
 
