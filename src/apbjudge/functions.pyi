@@ -400,11 +400,10 @@ def batch_export(
     preset: str | None = None,
     full: bool = False,
 ) -> Export:
-    """Writes a batch file of every request that the reply cache has no reply to.
+    """Writes a batch file of every request without a reply in the cache.
 
-    Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
-    set, then has every reply in its cache. The model must have the settings and the address that
-    it will get there.
+    Export, have the file answered, import; the same ``grade``, or ``predict`` if ``model`` is set,
+    then has every reply in its cache. The model must have the same settings and address then.
 
     Args:
         rows: Predictions for a judge, or cases for a tested model.
@@ -1276,8 +1275,8 @@ def doctor(
 ) -> list[Checkup]:
     """Asks every endpoint of judges, or of tested models, what it can do.
 
-    At most seven tiny calls each; what they tell is cached for later runs and estimates. One that
-    does not answer within ``wait`` seconds is asked all the same, and does not work.
+    At most seven tiny calls each; their results are cached for later runs and estimates. An
+    endpoint that does not answer within ``wait`` seconds is asked anyway, and does not work.
 
     Args:
         predictions: Predictions to grade, or cases for a tested model, for the longest prompt.
@@ -2243,13 +2242,13 @@ def predict(
 ) -> PredictionRun:
     """Asks tested models for predictions on cases.
 
-    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
-    call with the same folder tries it again; whatever a model answered is a prediction, also a
-    refusal, a reply that was cut off and one without any text.
+    Without ``out`` everything stays in memory. A case without an answer is a failure, which the
+    same call with the same folder tries again; every answer is a prediction, even a refusal, a
+    reply that was cut off or a reply without any text.
 
     Args:
-        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
-            them, without response.
+        cases: A JSONL file, the result of ``build``, or cases as dicts: rows as for ``grade``,
+            without a response.
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
@@ -2350,15 +2349,15 @@ def prompt(
     judge: str | JudgeSpec | None = None,
     events: Events = ...,
 ) -> list[SentPrompt]:
-    """Makes what a judge would be sent for an item, for each of its tested models.
+    """Makes the prompts that a judge would get for an item, one for each of its tested models.
 
-    With ``predict`` it is what a tested model would be sent for a case.
+    With ``predict``, the prompt that a tested model would get for a case.
 
     Args:
-        rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
+        rows: As for ``grade``, for a log its steps; with ``predict`` as for ``predict``.
         config: The settings; options count more.
         judge: Settings of the judge's prompt; options count more.
-        events: Called back with what is no tool in the file of tools.
+        events: Called back with entries of the file of tools that are not tools.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
         data_split: Split of a data set on disk that has several.
@@ -2439,10 +2438,10 @@ def refine(
     client: Client | None = None,
     events: Events = ...,
 ) -> PredictionRun:
-    """Reviews drafts, and has the tested models that wrote them rewrite them.
+    """Reviews drafts, and has them rewritten by the tested models that wrote them.
 
-    Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
-    tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
+    Without ``out`` everything stays in memory. Each row has the id and the tested model of its
+    draft, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
 
     Args:
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
@@ -2806,7 +2805,7 @@ def simulate(
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
-        benchmark: A file or folder that holds one, or a benchmark.
+        benchmark: A benchmark, or a file or folder with one.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Callbacks during the run.

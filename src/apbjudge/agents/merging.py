@@ -182,13 +182,13 @@ def _merged_execution(
 
 
 def _runs_below(folder: Path) -> list[str]:
-    """Names of the runs in the folder of an execution, drafts first; none in that of a run."""
+    """Names of the runs in the folder of an execution, drafts first; none in a run's own folder."""
     names = [] if (folder / MANIFEST).exists() else [DRAFTS, BOUND_DRAFTS, *MODES]
     return [name for name in names if (folder / name / MANIFEST).exists()]
 
 
 def _name_of(folder: Path) -> str:
-    """The command that filled a folder, with one run or several; empty for those of judges."""
+    """The command that filled a folder, with one run or several; empty for runs of judges."""
     below = _runs_below(folder)
     return _command_of(folder / below[0] if below else folder)
 

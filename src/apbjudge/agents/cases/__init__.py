@@ -1,1 +1,1 @@
-"""Cases: checked, and built from data of one's own (arXiv:2606.04874, appendix B)."""
+"""Cases: checks, and cases built from a user's data (arXiv:2606.04874, appendix B)."""

@@ -1,4 +1,4 @@
-"""Asks a judge about claims of cases that code can't settle: one run under protocol ``case``."""
+"""Asks a judge about claims of cases that rules can't decide: one run under protocol ``case``."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class AskResult:
     Attributes:
         findings: The claims that do not hold by the majority's votes, in the order of the cases.
         n_answered: Cases with a verdict.
-        n_split: Cases of these that are sound by the majority although a vote flags a claim.
+        n_split: Answered cases that are sound by majority although a vote flags a claim.
         n_void: Flags left out because the case makes no such claim, such as one about distractors
             if there are none.
-        unanswered: The cases without a verdict; nothing is known of their claims.
+        unanswered: The cases without a verdict, whose claims are unknown.
         run: The run that asked.
     """
 
@@ -158,7 +158,7 @@ def _judge_of(judge: JudgeSpec | str, votes: int | None) -> JudgeSpec:
 
 
 def _check_rubric(ref: str | None) -> None:
-    """Refuses a rubric of the user's own with claims that no check is about."""
+    """Refuses a user's rubric with claims that belong to no check."""
     rubric = load_rubric(ref) if ref else None
     if rubric is not None and (unknown := [code for code in rubric.codes if code not in _CLAIMS]):
         raise OptionError(f"--rubric: expected codes among {', '.join(_CLAIMS)}, got {unknown[0]}")
@@ -192,7 +192,7 @@ _CLAIMS: Mapping[str, tuple[str, Callable[[Item], bool]]] = {
     "UsefulTrap": ("construction.traps", _states("traps")),
 }
 """By code of the rubrics ``case-plan`` and ``case-steps``: the field of a row that is at fault, and
-whether a case makes such a claim."""
+a test that a case makes the claim."""
 
 
 def check_of(code: str) -> str:

@@ -1,4 +1,4 @@
-"""From a source to cases: seeds, transforms, checks, and an account of everything left out."""
+"""From a source to cases: seeds, transforms, checks, and counts of everything left out."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ REJECTS = "rejects.jsonl"
 MANIFEST = "build_manifest.json"
 FILES = (CASES, REJECTS, MANIFEST)
 WRITING = "writing"
-"""Folder of the texts that a model wrote."""
+"""Folder of texts by a model."""
 
 HOLISTIC, UNSOLVABLE = "holistic_planning", "holistic_unsolvable"
 _NEED_POOL = frozenset(("holistic_tool_extraneous", "step_wise_tool_extraneous", EFFICIENCY))
 
 
 Counts = Annotated[Counter[str], PlainSerializer(lambda counts: dict(sorted(counts.items())))]
-"""Counts by name, written in an order that does not depend on the source's."""
+"""Counts by name, written in an order independent of the source's order."""
 
 
 class TransformCounts(BaseModel):
@@ -129,7 +129,7 @@ class Build(Shown):
         out: Its folder.
         funnel: Counts of each step from the source to the cases.
         writing: Texts that a model wrote; None if none was asked.
-        manifest: As it is in the folder.
+        manifest: The manifest in the folder.
         problems: A line for each entry of the source that can't be read.
     """
 
@@ -193,7 +193,7 @@ def build(
 
 
 def check_folder(out: Path, *, overwrite: bool, has_model: bool = False) -> None:
-    """Refuses a folder with files of others, or with a build that was not to be replaced.
+    """Refuses a folder with other files, or with a build that must not be replaced.
 
     Cases with texts by a model are built anew from the texts, which stay.
 
@@ -248,7 +248,7 @@ class Builder:
         self._digests = {name: hashlib.sha256() for name in (CASES, REJECTS)}
 
     def seeds(self) -> Iterator[Seed]:
-        """The seeds that cases are built of, read anew."""
+        """The seeds from which cases are built, read anew."""
         for entry, is_drawn in self._entries():
             if is_drawn and isinstance(entry.content, Seed):
                 yield entry.content
@@ -279,7 +279,7 @@ class Builder:
     # Before the first case --------------------------------------------------------------------
 
     def _entries(self) -> Iterator[tuple[SeedEntry, bool]]:
-        """Yields the source's entries, read anew, and whether a seed is among those drawn."""
+        """Yields the source's entries, read anew, and True for each seed that was drawn."""
         at, drawn = 0, self._prepared[1]
         for entry in read_seeds(self._options):
             yield entry, drawn is None or at in drawn
@@ -287,7 +287,7 @@ class Builder:
 
     @cached_property
     def _prepared(self) -> tuple[Context, frozenset[int] | None]:
-        """The context with the tools of all tasks, and the seeds that ``n`` leaves, if it does."""
+        """The context with the tools of all tasks, and the seeds left by ``n``; None for all."""
         config, pool, drawn = self._config, ToolPool(), None
         if not _NEED_POOL.isdisjoint(config.split) or config.n is not None:
             keys: list[tuple[int, int]] = []
@@ -322,7 +322,7 @@ class Builder:
             self._build(self._writings.applied(content) if self._writings else content, place)
 
     def _build(self, seed: Seed, place: str) -> None:
-        """Makes the cases of a seed, and the solvable twin of those that can't be solved."""
+        """Makes the cases of a seed, and solvable twins of the unsolvable cases."""
         has_twin: bool | None = None
         for split in self._config.split:
             for transform in TRANSFORMS[split]:

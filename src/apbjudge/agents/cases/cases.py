@@ -1,4 +1,4 @@
-"""Rows in the published format, made of a seed: one writer for all transforms."""
+"""Rows in the published format, made from a seed: one writer for all transforms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reject:
     Attributes:
         transform: The transform that did not work.
         reason: A short clause, the same for all rejects of one kind, to be counted.
-        detail: Details of this one.
+        detail: Details of this reject.
     """
 
     transform: str = field(default="source", kw_only=True)
@@ -42,13 +42,13 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The knowledge of transforms besides the seed.
+    """The input of transforms besides the seed.
 
     Attributes:
-        seed: Seed of everything that is drawn.
+        seed: Seed of all random choices.
         pool: Tools of other tasks.
         levels: Numbers of distractors.
-        horizons: Numbers of steps asked for.
+        horizons: Numbers of requested steps.
     """
 
     seed: int
@@ -58,7 +58,7 @@ class Context:
 
 
 Transform = Callable[[Seed, Context], Iterator[Row | Reject]]
-"""Makes cases of a seed, or says why it can't; pure: equal arguments give equal rows."""
+"""Makes cases from a seed, or rejects it; pure: equal arguments give equal rows."""
 RowMaker = Callable[..., Row]
 """``case_row`` for a seed, a context, a split and the transform that makes it."""
 Make = Callable[[Seed, Context, RowMaker], Row | Reject | Iterator[Row | Reject]]
@@ -94,7 +94,7 @@ def case_id(seed: Seed) -> str:
 
 
 def row_id(seed: Seed, *parts: object) -> str:
-    """The id of a row: that of its case, and a hash of what was made of it."""
+    """The id of a row: the id of its case, and a hash of the parts that distinguish the row."""
     return f"{case_id(seed)}-{_digest([*map(str, parts)])[:6]}"
 
 
@@ -115,16 +115,16 @@ def case_row(
     claims: Mapping[str, Any] = MappingProxyType({}),
     **fields: Any,
 ) -> Row:
-    """A case in the published format, with how it was built.
+    """A case in the published format, with its construction.
 
     Args:
         seed: Seed of the case.
         context: The seed of the order in which the tools are listed.
         split: One of ``BUILT_SPLITS``.
-        transform: Name of what made it.
+        transform: Name of the transform that made it.
         parts: Parts that distinguish it from other rows of the same seed and transform.
-        tools: The tools offered, in place of the seed's; they are listed in an order of their own.
-        query: In place of the seed's.
+        tools: The offered tools, in place of the seed's; they are listed in their own order.
+        query: The query, in place of the seed's.
         files: True if it has the seed's files.
         claims: Further fields of ``Construction``.
         **fields: Further fields of the published format by their names there, such as ``plan`` and
@@ -165,7 +165,7 @@ def case_row(
 
 
 def _model_of(seed: Seed, query: str, plan: str, tools: Sequence[Tool]) -> str | None:
-    """The model that wrote a part of a row; None if the row has no part that one wrote."""
+    """The model that wrote a part of a row; None if no model wrote any of it."""
     is_private = seed.private is not None and query == seed.private[0]
     is_text = seed.trajectory.query in seed.written or plan in seed.written
     invented = {tool.name for tool in seed.invented}

@@ -1,4 +1,4 @@
-"""Checks of cases: from files to findings, counts and what the cases are made of."""
+"""Checks of cases: from files to findings, counts and the composition of the cases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .config import NOT_ASKED, AskConfig, CheckConfig
 from .findings import CHECKS, CaseCheck, CaseFinding, CasePlace, CheckedCase, check_names
 
 LISTED = 20
-"""Findings of a check that are kept to be shown; a file has all of them."""
+"""Number of findings of a check that are shown; a file has all of them."""
 
 CASE_CHECKS: tuple[CaseCheck, ...] = (
     *FORM_CHECKS,
@@ -60,8 +60,8 @@ class FindingCounts(BaseModel):
 
     Attributes:
         findings: Number of findings.
-        cases: In how many cases; findings about a file as a whole are not counted here.
-        first: The first of them.
+        cases: Number of cases with findings; findings about a whole file are not counted here.
+        first: The first findings.
     """
 
     findings: int = 0
@@ -77,12 +77,12 @@ class CaseReport(Shown):
         files: The files, in order.
         rows: Rows that are not blank.
         cases: Cases that could be read, each counted once.
-        counts: By check, those with findings alone, in the order of ``CHECKS``.
+        counts: Counts by check, only of checks with findings, in the order of ``CHECKS``.
         composition: Composition of the cases.
         checks: Names of the checks that were made.
         notes: Fields that the cases leave empty, and fields that are not read.
         unanswered: Cases that the judge was asked about and that have no verdict.
-        n_answered: Cases with one.
+        n_answered: Cases with a verdict.
     """
 
     files: tuple[str, ...]
@@ -289,7 +289,7 @@ class CaseChecker:
             yield finding.model_copy(update={"certainty": certainty})
 
     def check_case(self, case: CheckedCase) -> Iterator[CaseFinding]:
-        """Yields the findings about one case, also those of checks that are not chosen."""
+        """Yields the findings about one case, including checks that are not chosen."""
         is_new, repeated = self._repetition.add(case)
         yield from repeated
         if not is_new:
@@ -320,7 +320,7 @@ class CaseChecker:
         )
 
     def take(self, findings: Iterable[CaseFinding]) -> Iterator[CaseFinding]:
-        """Counts findings, and yields those of the checks chosen."""
+        """Counts findings of the chosen checks, and yields them."""
         for finding in findings:
             if finding.check not in self._chosen:
                 continue

@@ -17,7 +17,7 @@ NOT_STATED = "not stated"
 
 
 class DataSetCounts(BaseModel):
-    """Base cases of one data set that ask for a whole plan.
+    """Counts of the base cases of one data set that ask for a whole plan.
 
     Attributes:
         cases: All of them.
@@ -47,11 +47,11 @@ class Composition(BaseModel):
 
     Attributes:
         splits: Cases by published split, ``efficiency``, or ``not stated``.
-        kinds: Cases by split and what tells its cases apart, such as the level.
+        kinds: Cases by split and by kind within the split, such as the level.
         sources: Cases of ``holistic_planning``, by data set.
         categories: Tasks (different ``case_id``) by category.
         tools: Tools offered, over all cases that list tools.
-        checkable_tools: Those of them whose calls code can validate by a JSON Schema.
+        checkable_tools: The offered tools whose calls can be validated by a JSON Schema.
         with_tools: Cases that list tools.
     """
 
@@ -92,7 +92,7 @@ class Composition(BaseModel):
 
 
 def split_of(item: Item) -> str:
-    """The split of a case: as stated, else as its form and condition say."""
+    """The split of a case: as stated, else from its form and condition."""
     if item.split is not None:
         return item.split
     if item.form == "plan" and item.tools is not None and item.tools.has_costs:

@@ -12,7 +12,7 @@ from ...records import Item, Record, Row
 from ...records.loose_json import objects_of
 
 CaseCertainty = Literal["proven", "suspected", "asked"]
-"""Code proves it; code suspects it; a judge or a human was asked."""
+"""Proven by rules, suspected by rules, or judged by a model or a human."""
 
 
 class CaseFinding(Record):
@@ -38,7 +38,7 @@ class CaseFinding(Record):
 
 
 class Check(NamedTuple):
-    """A check: how sure its findings are, and what holds of a case without them."""
+    """A check: the certainty of its findings, and the claim that they deny."""
 
     certainty: CaseCertainty
     claim: str
@@ -60,13 +60,13 @@ class CasePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCase:
-    """A case that is checked.
+    """A case to check.
 
     Attributes:
-        item: The case; its prediction holds nothing.
-        row: The row as it came.
-        file: The file it stands in.
-        roots: Folders that its files may lie in.
+        item: The case; its prediction is empty.
+        row: The original row.
+        file: The file that has it.
+        roots: Folders that may contain its files.
     """
 
     item: Item

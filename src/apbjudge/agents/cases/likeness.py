@@ -37,10 +37,10 @@ _CHANGING = (
     "convert translate transform",
 )
 _VERBS = tuple(tuple(verbs.split()) for verbs in (*_LEARNING, *_CHANGING))
-"""Verbs that tools' names begin with, those of nearly one meaning together."""
+"""Verbs that begin the names of tools, grouped by similar meaning."""
 _FILLERS = frozenset("a an by data details for from in info information of on the to with".split())
 _GENERAL = frozenset("bash browser code google internet python shell sql terminal web".split())
-"""Words in the names of tools that may serve for nearly anything."""
+"""Words in names of tools that may serve nearly any purpose."""
 
 
 def stems(text: str) -> frozenset[str]:
@@ -68,7 +68,7 @@ def likeness(tool: Tool, *others: Tool) -> float:
 
 
 def is_same(tool: Tool, other: Tool) -> bool:
-    """True if two tools differ in their names alone: equal parameters, equal words otherwise."""
+    """True if two tools differ only in their names: equal parameters, equal words otherwise."""
     if tool.parameters != other.parameters:
         return False
     texts = {" ".join(each.description.casefold().split()) for each in (tool, other)}
@@ -82,12 +82,12 @@ def is_like(tool: Tool, other: Tool) -> bool:
 
 
 def synonyms(verb: str) -> tuple[str, ...]:
-    """The verbs of tools' names that say nearly what this one does, itself among them."""
+    """The verbs of tools' names that mean nearly the same as this verb, which is included."""
     return next((verbs for verbs in _VERBS if verb in verbs), ())
 
 
 def in_style_of(name: str, words: Sequence[str]) -> str:
-    """Words put together as those of a name are."""
+    """Words joined in the style of a name."""
     titled = [word.title() for word in words]
     style = style_of(name)
     if style in ("PascalCase", "camelCase"):
@@ -109,7 +109,7 @@ def style_of(name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def object_words(name: str) -> frozenset[str]:
-    """The object of a tool, by its name: stems of all words that are no verbs or fillers."""
+    """The object of a tool, by its name: stems of all words except verbs and fillers."""
     first, *others = name_words(name) or [""]
     words = others if synonyms(first) else [first, *others]
     return stems(" ".join(word for word in words if word not in _FILLERS))
@@ -130,9 +130,8 @@ def does_work(name: str, ends: Collection[str] | None = None) -> bool:
 def may_serve(tool: Tool, other: Tool) -> bool:
     """True if a tool might do another's work, as far as words tell.
 
-    Either the two are alike, or the name or description of the first speaks of all that the other
-    deals with and its verb is no other. Where the other's name says nothing of what it deals with,
-    any tool might.
+    Either the two are alike, or the name or description of the first mentions all objects of the
+    other and their verbs do not differ. If the other's name has no object, any tool might.
     """
     if is_like(tool, other) or not _GENERAL.isdisjoint(name_words(tool.name)):
         return True
@@ -141,7 +140,7 @@ def may_serve(tool: Tool, other: Tool) -> bool:
 
 
 def does_learn(name: str) -> bool:
-    """True if a tool learns something, by the verb of its name, and changes nothing."""
+    """True if a tool obtains information, by the verb of its name, and changes nothing."""
     first = _group(name)
     return first is not None and first < len(_LEARNING)
 

@@ -16,7 +16,7 @@ _NO_AMOUNT = frozenset(
     "index isbn lat latitude line lng lon longitude mass month no page phone pin population port "
     "position postal postcode score seed ssn telephone time version x y year z zip zipcode".split()
 )
-"""Words in the names of numbers that are no amounts, so that no limits are set on them."""
+"""Words in the names of numbers that are not amounts, so that no limits are set on them."""
 _FILLERS = frozenset("amount count desired max maximum min minimum new no num number of".split())
 _SENTENCES = {
     "at most": (
@@ -63,7 +63,7 @@ def exclusive_bounds(
 
     Returns:
         The limits with the sentences to add, in the order to add them; None if the query does
-        not state the amount in such a way, or no number fits below it.
+        not state the amount in this way, or no number fits below it.
     """
     stated = [m for m in _NUMBER.finditer(query) if float(m[2].replace(",", "")) == value]
     words = [word for word in name_words(parameter) if word not in _FILLERS]
@@ -71,7 +71,7 @@ def exclusive_bounds(
     if len(stated) != 1 or not words or len(known) < len(words) or not known <= stems(query):
         return None
     if any(known <= stems(" ".join(name_words(other))) for other in others):
-        return None  # a limit may be read as one of the other number
+        return None  # a limit could be read as a limit on the other number
     prefix, number, suffix = stated[0].groups(default="")
     limits = _around(value, number, rng)
     if limits is None or (suffix and value <= 100 < limits[1]):

@@ -43,8 +43,8 @@ class Words:
     """The words of a text in small letters, to look many values up in it.
 
     Attributes:
-        apart: With one space around each.
-        joined: Without any.
+        apart: The words with one space around each.
+        joined: The words without spaces.
     """
 
     apart: str

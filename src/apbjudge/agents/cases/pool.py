@@ -15,7 +15,7 @@ from .likeness import definition_of, does_work, likeness
 from .seeds import Seed
 
 MOST_TOOLS = 4096
-"""Tools that a pool keeps: those with the least hashes, whatever the order of the seeds."""
+"""Size of a pool: the tools with the lowest hashes stay, in whatever order seeds come."""
 _DRAWN = 64
 
 
@@ -60,7 +60,7 @@ class ToolPool:
         Args:
             rng: Draws the tools that are compared.
             like: Tools of a task.
-            category: Its category: of equally near tools those of the same come first.
+            category: Its category: of equally near tools, those in the same category come first.
 
         Returns:
             At most 64 tools, each name once.

@@ -12,13 +12,13 @@ _SMALL = frozenset(
 
 
 def is_english(text: str) -> bool:
-    """True if a text is English, as far as its smallest words tell."""
+    """True if a text is English, judged by its short function words."""
     words = [word.casefold() for word in _WORD.findall(text)]
     return sum(map(_SMALL.__contains__, words)) >= max(2, len(words) // 12)
 
 
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])[.?!][\"'”’)]?(?:\s+|$)|\n+")
-"""The end of a sentence; a full stop after an initial or a title such as ``Dr`` is none."""
+"""The end of a sentence; a full stop after an initial or a title such as ``Dr`` is not one."""
 _STATES_ONE_VALUE = re.compile(
     r"(?:my|our|his|her|their|the)\s(?:(?!\b(?:is|are)\b)[^,;:])+(?:is|are)[\s:\"'“‘(]*",
     re.IGNORECASE,
@@ -35,8 +35,8 @@ def without_sentence(query: str, start: int, end: int) -> str | None:
         end: End of the value.
 
     Returns:
-        None if the value stands in another sentence, such as one that asks for something, or
-        where what is left is no request or speaks of what the sentence was about.
+        None if the value is in another kind of sentence, such as a request, or if the rest of the
+        query is not a request or refers to the sentence.
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(query)]
     first = max((at for at in ends if at <= start), default=0)

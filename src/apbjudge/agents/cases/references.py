@@ -1,4 +1,4 @@
-"""The solution of a seed as the reference of a whole plan, in words that follow from it alone."""
+"""The solution of a seed as the reference of a whole plan, in words that follow only from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def solution_of(seed: Seed) -> dict[str, Any]:
 
 
 def chain_of(seed: Seed) -> list[dict[str, Any]]:
-    """The solution's calls as a chain: what each parameter is, and why the call is made."""
+    """The solution's calls as a chain, with the purpose of each call and its parameters."""
     taken: dict[int, list[object]] = {}
     return [
         {

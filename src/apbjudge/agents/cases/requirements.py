@@ -1,7 +1,7 @@
-"""Sentences of a query that demand the result of a tool, which nobody can get there.
+"""Sentences of a query that demand the result of a tool that can't be used.
 
-The kinds are those of the Agent Planning Benchmark (arXiv:2606.04874, figures 15 and 16); the
-wording is ours. None offers another way, and each rules out that looking at the material is enough.
+The kinds come from the Agent Planning Benchmark (arXiv:2606.04874, figures 15 and 16); the wording
+is ours. No sentence offers another way, and each rules out that looking at the material is enough.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _DEMANDS = {
         ),
     ),
 }
-"""Demands for a capability that was taken away, by whether it learns or changes something."""
+"""Demands for a removed capability, by its effect: to obtain information or to change something."""
 
 
 def offline_requirement(kind: ContradictionKind, tool: str, rng: Random) -> str:
@@ -84,11 +84,11 @@ def removal_requirement(query: str, removed: Collection[str], tool: str, rng: Ra
     Args:
         query: The query that it is added to.
         removed: Names of the tools that were taken away; the sentence names none of them.
-        tool: That of them whose capability the task turns on.
+        tool: The removed tool whose capability the task depends on.
         rng: Draws the wording.
 
     Returns:
-        Empty where every wording would name one, and where the query is not English.
+        Empty if every wording would name a removed tool, or if the query is not English.
     """
     texts = _DEMANDS["learns" if does_learn(tool) else "acts"]
     free = [text for text in texts if not any(mentions(text, name) for name in removed)]

@@ -1,1 +1,1 @@
-"""Environments that answer an agent's calls, and what runs agents in them."""
+"""Environments that answer an agent's calls, and runners of agents in them."""

@@ -26,7 +26,7 @@ class Score:
         details: Its parts, as JSON values.
 
     Raises:
-        RowError: If the reward is no number from 0 to 1.
+        RowError: If the reward is not a number from 0 to 1.
     """
 
     reward: float
@@ -41,7 +41,7 @@ def task_ids(name: str, ids: Iterable[object]) -> list[str]:
     """The ids of all tasks of a benchmark.
 
     Raises:
-        InputError: If there is none, or one is no text or that of an earlier task.
+        InputError: If there is none, or one is not text or repeats the id of an earlier task.
     """
     known: dict[str, None] = {}
     for number, each in enumerate(ids, start=1):
@@ -91,7 +91,7 @@ class Environment(Protocol):
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Carries out a call; what the agent did wrong is an observation, never an exception."""
+        """Carries out a call; an agent's mistake is an observation, never an exception."""
         ...
 
     def score(self) -> Score:
@@ -122,7 +122,7 @@ class Dialogue(Protocol):
         ...
 
     def answer(self, reply: Completion) -> None:
-        """Takes the model's reply: carries out what it asks for and adds messages."""
+        """Takes the model's reply: carries out its calls and adds messages."""
         ...
 
     def trajectory(self) -> Trajectory:
@@ -139,7 +139,7 @@ class Benchmark(Protocol):
     Attributes:
         name: As in the source of its trajectories, such as ``planbench-xl``.
         setting: Condition under which it runs, such as ``block``; empty for the usual one.
-        digest: Hash of all that may move an episode besides the replies.
+        digest: Hash of everything that may change an episode besides the replies.
         tasks: Ids of its tasks, in order.
     """
 

@@ -82,7 +82,7 @@ def open_benchmark(
 
     Args:
         path: A file or folder; of a Python file the class may follow, as in ``lamp.py:Lamp``.
-        name: Its kind; None finds out by content, among the shipped ones.
+        name: Its kind; None detects a shipped kind by content.
         options: Its settings by name.
 
     Raises:

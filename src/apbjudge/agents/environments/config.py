@@ -73,7 +73,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
 
     @property
     def specs(self) -> tuple[TestedModelSpec, ...]:
-        """The models as they are asked; raises OptionError where trials would be equal."""
+        """The models as they are asked; raises OptionError if trials would be equal."""
         return self.model if self.trials == 1 else sampling(self.model, "--trials")
 
     @property
@@ -82,7 +82,7 @@ class EpisodesConfig(TestedConfig, FirstTasks, CallLimit):
         return self.changed(("max_turns", "max_episode_tokens", "max_episode_cost"))
 
     def taken(self, tasks: Sequence[str]) -> list[str]:
-        """Those of some tasks that are taken; raises OptionError if there is no such task."""
+        """The chosen ones of some tasks; raises OptionError if there is no such task."""
         if unknown := sorted(set(self.tasks) - set(tasks)):
             raise OptionError(f"--tasks: expected ids of tasks, got {unknown[0]!r}")
         return [task for task in tasks if not self.tasks or task in self.tasks][: self.first]

@@ -108,7 +108,7 @@ class ToolDialogue(Chat):
         blocked: Names of tools that are not offered.
 
     Raises:
-        RowError: If one of these is no tool of the task.
+        RowError: If one of these is not a tool of the task.
     """
 
     def __init__(

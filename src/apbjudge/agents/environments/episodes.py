@@ -81,8 +81,8 @@ class EpisodeThread:
 
         Args:
             work: Calls the code of the environment.
-            times: Factor of the limit for a longer one.
-            passed: Exceptions that are no fault of the code.
+            times: Factor by which the limit is extended.
+            passed: Exceptions that are not faults of the code.
 
         Raises:
             PluginError: If it raised anything else, or did not end in time.
@@ -114,7 +114,7 @@ class EpisodeThread:
 
 
 async def contained(benchmark: str, fields: Row, work: Callable[[], Row]) -> Row:
-    """The record of work in a sandbox; a failure where the benchmark is at fault."""
+    """The record of work in a sandbox; a failure if the benchmark is at fault."""
     try:
         return await EpisodeThread(benchmark, "apbjudge").do(work)
     except PluginError as error:
@@ -275,5 +275,5 @@ def episode_row(
 
 
 def _unfinished(run: Trajectory) -> Outcome:
-    """An episode that a limit ended is no success, whatever state it left."""
+    """An episode that a limit ended is not a success, whatever state it left."""
     return Outcome(reward=run.outcome.reward if run.outcome else None, success=False)

@@ -126,7 +126,7 @@ def open_file(path: Path, name: str, options: Mapping[str, str]) -> Benchmark:
 
     Args:
         path: The file.
-        name: Of the class; empty if it is the only one with ``tasks``.
+        name: Name of the class; empty if it is the only one with ``tasks``.
         options: See ``FileTasks``.
 
     Raises:

@@ -20,12 +20,12 @@ class PlanLine(NamedTuple):
 
 
 class PastStep(NamedTuple):
-    """A substep of another case, and what was done for it.
+    """A substep of another case, and the action for it.
 
     Attributes:
         query: The user's request in it.
         wording: The plan's words for the substep.
-        step: The action, with what it returned.
+        step: The action, with its result.
     """
 
     query: str
@@ -55,7 +55,7 @@ class Situation:
         task: Id of the task, which tells nothing.
         query: The user's request.
         plan: All steps, those that group others too.
-        substep: The one to decide on, such as ``1.1``.
+        substep: The substep to decide on, such as ``1.1``.
         history: Steps for the substeps before it, in order.
         tools: Definitions of the tools that there are.
         is_open_loop: True if nothing is executed before the last decision, so that the history
@@ -98,7 +98,7 @@ class PlanAction:
     Attributes:
         call: The call; None for doing without a tool.
         text: The reply in which it said so.
-        is_readable: True if that could be read; a reply that can't is no action.
+        is_readable: True if that could be read; an unreadable reply is not an action.
     """
 
     call: ToolCall | None = None
@@ -116,7 +116,7 @@ class FinalOutput(NamedTuple):
 
     Attributes:
         value: JSON.
-        schema: JSON Schema of what the tool returns.
+        schema: JSON Schema of the tool's result.
         is_default: True if it is the tool's default, which is equal to no recorded output.
     """
 
@@ -135,7 +135,7 @@ FinalOutputs = tuple[FinalOutput, ...]
 
 
 class PlanEnvironment(Environment, Protocol):
-    """Asks for one action a substep; ``call`` too is for the substep at hand."""
+    """Asks for one action per substep; ``call`` is for the current substep too."""
 
     @property
     def plan(self) -> tuple[PlanLine, ...]:

@@ -78,7 +78,7 @@ def simulate(
     was interrupted, in the middle of an episode too: replies that came are not paid for again.
 
     Args:
-        benchmark: A file or folder that holds one, or a benchmark.
+        benchmark: A benchmark, or a file or folder with one.
         config: The settings; options count more.
         client: Answers requests in place of the network.
         events: Callbacks during the run.

@@ -29,7 +29,7 @@ from .worker import CALLS, AskedModel, Row
 R = TypeVar("R", bound=ModelRun[Any])
 
 UNASKED = 16
-"""Concurrent rows where no model is asked."""
+"""Number of concurrent rows if no model is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +37,18 @@ class AskingSession(Session[Row, R], Generic[R]):
     """A session that asks tested models, before it begins.
 
     Attributes:
-        run: The class of the result, which knows what is counted.
+        run: The class of the result, which defines the counts.
         kind: The records.
-        known_by: Settings that two sessions of one run share.
+        known_by: Settings that all sessions of a run share.
         specs: The tested models.
-        helpers: Further models that are asked, by the options that name them.
-        worker: Makes the worker of the tested models and, behind them, the further ones.
+        helpers: Further models to ask, by the options that name them.
+        worker: Makes the worker from the tested models, followed by the further models.
         about: Further entries of the manifest.
-        counted_by: The field of records by whose values they are counted.
-        rows_of: The rows of the run's file that a record holds.
-        take: Makes further files of the records, when all are there.
-        keeps_replies: True if replies are kept as they come, in the run's folder if there is no
-            cache: a row that takes several calls, and is interrupted, pays for none again.
+        counted_by: The field of records that groups the counts.
+        rows_of: Returns the rows of the run's file that a record holds.
+        take: Makes further files of the records once all exist.
+        keeps_replies: True if replies are stored on arrival, in the run's folder without a cache:
+            an interrupted row of several calls then pays for none of them again.
         served: Number of reports of each name of a model, in all rounds of batches.
     """
 
@@ -72,11 +72,11 @@ class AskingSession(Session[Row, R], Generic[R]):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings that must be equal for two sessions to be the same run."""
+        """Settings that must be equal in all sessions of a run."""
         return self.known_by
 
     def described(self) -> dict[str, Any]:
-        """The fields of the manifest: the models, and those of the feature."""
+        """The fields of the manifest about the models and about the feature."""
         models = {"models": self.specs, "helpers": self.helpers.values()}
         return {
             name: {spec.model: described(spec, self.resources, self.events) for spec in specs}
@@ -107,7 +107,7 @@ class AskingSession(Session[Row, R], Generic[R]):
         return AskedModel(spec, make_engine(spec, resources), sees, note, option)
 
     def finished(self, log: RecordLog[Row], manifest: dict[str, Any], progress: Progress) -> R:
-        """The counts, and the rows where they are kept in memory."""
+        """The counts, and the rows if they stay in memory."""
         gaps = self.source.gaps
         for line in gaps.lines():
             self.events.note(f"{self.source.name}: {line}")
@@ -135,7 +135,7 @@ def carry_out_alone(
 
     Args:
         session: The session.
-        carry_out_in: Carries it out in another way than asking at once.
+        carry_out_in: Carries it out in another way than by direct calls.
     """
     with folder_of(None if session.in_memory else session.folder) as folder:
         placed = replace(session, folder=folder)
@@ -149,7 +149,7 @@ def folder_named(
     identity: Mapping[str, Any],
     what: str = "",
 ) -> Path:
-    """The folder a run on a file of rows gets when none is named."""
+    """The default folder of a run on a file of rows."""
     path = Path(rows) if isinstance(rows, str | os.PathLike) else Path("row")
     slug = specs[0].slug if len(specs) == 1 else f"{len(specs)}-models"
     name = f"{what}-{slug}" if what else slug
@@ -158,7 +158,7 @@ def folder_named(
 
 
 def described(spec: TestedModelSpec, resources: Resources, events: Events) -> dict[str, Any]:
-    """The settings of a model in a manifest; warns of those that its provider does not take."""
+    """The settings of a model for a manifest; warns of settings that its provider does not take."""
     transport = "client" if resources.client is not None else transport_of(spec)
     dropped = dropped_settings(spec) if transport == "litellm" else ()
     if dropped is None:

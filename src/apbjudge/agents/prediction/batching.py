@@ -26,11 +26,10 @@ def predict_batched(session: AskingSession[PredictionRun]) -> PredictionRun:
 
 @takes(graded=GradeConfig, tested=PredictConfig)
 def batch_export(rows: Rows, *, options: Mapping[str, Any]) -> Export:  # noqa: D417
-    """Writes a batch file of every request that the reply cache has no reply to.
+    """Writes a batch file of every request without a reply in the cache.
 
-    Export, have the file answered, import; the same ``grade``, or ``predict`` where ``model`` is
-    set, then has every reply in its cache. The model must have the settings and the address that
-    it will get there.
+    Export, have the file answered, import; the same ``grade``, or ``predict`` if ``model`` is set,
+    then has every reply in its cache. The model must have the same settings and address then.
 
     Args:
         rows: Predictions for a judge, or cases for a tested model.

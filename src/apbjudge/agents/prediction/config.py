@@ -35,15 +35,15 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Sampling settings by preset and the last part of a model's name, in small letters.
 
-apb-2026: Agent Planning Benchmark, arXiv:2606.04874, Table 19, in litellm's words: a thinking
-budget of 0, and Gemini's thinking level as reasoning effort. The paper states no limit of tokens.
+apb-2026: Agent Planning Benchmark, arXiv:2606.04874, Table 19, in litellm's terms: a thinking
+budget of 0, and Gemini's thinking level as reasoning effort. The paper states no token limit.
 """
 
 
 class TestedModelSpec(ModelSpec):
     """A tested model and how it is asked: temperature 0, or 1 if there are several samples."""
 
-    __test__: ClassVar[bool] = False  # else pytest takes it for a class of tests
+    __test__: ClassVar[bool] = False  # else pytest collects it as a class of tests
 
     groups: ClassVar[Mapping[str, str]] = {
         "Model: sampling": ModelSpec.groups["Sampling"],
@@ -241,7 +241,7 @@ class PredictConfig(TestedConfig, PartConfig, CasesConfig):
 
     @property
     def specs(self) -> tuple[TestedModelSpec, ...]:
-        """The models with the settings of the preset; what was set by hand stays.
+        """The models with the settings of the preset; settings made by hand stay.
 
         Raises:
             OptionError: If the preset does not know a model, or samples would be equal.
@@ -272,7 +272,7 @@ class ExportedModel(PredictConfig):
 
 
 def sampling(specs: Sequence[TestedModelSpec], option: str) -> tuple[TestedModelSpec, ...]:
-    """Models asked several times for the same: at temperature 1 where none is set.
+    """Models that answer the same prompt several times: at temperature 1 if none is set.
 
     Raises:
         OptionError: If 0 was set by hand.
@@ -286,7 +286,7 @@ def sampling(specs: Sequence[TestedModelSpec], option: str) -> tuple[TestedModel
 
 
 def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
-    """A model with the settings that a preset has for it, where none were given.
+    """A model with the settings of a preset, except for settings that it already has.
 
     Raises:
         OptionError: If there is no such preset, or it does not know the model.
@@ -303,7 +303,7 @@ def with_preset(spec: TestedModelSpec, name: str) -> TestedModelSpec:
 
 
 class RefineConfig(ReviewConfig, PartConfig):
-    """Settings of reviewing drafts, which the tested models that made them rewrite."""
+    """Settings for reviewing drafts, which their own tested models rewrite."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **TestedConfig.groups,

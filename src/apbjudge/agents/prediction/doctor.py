@@ -26,8 +26,8 @@ def doctor(  # noqa: D417
 ) -> list[Checkup]:
     """Asks every endpoint of judges, or of tested models, what it can do.
 
-    At most seven tiny calls each; what they tell is cached for later runs and estimates. One that
-    does not answer within ``wait`` seconds is asked all the same, and does not work.
+    At most seven tiny calls each; their results are cached for later runs and estimates. An
+    endpoint that does not answer within ``wait`` seconds is asked anyway, and does not work.
 
     Args:
         predictions: Predictions to grade, or cases for a tested model, for the longest prompt.

@@ -19,7 +19,7 @@ from .worker import AskedModel, PredictWorker
 
 
 def forecast_predictions(session: AskingSession[Any], *, batched: bool = False) -> list[Forecast]:
-    """Estimates what a session takes, by tested model; no call is made and nothing is written.
+    """Estimates the cost of a session by tested model; makes no call and writes nothing.
 
     Rows that can't be read are counted for every model.
 
@@ -29,7 +29,7 @@ def forecast_predictions(session: AskingSession[Any], *, batched: bool = False) 
 
     Raises:
         OtherRunError: If the folder holds another run, unless it is to be replaced.
-        OptionError: If it holds files that are no run's.
+        OptionError: If it holds files that belong to no run.
         InputError: If a file can't be read.
     """
     source = session.source
@@ -82,6 +82,6 @@ def forecast_predictions(session: AskingSession[Any], *, batched: bool = False) 
 
 
 def _in_words(spec: TestedModelSpec) -> str:
-    """The settings that are sent, such as ``temperature 0, seed none sent``."""
+    """The sent settings, such as ``temperature 0, seed none sent``."""
     words = sampling_words(spec.model_dump())
     return ", ".join(f"{name.lower()} {text}" for name, text in words.items())

@@ -24,13 +24,13 @@ def predict(
 ) -> PredictionRun:
     """Asks tested models for predictions on cases.
 
-    Without ``out`` everything stays in memory. What could not be asked is a failure, and the same
-    call with the same folder tries it again; whatever a model answered is a prediction, also a
-    refusal, a reply that was cut off and one without any text.
+    Without ``out`` everything stays in memory. A case without an answer is a failure, which the
+    same call with the same folder tries again; every answer is a prediction, even a refusal, a
+    reply that was cut off or a reply without any text.
 
     Args:
-        cases: A JSONL file, what ``build`` returns, or cases as dicts: rows as ``grade`` takes
-            them, without response.
+        cases: A JSONL file, the result of ``build``, or cases as dicts: rows as for ``grade``,
+            without a response.
         config: The settings; options count more.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.

@@ -24,15 +24,15 @@ def prompt(
     judge: JudgeSpec,
     events: Events = QUIET,
 ) -> list[SentPrompt]:
-    """Makes what a judge would be sent for an item, for each of its tested models.
+    """Makes the prompts that a judge would get for an item, one for each of its tested models.
 
-    With ``predict`` it is what a tested model would be sent for a case.
+    With ``predict``, the prompt that a tested model would get for a case.
 
     Args:
-        rows: As for ``grade``, of a log its steps; with ``predict`` as for ``predict``.
+        rows: As for ``grade``, for a log its steps; with ``predict`` as for ``predict``.
         config: The settings; options count more.
         judge: Settings of the judge's prompt; options count more.
-        events: Called back with what is no tool in the file of tools.
+        events: Called back with entries of the file of tools that are not tools.
 
     Raises:
         OptionError: If no row has the id.

@@ -1,4 +1,4 @@
-"""Prompt sets: versioned files of templates, shipped ones and those of users."""
+"""Prompt sets: versioned files of templates, shipped or written by users."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class PromptSet:
         name: ``name@version`` of a shipped set, the path of a user's file.
         digest: SHA-256 of the file, in hex.
         texts: Templates by their path in the file, such as ``plan.system``.
-        tool_order: ``given``, as the case lists them, or ``mixed``: an order that follows from
-            names and query alone, so that the place of a tool says nothing of what it is.
+        tool_order: ``given``, as the case lists them, or ``mixed``: an order that depends only on
+            names and query, so that the place of a tool reveals nothing about it.
         shows_condition: True if the prompt shows if a case is solvable.
-        continues: True if the review of a plan continues in the exchange in which it was drafted.
+        continues: True if the review of a plan continues the exchange in which it was drafted.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PromptSet:
         return not self.name.endswith(".toml")
 
     def render(self, path: str, values: Mapping[str, Any]) -> str:
-        """A text without blank lines at its ends.
+        """The rendered text, without blank lines at its ends.
 
         Raises:
             OptionError: If the template can't be filled.
@@ -74,14 +74,14 @@ def load_prompt_set(
 
     Args:
         ref: ``name@version`` or a path.
-        kind: Such as ``review_prompts``, as the option is called.
+        kind: Name of the option, such as ``review_prompts``.
         paths: The templates that it must have.
         names: The values that they may use.
         optional: Further templates that it may have.
         folder: Folder of the shipped sets, with a folder for each kind.
 
     Raises:
-        OptionError: If there is no such set, or it can't be used; the text names what is wrong.
+        OptionError: If there is no such set, or it can't be used; the text names the reason.
     """
     files, flag = folder.joinpath(kind).iterdir(), f"--{kind.replace('_', '-')}"
     shipped = sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
@@ -96,14 +96,14 @@ def load_prompt_set(
         values = tomllib.loads(data.decode())
     except OSError as error:
         raise OptionError(f"{flag}: {ref}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or no path at all
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or not a path
         raise OptionError(f"{flag}: {visible(ref)}: {error}") from None
     try:
         head = _Head(**{name: values.pop(name) for name in _Head.model_fields if name in values})
         texts = _texts(values, paths, (*paths, *optional), names)
     except ValueError as error:
         raise OptionError(f"{flag}: {ref}: {error}") from None
-    except OptionError as error:  # of a key of the file, which is no option
+    except OptionError as error:  # about a key of the file, which is not an option
         key, _, detail = str(error).partition(": ")
         key = key.removeprefix("--").replace("-", "_")
         raise OptionError(f"{flag}: {ref}: {key}: {detail}") from None

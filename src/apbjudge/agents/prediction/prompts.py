@@ -1,8 +1,8 @@
-"""Prompts of tested models: the texts of a prompt set over what a model may know of a case.
+"""Prompts of tested models: texts of a prompt set, filled with facts that a model may know.
 
-A prompt is made of a ``CaseView`` and of nothing else: ids, conditions, references and sources of a
-case can't reach it. A case that can't be shown whole is a bad case; nothing is cut, sampled or
-announced as missing.
+A prompt is made from a ``CaseView`` only: ids, conditions, references and sources of a case can't
+reach it. A case that can't be shown whole is a bad case; nothing is cut, sampled or announced as
+missing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IMAGE_MARK = "<image>"
 """Mark of the place of a picture in a query or a message."""
 
 _EMBEDDED = {"image_url": "image_url", "input_image": "image_url", "image": "source"}
-"""Content parts of chat messages that are pictures, and the field that has the picture."""
+"""Types of content parts with pictures, and the field that has the picture."""
 
 _PLACE = "\0picture\0"
 """Stands for a picture while the text around it is made."""
@@ -44,18 +44,18 @@ _PLACE = "\0picture\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
-    """All that a prompt may be made of.
+    """All facts of a case that a prompt may contain.
 
     Attributes:
         query: The task.
-        system_prompt: The case's own system prompt, empty without.
+        system_prompt: The case's own system prompt; empty without one.
         tools: The tools as JSON with name, description, parameters and cost, in the prompt set's
-            order; their names alone if there are no definitions; empty without tools.
+            order; only their names if there are no definitions; empty without tools.
         has_costs: True if every tool states a cost.
-        trajectory: The messages so far as JSON, empty without.
-        k: Number of steps asked for, 1 to 3; 0 where a whole plan is.
-        attachments: The case's files: their paths, text files whole, and the pictures that have no
-            place of their own in the query or the messages.
+        trajectory: The messages so far as JSON; empty without any.
+        k: Number of requested steps, 1 to 3; 0 for a whole plan.
+        attachments: The case's files: their paths, text files in full, and the pictures that have
+            no place in the query or the messages.
         is_unsolvable: True if the case can't be solved; always false for prompt sets that do not
             show the condition.
     """
@@ -82,7 +82,7 @@ class CasePrompt:
     Attributes:
         view: The view that it shows.
         system: The system message.
-        parts: The user's message: texts, and pictures where they stand.
+        parts: The user's message: texts, with the pictures in their places.
         images: The case's pictures in order.
     """
 
@@ -100,7 +100,7 @@ class CasePrompt:
 
 
 def logged(messages: Sequence[dict[str, Any]], images: Sequence[ImagePart]) -> list[dict[str, Any]]:
-    """Messages for a file: each picture is named by its path and the SHA-256 of its file."""
+    """Messages for a file, with the path and SHA-256 of each picture in its place."""
     named = {
         image.url: {
             "path": image.path,
@@ -130,10 +130,10 @@ class CasePromptMaker:
 
     Args:
         prompts: The prompt set.
-        roots: Folders that files may lie in.
+        roots: Folders that may contain files.
         max_image_bytes: Largest picture on disk.
         max_text_bytes: Largest text file.
-        frames: Frames that a video is cut into; 0 for a case with one being a bad one.
+        frames: Number of frames taken from a video; 0 if a case with a video is a bad case.
     """
 
     def __init__(
@@ -156,8 +156,8 @@ class CasePromptMaker:
         """The maker of a prompt set by name, with the limits of a model.
 
         Raises:
-            OptionError: If there is no such set, or it can't be used, or nothing reads the videos
-                that are to be cut.
+            OptionError: If there is no such set, it can't be used, or no installed reader can cut
+                the videos.
         """
         if spec.frames:
             check_decoder()
@@ -200,7 +200,7 @@ class CasePromptMaker:
         return CasePrompt(view, system, placed(user, images), images)
 
     def _files(self, case: Item) -> tuple[tuple[ImagePart, ...], str]:
-        """The case's pictures, and a text with the paths of all files and the text files whole."""
+        """The case's pictures, and a text with the paths of all files and the full text files."""
         images: list[ImagePart] = []
         names: list[str] = []
         texts: list[str] = []
@@ -240,7 +240,7 @@ def placed(text: str, images: Sequence[ImagePart]) -> tuple[str | ImagePart, ...
 
 
 def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
-    """Query and messages, and whether their marks are the places of the pictures.
+    """Query and messages; and True if their marks are the places of the pictures.
 
     Without pictures the marks stay as they are: a missing picture is not announced.
     """
@@ -263,7 +263,7 @@ def _with_places(case: Item, n_images: int) -> tuple[str, str, bool]:
 
 
 def _check_embedded(messages: Sequence[Mapping[str, Any]]) -> None:
-    """Raises RowError for a picture inside a message, which would be sent as its characters."""
+    """Raises RowError for a picture inside a message, which would be sent as text."""
     for i, message in enumerate(messages):
         content = message.get("content")
         parts = cast("list[object]", content) if isinstance(content, list) else []
@@ -292,7 +292,7 @@ def _tools_text(tools: Toolset | None, query: str, order: ToolOrder) -> str:
 
         def key(tool: dict[str, Any]) -> tuple[bytes, str]:
             digest = sha256(f"{tool['name']}\0{query}".encode()).digest()
-            return digest, pretty(tool)  # tools of one name are told apart
+            return digest, pretty(tool)  # orders tools with equal names
 
         shown.sort(key=key)
     if not tools.tools:

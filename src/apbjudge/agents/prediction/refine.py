@@ -1,8 +1,8 @@
-"""From drafts to final answers: each draft is reviewed, and rewritten by the model that made it.
+"""From drafts to final answers: each draft is reviewed, and rewritten by its own model.
 
 Refinement as in the Agent Planning Benchmark, arXiv:2606.04874, section 5.3 and appendix C.7: two
-calls a round, drafts are never asked for again, and the tested model always writes the final
-answer. A final answer counts as it is, also one that is cut off or can't be read.
+calls a round, drafts are never requested again, and the tested model always writes the final
+answer. A final answer counts as it is, even if it is cut off or can't be read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from .worker import (
 from .worker import Row as JsonRow
 
 _NO_LIMIT = 10**6
-"""A number of pictures that no case exceeds, so that the reviewing judge sees all of them."""
+"""A number of pictures that no case reaches, so that the reviewing judge sees all of them."""
 
 Drafts = str | PathLike[str] | Rows
 """A folder or a file of predictions, or a run of ``predict``."""
@@ -74,7 +74,7 @@ class _Account(Account):
 
 
 class RefineWorker(AskingWorker):
-    """Makes a final answer of a draft."""
+    """Turns a draft into a final answer."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class RefineWorker(AskingWorker):
         )
 
     def _tested_model_of(self, tested_model: str) -> AskedModel:
-        """The tested model of that name, or the only one of it at whatever provider."""
+        """The tested model of that name, or the only one of that name at any provider."""
         if (asked_model := self._asked_models.get(tested_model)) is not None:
             return asked_model
         bare = {
@@ -146,7 +146,7 @@ class RefineWorker(AskingWorker):
         return own | row | {"is_oracle": self._config.with_reference or task.is_oracle}
 
     async def _final(self, draft: Draft, review: Review, account: _Account) -> tuple[JsonRow, Item]:
-        """Asks for the final answer of a round."""
+        """Requests the final answer of a round."""
         view = draft.prompt.view
         asked = self._review_prompts.render(
             f"{'steps' if view.k else 'plan'}.final",
@@ -226,7 +226,7 @@ def _round_of(review: Review) -> JsonRow:
 
 
 def is_unchanged(before: Item, after: Item) -> bool:
-    """True if two answers are equal: as read where both can be read, else to the letter."""
+    """True if two answers are equal: as parsed if both can be parsed, else as text."""
     if before.response.strip() == after.response.strip():
         return True
     first, second = before.prediction, after.prediction
@@ -246,10 +246,10 @@ def refine(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> PredictionRun:
-    """Reviews drafts, and has the tested models that wrote them rewrite them.
+    """Reviews drafts, and has them rewritten by the tested models that wrote them.
 
-    Without ``out`` everything stays in memory. The rows are those of the drafts, of equal id and
-    tested model, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
+    Without ``out`` everything stays in memory. Each row has the id and the tested model of its
+    draft, so that ``report --refined METHOD=RUN`` pairs them once both are graded.
 
     Args:
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
@@ -273,7 +273,7 @@ class _Origin:
     Attributes:
         rows: The file of drafts.
         cases: The file of their cases; None if the rows have all fields.
-        manifest: That of the run; empty without.
+        manifest: The run's manifest; empty without a run.
     """
 
     rows: Path
@@ -282,10 +282,10 @@ class _Origin:
 
     @classmethod
     def of(cls, drafts: Drafts, cases: Path | None) -> _Origin:
-        """The origin of drafts, by their run or file.
+        """The origin of drafts, from their run or file.
 
         Raises:
-            InputError: If there are no drafts, or the cases of the run are not where they were.
+            InputError: If there are no drafts, or the cases of the run were moved.
         """
         path = path_of(drafts, "drafts")
         rows = path / PREDICTIONS if path.is_dir() else path
@@ -298,16 +298,16 @@ class _Origin:
 
     @property
     def home(self) -> Path:
-        """Folder that files of the cases are relative to."""
+        """Base folder of relative paths in the cases."""
         file = self.cases
-        with suppress(InputError):  # then a file of a case is missing, and its row says so
+        with suppress(InputError):  # a missing file of a case is reported for its row
             stated = self.manifest.get("cases", self.manifest.get("input"))
             file = file or self._named(stated, "--cases")
         return (file or self.rows).parent
 
     @property
     def data_root(self) -> Path | None:
-        """The folder for files that the run was given; None if it is not there any more."""
+        """The run's folder for files; None if it does not exist any more."""
         stated = self._named(self.manifest.get("data_root"), "--data-root")
         return stated if stated is not None and stated.is_dir() else None
 
@@ -316,7 +316,7 @@ class _Origin:
         """The tested models as the run asked them.
 
         Raises:
-            OptionError: If a stranger's manifest says where to send prompts and keys.
+            OptionError: If an untrusted manifest states an address for prompts and keys.
         """
         models = mapping(self.manifest.get("models"))
         specs = tuple(
@@ -345,7 +345,7 @@ def refine_session(
 
     Raises:
         OptionError: If a setting or a prompt set is unusable, or no tested model is known.
-        InputError: If the cases are not there.
+        InputError: If the cases do not exist.
     """
     origin = _Origin.of(drafts, config.cases)
     specs = config.model or origin.specs

@@ -1,4 +1,4 @@
-"""The cases that tested models were asked about, counted, as text."""
+"""Counts of the cases that tested models were asked about, as text."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def models_text(
     notes: Iterable[str] = (),
     unknown: str = "(unreadable rows)",
 ) -> str:
-    """The counts of a run, a line for each tested model, with what failed and what was spent.
+    """The counts of a run, a line for each tested model, with failures and spending.
 
     Args:
-        heads: Titles of the columns, besides those of every such table.
-        counts: By tested model.
+        heads: Titles of the columns, besides the columns of every such table.
+        counts: Counts by tested model.
         cells: The cells below these titles; whole numbers are written as counts.
         notes: Lines below the table, after those of failures.
         unknown: Name for rows without a tested model.
@@ -87,7 +87,7 @@ def prediction_text(counts: Mapping[str, PredictionCounts]) -> str:
 
 
 def failed_lines(counts: Mapping[str, FailureCounts], of: str = "failed, ") -> Iterator[str]:
-    """A line for each reason why something failed, with the cause of the last failure."""
+    """A line for each reason of failures, with the cause of the last failure."""
     for name, each in counts.items():
         for reason, n in each.failed.items():
             cause = last_error(each.last_errors, reason)

@@ -1,8 +1,8 @@
-"""Reviewers of drafts: a model, rules, or a judge. None of them sees more than the case shows.
+"""Reviewers of drafts: a model, rules, or a judge; only an oracle sees more than the case shows.
 
 A review is a text for the tested model. In the paper models write it (arXiv:2606.04874, section
-5.3). Code lists faults that the tested model could have seen itself; a judge's verdict is a review
-only if the user chooses that. Only an oracle, a judge with the reference, sees the reference.
+5.3). Rules list faults that the tested model could have seen itself; a judge's verdict is a review
+only if the user chooses that. An oracle is a judge that sees the reference.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ REVIEW_PATHS = tuple(f"{form}.{part}" for form in ("plan", "steps") for part in 
 REVIEW_NAMES = ("draft", "critique", "is_critique_above", "guide")
 """The values that review prompts may use besides those of a case.
 
-``is_critique_above``: whether the messages before the request for a final answer hold the critique.
+``is_critique_above``: true if the messages before the request for a final answer have the critique.
 """
 
 PROVEN_IN_VIEW = frozenset(
     "unknown-tool missing-parameter unknown-parameter wrong-type not-allowed-value "
     "schema-violation used-before-made format".split()
 )
-"""Rules whose proof needs nothing but what the tested model was shown."""
+"""Rules whose proof needs only facts that the tested model saw."""
 
 _VERDICT = re.compile(r"[\W_]*verdict[\W_]+(keep|change)[\W_]*", re.IGNORECASE)
 
@@ -46,13 +46,13 @@ class Review:
     """A reviewer's text about a draft.
 
     Attributes:
-        text: For the tested model; empty if there is nothing to change, or nothing came.
+        text: Text for the tested model; empty if there is nothing to change, or no review.
         endorses: True if the draft should stay; None if the review does not say.
-        usage: Tokens and calls it took.
-        cost_usd: Its price, None if unknown.
-        latency_s: Seconds it took, None if not measured.
+        usage: Its tokens and calls.
+        cost_usd: Its price; None if unknown.
+        latency_s: Its duration in seconds; None if not measured.
         finish_reason: End of the reply; None if no model replied.
-        served_model: Name of the model that the endpoint reported, None if it reported none.
+        served_model: Name of the model that the endpoint reported; None if it reported none.
         failure: Reason and detail if there is no review.
     """
 
@@ -92,7 +92,7 @@ class Reviewer(ABC):
     """Reviews drafts.
 
     Attributes:
-        model: The model that reviews; None if it is the tested model, or code.
+        model: The reviewing model; None if it is the tested model, or if rules review.
     """
 
     model: str | None = None
@@ -110,7 +110,7 @@ class Reviewer(ABC):
         del draft
 
     def continues(self, draft: Draft) -> bool:
-        """True if the review is a part of the exchange in which the final answer is asked for."""
+        """True if the review is part of the exchange that requests the final answer."""
         del draft
         return False
 
@@ -125,8 +125,8 @@ class ModelReviewer(Reviewer):
 
     Args:
         prompts: The texts of reviews.
-        guide: True if the review goes by the error codes.
-        critic: The model that is asked; None for the tested model.
+        guide: ``codes`` if the review goes by the error codes, else ``none``.
+        critic: The reviewing model; None for the tested model.
     """
 
     def __init__(self, prompts: PromptSet, guide: Guide, critic: AskedModel | None) -> None:
@@ -168,17 +168,17 @@ class ModelReviewer(Reviewer):
         return self._prompts.continues and not draft.prompt.view.k
 
     def continued(self, draft: Draft, critique: str) -> list[dict[str, Any]]:
-        """The exchange, with the review in it where that is a part of it."""
+        """The exchange, with the review if that is part of it."""
         if not self.continues(draft):
             return super().continued(draft, critique)
         return [*self._messages(draft), {"role": "assistant", "content": critique}]
 
 
 def _review_of(completion: Completion) -> Review:
-    """A model's reply as a review; one that says nothing changes nothing.
+    """A model's reply as a review; an empty reply changes nothing.
 
-    The verdict is the last line with a word in it: a fence or a rule may follow. Where a reply
-    objects with this line alone, the line is the review.
+    The verdict is the last line with a word in it: a fence or a rule may follow. If this line is
+    the reply's only objection, the line is the review.
     """
     text = completion.text.strip()
     lines = _without_marks(text.splitlines())
@@ -205,7 +205,7 @@ def _without_marks(lines: list[str]) -> list[str]:
 
 
 def in_view(item: Item) -> Item:
-    """The item as the tested model could see it: no reference, and no condition but k."""
+    """The item as the tested model could see it: without reference and conditions, except k."""
     return item.model_copy(
         update={
             "split": None,
@@ -217,10 +217,10 @@ def in_view(item: Item) -> Item:
 
 
 def task_of(item: Item, *, stripped: bool) -> JudgeTask:
-    """An item as a judge gets it, stripped to what the tested model could see or as it is.
+    """An item as a judge gets it, unchanged or stripped to the tested model's view.
 
-    Findings about a stripped item are those that the item alone proves: for instance, not that a
-    rejected task can be solved.
+    Findings about a stripped item are limited to those that the item alone proves: for instance,
+    they do not include that a rejected task can be solved.
     """
     name = "holistic" if item.form == "plan" else "step-wise"
     protocol = get_protocol(name) if stripped else protocol_of(item)
@@ -234,7 +234,7 @@ def task_of(item: Item, *, stripped: bool) -> JudgeTask:
 
 
 class StaticReviewer(Reviewer):
-    """Lists faults that code proves from what the tested model could see; asks no model."""
+    """Lists faults that rules prove from the tested model's view; asks no model."""
 
     async def review(self, draft: Draft) -> Review:
         """Lists the faults; a draft without any is endorsed."""
@@ -255,8 +255,8 @@ class JudgeReviewer(Reviewer):
 
     Args:
         judge: The judge; blind, unless it is an oracle.
-        critic: Its model as it was asked for.
-        is_oracle: True if it sees the reference and what is special about the case.
+        critic: Its model, as requested.
+        is_oracle: True if it sees the reference and the conditions of the case.
     """
 
     def __init__(self, judge: LLMJudge, critic: AskedModel, *, is_oracle: bool) -> None:
@@ -275,7 +275,7 @@ class JudgeReviewer(Reviewer):
         return task_of(item, stripped=not self._is_oracle)
 
     async def review(self, draft: Draft) -> Review:
-        """Asks the judge; a draft that it finds correct is endorsed."""
+        """Asks the judge; endorses a draft that the judge grades as correct."""
         task = self._task(draft)
         prompt = self._judge.prompt(task)
         fingerprint = self._judge.fingerprint(task, prompt)

@@ -33,13 +33,13 @@ class PredictionCounts(CallCounts):
     """Counts of the predictions of one tested model.
 
     Attributes:
-        predicted: Predictions, those below included.
+        predicted: Predictions, including all kinds below.
         unreadable: Predictions in which no plan, steps or rejection can be read, empty ones
             included.
         truncated: Predictions cut off at the limit of tokens.
         refused: Predictions in which the model or a filter of its provider declined to answer.
         empty: Predictions without any text.
-        only_thinking: Those of them with the model's thinking and no reply.
+        only_thinking: Empty predictions with the model's thinking and no reply.
         unchanged: Refined predictions that equal their draft.
         reused: Replies taken from the reply cache, whose tokens and costs are not counted.
         served_models: Number of reports of each name by the endpoint.
@@ -96,7 +96,7 @@ def session_of(
     source = case_source(cases, config, config.out, part_of(config), note=events.note)
     source.models, source.samples = [spec.model for spec in specs], config.samples
     maker = CasePromptMaker.of(config.prompts, source.roots, specs[0])
-    full = config.full or config.tools is not None  # what judges the answers knows the tools too
+    full = config.full or config.tools is not None  # the judge of the answers needs the tools too
     identity = {
         "command": "predict",
         "models": {spec.model: spec.asked for spec in specs},
@@ -141,18 +141,18 @@ def case_source(
     *,
     note: Callable[[str], object],
 ) -> CaseSource:
-    """Cases of a file or in memory, perhaps of a run with a folder.
+    """Cases of a file or in memory, for a run with or without a folder.
 
     Args:
         cases: The cases.
         config: Settings for reading them.
         out: The run's folder, if there is one.
-        part: The part of them that is read; None for all.
-        note: Called with what is no tool in the file of tools.
+        part: The part of them to read; None for all.
+        note: Called with entries of the file of tools that are not tools.
 
     Raises:
         InputError: If the columns can't be read.
-        OptionError: If the folder for files is none.
+        OptionError: If the path for files is not a folder.
     """
     rows = cases_in(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
     is_piece = part is not None and part.is_piece

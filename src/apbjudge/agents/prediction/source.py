@@ -26,11 +26,11 @@ Cases = str | PathLike[str] | Iterable[Mapping[str, Any]]
 
 @dataclass(slots=True)
 class Case:
-    """A case as it was read, shared by all that is asked about it.
+    """A case as read, shared by all requests about it.
 
     Attributes:
         item: The case, without a response.
-        row: Its fields as they came.
+        row: Its original fields.
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
     """
@@ -84,7 +84,7 @@ class PredictTask:
         return sample_id(self.case.item.item_id, self.sample)
 
     def rejected(self, error: RowError) -> BadRow:
-        """The task where it turns out that the case is unusable."""
+        """The task as a bad row, if its case proves unusable."""
         line, digest = self.case.item.line, self.case.digest
         return BadRow(line, error, digest, 0, self.id, self.tested_model)
 
@@ -123,7 +123,7 @@ def sample_of(item: Item) -> int:
 
 @dataclass(slots=True)
 class CaseSource(RowSource):
-    """Reads cases, one at a time, and makes each the tasks of all tested models.
+    """Reads cases, one at a time, and makes a task for each tested model and sample.
 
     Attributes:
         models: Names of the tested models.
@@ -159,10 +159,10 @@ class CaseSource(RowSource):
                     yield PredictTask(entry, at, model, sample)
 
     def read_cases(self) -> Iterator[Case | BadRow]:
-        """Yields every case, or why it can't be used; raises as ``Gaps.checked`` does.
+        """Yields every case, or the reason why it is unusable; raises as ``Gaps.checked`` does.
 
-        A file of predictions has each case once for every tested model, and as often as it was
-        sampled: equal cases are one.
+        A file of predictions repeats each case for every tested model and sample: equal cases count
+        once.
         """
         self.gaps = Gaps(names_unread=not self.reading.text)
         seen, contents = KeySet(), KeySet()
@@ -208,8 +208,8 @@ class RefineTask:
         item: The case, with the draft as its response.
         digest: SHA-256 of the row.
         offset: Bytes of the input read so far.
-        case: The row, where it has the fields of its case; None if a file of cases has them.
-        is_oracle: True if the draft is itself the answer to a critic that saw the reference.
+        case: The row, if it has the fields of its case; None if a file of cases has them.
+        is_oracle: True if the draft itself answers a critic that saw the reference.
     """
 
     item: Item
@@ -229,7 +229,7 @@ class RefineTask:
         return sample_of(self.item)
 
     def rejected(self, error: RowError) -> BadRow:
-        """The draft where it turns out that it can't be used."""
+        """The draft as a bad row, if it proves unusable."""
         item = self.item
         return BadRow(item.line, error, self.digest, 0, item.item_id, item.tested_model)
 
@@ -240,7 +240,7 @@ class DraftSource(RowSource):
 
     Attributes:
         data_roots: Folders that files are looked for in, before that of the cases.
-        home: Folder that files of the cases are relative to.
+        home: Base folder of relative paths in the cases.
     """
 
     data_roots: Sequence[Path] = ()
@@ -252,7 +252,7 @@ class DraftSource(RowSource):
         return (*self.data_roots, self.home)
 
     def __iter__(self) -> Iterator[RefineTask | BadRow]:
-        """Yields every draft, or why it can't be used; raises as ``Gaps.checked`` does."""
+        """Yields every draft, or the reason why it is unusable; raises as ``Gaps.checked`` does."""
         self.gaps, seen = Gaps(), KeySet()
         parsed = isinstance(self.rows, Path)
 

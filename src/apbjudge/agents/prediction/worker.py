@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FAILURES = "failures.jsonl"
 CALLS = "calls"
-"""Folder of a run's own replies, where it has no cache that keeps them for later runs."""
+"""Folder of a run's own replies, for a run without a cache."""
 
 Row = dict[str, Any]
 """A prediction or a failure, as JSON values."""
@@ -50,8 +50,8 @@ def asking_records(
         name: Name of a record, for messages.
         file: Name of their file.
         ids: Fields that are strings in every record of a row that could be read.
-        check: Raises RowError if a record that is no failure is not whole.
-        figures: Further files that the run writes, which can be computed again.
+        check: Raises RowError if a record that is not a failure is incomplete.
+        figures: Further files of the run, which can be computed again.
     """
 
     def checked(values: Mapping[str, Any] | RowError) -> Row:
@@ -104,7 +104,7 @@ PREDICTION_RECORDS = asking_records(
 
 @dataclass(slots=True)
 class AskedModel:
-    """A tested model: its settings, its client, and whether it can be shown pictures.
+    """A tested model: its settings, its client, and its ability to see pictures.
 
     Attributes:
         option: The option that names it.
@@ -141,15 +141,15 @@ class AskedModel:
         )
 
     def fingerprint(self, messages: Sequence[Any], sample: int, *more: str) -> str:
-        """Hash of all that can move a reply: messages, model, settings, number of the sample."""
+        """Hash of all inputs of a reply: messages, model, settings and number of the sample."""
         content = [list(messages), self.spec.asked, sample, *more]
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
     async def ask(self, request: Request) -> Completion:
-        """The model's answer; a refusal of the provider counts as one.
+        """The model's answer; a refusal by the provider counts as an answer.
 
         Raises:
-            JudgeError: If there is none.
+            JudgeError: If there is no answer.
         """
         try:
             completion = await self.client.complete(request)
@@ -178,7 +178,7 @@ class AskedModel:
 
 
 class AskingWorker:
-    """Work of the commands that ask tested models, or carry out what they said."""
+    """Work of the commands that ask tested models or execute their answers."""
 
     waits = True
 
@@ -188,7 +188,7 @@ class AskingWorker:
 
 
 class PredictWorker(AskingWorker):
-    """Makes a prediction of a task.
+    """Turns a task into a prediction.
 
     Attributes:
         prompts: Prompts for the tested models.
@@ -253,7 +253,7 @@ class PredictWorker(AskingWorker):
 
 
 def own_fields(case: Mapping[str, Any]) -> Row:
-    """The fields of a case, without those that a prediction sets otherwise."""
+    """The fields of a case, without the fields that a prediction sets itself."""
     return {name: value for name, value in case.items() if name not in ("item_id", "reason")}
 
 
@@ -275,10 +275,10 @@ def failure(fields: Mapping[str, Any], reason: str, detail: str, usage: Usage = 
 
 
 async def attempted(fields: Mapping[str, Any], account: Account, work: Awaitable[Row]) -> Row:
-    """The record that work makes; where a model gives no answer, the failure of its row.
+    """The record that work makes; the failure of its row if a model does not answer.
 
     Args:
-        fields: Fields of the record that are known before.
+        fields: Fields of the record that are already known.
         account: Usage and cost of the work.
         work: Makes the record.
     """
@@ -296,11 +296,11 @@ class Account:
     """Usage and cost of the calls of a row.
 
     Attributes:
-        usage: Calls and tokens of all.
-        cost_usd: Their price; None once that of one is not known.
-        latency_s: Seconds of those that were measured; None if none was.
-        limited_tokens: Tokens that count for a limit: estimates, and the calls that replies from
-            the cache came from, included.
+        usage: Total calls and tokens.
+        cost_usd: Their price; None once the price of any call is unknown.
+        latency_s: Total seconds of the measured calls; None if none was measured.
+        limited_tokens: Tokens that count for a limit, including estimates and the original calls of
+            cached replies.
         limited_usd: Cost that counts for a limit.
     """
 
@@ -336,9 +336,9 @@ def account_of(completion: Completion) -> Row:
 
 
 def response_of(completion: Completion) -> str:
-    """The raw reply; one with native tool calls as the message that it is.
+    """The raw reply; a reply with native tool calls as its whole message.
 
-    A model may call tools natively although none are offered natively: name and arguments are kept.
+    A model may call tools natively although none are offered natively: name and arguments stay.
     """
     if not completion.tool_calls:
         return completion.text or completion.refusal or ""

@@ -1,4 +1,4 @@
-"""Texts that a model writes: asked for until rules accept one; every attempt is recorded."""
+"""Texts written by a model, requested until rules accept one; every attempt is recorded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TextReading(NamedTuple):
     """The content of a reply.
 
     Attributes:
-        value: The text or texts by name; None if there are none. Of several tools only those
-            without a complaint.
+        value: The text, or texts by name; None without any. Of several tools, only the ones without
+            a complaint.
         complaints: Broken rules; none if all is accepted.
     """
 
@@ -40,11 +40,11 @@ class TextCounts(CallCounts):
     """Counts of the tasks of one kind.
 
     Attributes:
-        accepted: Texts that code accepts, those below included.
-        repaired: Accepted after complaints.
-        partial: Accepted in part, such as some of the tools.
-        rejected: Texts that code did not accept at last, by the first complaint.
-        calls: Calls made.
+        accepted: Texts that rules accept, including the two kinds below.
+        repaired: Texts accepted after complaints.
+        partial: Texts accepted in part, such as some of the tools.
+        rejected: Texts that rules rejected in the end, by the first complaint.
+        calls: Number of calls.
     """
 
     accepted: int = 0
@@ -70,12 +70,12 @@ class Drafts:
 
     Attributes:
         asked_model: The model.
-        read: Reads the text of a reply and holds it against the rules.
-        mend: The messages that ask for a reply to be mended, with the reply first.
-        repairs: Most repeated requests for one text.
-        readings: Of each reply.
+        read: Reads the text of a reply and checks it by the rules.
+        mend: Returns the messages that request a repair of a reply, with the reply first.
+        repairs: Largest number of repeated requests for one text.
+        readings: The reading of each reply.
         attempts: Each reply as JSON values.
-        account: Usage and cost of all.
+        account: Usage and cost of all calls.
     """
 
     asked_model: AskedModel
@@ -87,15 +87,15 @@ class Drafts:
     account: Account = field(default_factory=Account)
 
     async def ask(self, fields: Row, messages: Sequence[dict[str, Any]], prefix: str) -> Row | None:
-        """Asks until a text is accepted, as often as allowed.
+        """Repeats the request until a text is accepted, as often as allowed.
 
         Args:
-            fields: Fields of the record that are known before.
+            fields: Fields of the record that are already known.
             messages: The first request.
-            prefix: Of ``Request``.
+            prefix: The ``prefix`` of ``Request``.
 
         Returns:
-            The failure of the row where the model gives no answer, else None.
+            The failure of the row if the model does not answer, else None.
         """
         sent = [*messages]
 
@@ -123,7 +123,7 @@ class Drafts:
         return {**failed, "cost_usd": cost_usd, "attempts": self.attempts}
 
     def _reading_of(self, completion: Completion) -> TextReading:
-        """The reading of a completion; a refusal or half a reply holds nothing."""
+        """The reading of a completion; a refusal or a truncated reply has no content."""
         if _is_refusal(completion):
             return TextReading(None, (Complaint(REFUSED, "The model declined to answer."),))
         if completion.finish_reason == "length":

@@ -1,4 +1,4 @@
-"""Sources of cases: data of one's own, read into seeds."""
+"""Sources of cases: a user's data, read into seeds."""
 
 from .entries import SeedEntry, SourceOptions
 from .reading import FORMATS, detect, read_seeds

@@ -107,7 +107,7 @@ class _Answers:
 
 
 def _tools_of(folder: Path, class_: str) -> tuple[dict[str, Any], ...]:
-    """The definitions of a class's tools; raises RowError if there is no file of them."""
+    """The definitions of a class's tools; raises RowError without a file of them."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_).lower()
     name = _FILES.get(class_, words)
     path = folder / f"{name}.json"

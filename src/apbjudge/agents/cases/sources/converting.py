@@ -17,14 +17,14 @@ CONVERTED = "arguments converted to the schema's types"
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)", re.ASCII)
-_DIGITS = 15  # those that a float holds for sure
+_DIGITS = 15  # digits that a float always holds
 
 
 def converted(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
-    """A call's arguments, those of another type than the schema's converted where nothing is lost.
+    """A call's arguments, converted to the types of the schema if the conversion loses nothing.
 
     So ``"37.5"`` becomes 37.5 for a number, 5 becomes ``"5"`` for a text, and a text that holds a
-    JSON list becomes that list. What has one of the types already stays, and so does ``"007"``.
+    JSON list becomes that list. A value that already has one of the types stays; so does ``"007"``.
     """
     described = properties(tool)
     return {

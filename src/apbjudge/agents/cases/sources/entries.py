@@ -1,4 +1,4 @@
-"""Entries of a source, and what all formats have in common."""
+"""Entries of a source, and helpers for all formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..seeds import Seed, SeedCall
 
 QUERY = ("query", "question", "instruction", "user_query", "prompt", "task")
 TOOLS = ("tools", "functions", "tool_list", "api_list", "apis", "available_tools")
-"""Names under which rows have these; the first that holds something is read."""
+"""Names of these fields in rows; the first nonempty one is read."""
 
 
 class SeedEntry(NamedTuple):
@@ -34,7 +34,7 @@ class SeedEntry(NamedTuple):
 
     Attributes:
         line: 1-based line, or number in a JSON list or folder.
-        file: The file, or the folder where a log of one trajectory a file can't be read.
+        file: The file, or the folder if a log with one trajectory per file can't be read.
         content: The seed; a RowError if the entry can't be read; a Reject where it can, but no
             case can be built from it.
     """
@@ -141,7 +141,7 @@ def query_in(row: Mapping[str, Any]) -> str:
     """The query of a row; empty without.
 
     Raises:
-        RowError: If it is no text.
+        RowError: If it is not text.
     """
     return text_field(row, *QUERY)
 
@@ -152,7 +152,7 @@ def source_in(row: Mapping[str, Any]) -> str:
 
 
 def tools_in(row: Mapping[str, Any], options: SourceOptions) -> tuple[Any, ...] | None:
-    """The definitions of the tools that a row offers, else those of the options; None without.
+    """The definitions of the tools that a row offers, else the tools of the options; None without.
 
     Raises:
         RowError: If they are not even JSON.
@@ -173,7 +173,7 @@ def task_of(
     query: str,
     tools: tuple[Any, ...] | None = None,
 ) -> Trajectory:
-    """A task that is no log as a trajectory without steps."""
+    """A task without a log, as a trajectory without steps."""
     name = id_field(row, "id", "seed_id", "task_id", "case_id")
     name = name or f"{Path(place.file).stem}-{place.line}"
     return Trajectory(

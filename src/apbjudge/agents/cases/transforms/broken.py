@@ -113,7 +113,7 @@ def _can_break(seed: Seed, at: int) -> bool:
 def substitute_of(tool: Tool, seed: Seed, rng: Random) -> tuple[Tool, dict[str, str]] | Reject:
     """A tool that does the same under another name, and the map of its parameters.
 
-    The two names share no word of meaning, and none is a part of another. Parameters are renamed
+    The two names share no word of meaning, and neither is part of the other. Parameters are renamed
     one for one and keep their schemas.
     """
     known = properties(tool)
@@ -170,7 +170,7 @@ def _other_name(words: Sequence[str], parameters: Iterable[str], rng: Random) ->
 def _other_things(words: Sequence[str], taken: list[str], rng: Random) -> tuple[list[str], bool]:
     """Synonyms of the things in a name, and whether the last word has one.
 
-    None where half of the words or more have no synonym.
+    None if half of the words or more have no synonym.
     """
     things: list[str] = []
     link, n_lost, has_last = "", 0, False

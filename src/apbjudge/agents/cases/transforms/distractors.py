@@ -18,7 +18,7 @@ TOO_FEW = "too few distractors for a level"
 
 @transform("holistic_tool_extraneous")
 def extraneous_plans(seed: Seed, context: Context, row: RowMaker) -> Iterator[Row | Reject]:
-    """A whole plan for each number of distractors; those of a level are among the next one's."""
+    """A whole plan for each number of distractors; each level includes the previous level's."""
     return _levels(seed, context, row, solution_of(seed))
 
 
@@ -87,7 +87,7 @@ def split_tools(seed: Seed, context: Context) -> tuple[list[Tool], list[Tool]]:
 def _might_serve(tool: Tool, needed: Sequence[Tool]) -> bool:
     """True if calling a tool might be right where others are needed.
 
-    Of names that say nothing of their object likeness alone can tell.
+    For names without an object, only likeness can decide.
     """
     return any(
         may_serve(tool, other) if object_words(other.name) else is_like(tool, other)

@@ -179,7 +179,7 @@ def _drawn_tools(bank: _Bank) -> list[Tool]:
 
 
 def _overpriced(bank: _Bank) -> tuple[Tool, int] | None:
-    """A tool that is needed, at a higher cost and with a report that nobody asked for."""
+    """A copy of a needed tool, at a higher cost and with a report that was not requested."""
     for tool in _drawn_tools(bank):
         name = in_style_of(tool.name, [*name_words(tool.name), "with", "report"])
         if bank.is_free(name):
@@ -206,7 +206,7 @@ def _redundant(bank: _Bank) -> tuple[Tool, int] | None:
 
 
 def _off_target(bank: _Bank) -> tuple[Tool, int] | None:
-    """A tool of another task that does nothing for this one."""
+    """A tool of another task that is useless for this one."""
     needed = [bank.seed.toolset.by_name[name] for name in sorted(bank.seed.used)]
     drawn = bank.pool.draw(bank.rng, needed, category=bank.seed.category)
     for tool in drawn:

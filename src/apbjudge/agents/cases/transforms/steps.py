@@ -99,7 +99,7 @@ def messages_before(seed: Seed, end: int) -> list[dict[str, Any]]:
 
 
 def _worked(steps: Sequence[TrajectoryStep]) -> Iterator[tuple[int, TrajectoryStep, bool]]:
-    """The agent's steps with the calls that worked alone, and whether a failure came before."""
+    """The agent's steps with successful calls only, and whether a failure came before."""
     is_retry = False
     for at, step in enumerate(steps):
         attempts = list(agent_calls([step]))

@@ -34,7 +34,7 @@ NO_CALL = "no call that the task turns on"
 
 
 def _claim(seed: Seed, kind: UnsolvableType, plan: str, **claims: Any) -> dict[str, Any]:
-    """Arguments of ``case_row`` that say why a case can't be solved, and which one can."""
+    """Arguments of ``case_row`` that state why a case is unsolvable, and its solvable twin."""
     claims["twin"] = row_id(seed, "holistic")
     return {"unsolvable_type": kind, "plan": plan, "tool_chain": [], "claims": claims}
 
@@ -50,7 +50,7 @@ _PICTURE_WORDS = re.compile(
 
 @transform(_UNSOLVABLE)
 def visual_missing(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
-    """The task without its files, where it turns on a picture or a video."""
+    """The task without its files, if it depends on a picture or a video."""
     pictures = [file for file in seed.files if is_visual(file)]
     query = f"{seed.trajectory.query}\n{seed.trajectory.system_prompt}"
     paths = {part for file in pictures for part in (file.path, PurePath(file.path).name)}
@@ -136,7 +136,7 @@ def removal_of(seed: Seed) -> Removal | str:
 
 
 def _deciding(seed: Seed) -> list[str]:
-    """Names of the tools that the task turns on: that of the last call, and those needed later."""
+    """Names of the tools that the task depends on: the last call's tool, and tools needed later."""
     needed = {at for call in seed.calls for at in call.needs.values()}
     working = [at for at, call in enumerate(seed.calls) if does_work(call.name, seed.ends)]
     names = [seed.calls[at].name for at in working if at in needed or at == working[-1]]
@@ -183,7 +183,7 @@ def contradictory_constraints(seed: Seed, context: Context, row: RowMaker) -> Ro
 
 @transform(_UNSOLVABLE)
 def missing_dimension(seed: Seed, context: Context, row: RowMaker) -> Row | Reject:
-    """The task that turns on something that one tool alone can see, which is out of service."""
+    """The task that depends on something that only one tool can see, which is out of service."""
     return _offline(seed, context, row, "missing_dimension")
 
 
@@ -253,7 +253,7 @@ _NUMBERS = (
 
 
 class _Literal(NamedTuple):
-    """A value of a call that the query states, and where it does."""
+    """A value of a call that the query states, and its place there."""
 
     call: SeedCall
     parameter: str
@@ -293,7 +293,7 @@ def private_reference(seed: Seed, context: Context, row: RowMaker) -> Row | Reje
 
 
 def removable_values(seed: Seed) -> tuple[str, ...]:
-    """Values that the query states and that nobody could know, look up or guess without it."""
+    """Values in the query that can't be known, looked up or guessed without it."""
     values = (each.text for each in _literals(seed) if not any(_uncertainties(seed, each)))
     return tuple(dict.fromkeys(values))
 
@@ -387,7 +387,7 @@ def _is_elsewhere(seed: Seed, text: str, start: int) -> bool:
 
 
 def _may_look_up(seed: Seed, call: SeedCall, parameter: str) -> bool:
-    """True if a tool that does not take the value itself speaks of what it is."""
+    """True if a tool that does not take the value itself mentions its meaning."""
     generic = stems("code name number text title type value")
     wanted = stems(" ".join(name_words(parameter))) - generic or object_words(call.name)
     return any(

@@ -1,4 +1,4 @@
-"""Complaints about texts that a model wrote, and what rules of all kinds of texts share."""
+"""Complaints about texts that a model wrote, and helpers for rules of all kinds of texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..seeds import leaves
 
 
 def reading(value: dict[str, Any], complaints: Iterable[Complaint]) -> TextReading:
-    """An answer, without its value where there are complaints."""
+    """An answer, without its value if there are complaints."""
     listed = tuple(complaints)
     return TextReading(None if listed else value, listed)
 

@@ -1,4 +1,4 @@
-"""Rules for sentences of a query that demand the result of a tool, which nobody can get there."""
+"""Rules for sentences of a query that demand the result of a tool that can't be used."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class TaskCounts:
     Attributes:
         tasks: Tasks written.
         waiting: Seeds whose other tasks wait for a new query.
-        not_asked: Kind and reason, such as ``private: no query``, of what there is no task for.
+        not_asked: Kind and reason, such as ``private: no query``, of texts without a task.
     """
 
     tasks: int = 0
@@ -37,7 +37,7 @@ class TaskCounts:
 def write_tasks(
     path: Path, seeds: Iterable[Seed], kinds: Sequence[Kind], writings: Writings, repairs: int
 ) -> TaskCounts:
-    """Writes the tasks of all seeds, those of one after each other and equal ones once.
+    """Writes the tasks of all seeds, grouped by seed, and equal tasks once.
 
     Where trajectories are simulated or queries rewritten, the other tasks of a seed are made once
     it is known how.
@@ -101,16 +101,16 @@ class TaskRow:
         return self.task.seed
 
     def rejected(self, error: RowError) -> BadRow:
-        """The task where it turns out to be unusable."""
+        """The task as a bad row, if it proves unusable."""
         return BadRow(self.line, error, self.digest, self.offset, self.task.id)
 
 
 class TaskSource(RowSource):
-    """Reads tasks, one at a time; a text is looked up by all that it was written for."""
+    """Reads tasks, one at a time; a text is looked up by its whole task."""
 
     @property
     def files(self) -> dict[str, Path | None]:
-        """None that must be those of earlier sessions."""
+        """No keys that must match those of earlier sessions."""
         return {}
 
     def check(self) -> None:

@@ -36,9 +36,9 @@ MORE_CALLS = 3
 """Calls that a simulated trajectory has at least more than its seed; in the paper 4.5 on average
 (arXiv:2606.04874, appendix B.1)."""
 SIMULATED = "trajectory simulated by a model"
-"""The repair that a seed with such a trajectory states."""
+"""The repair stated by a seed with a trajectory that a model wrote."""
 REWRITTEN = "query rewritten by a model"
-"""The repair that a seed with such a query states."""
+"""The repair stated by a seed with a query that a model wrote."""
 
 
 class WritingTask(Record):
@@ -165,7 +165,7 @@ def _removable(seed: Seed, literals: Sequence[str]) -> tuple[str, ...]:
 
 
 def _first_message(seed: Seed) -> int | None:
-    """Index of the step that is the query; -1 where the user says nothing in the steps.
+    """Index of the step that is the query; -1 if the steps have no message by the user.
 
     None if the user says more than the query, or something else: then a rewritten query would
     not fit the messages.

@@ -52,7 +52,7 @@ _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
 def valid_tool(entry: object) -> Tool | str:
-    """A tool, or why its definition is no valid one."""
+    """A tool, or the reason why its definition is invalid."""
     spec = as_object(entry) or {}
     try:
         tool = read_tool({key: part for key, part in spec.items() if key != "cost"}, "tool")
@@ -118,7 +118,7 @@ def _describe_all(tools: Sequence[Tool]) -> bool:
 
 
 def _common_style(names: Sequence[str]) -> str:
-    """The style of most names of several words; empty without one, or where two are as common."""
+    """The style of most names of several words; empty without one, or if two are as common."""
     styles = Counter(style for name in names if (style := style_of(name)))
     ranked = [*styles.most_common(2), ("", 0)]
     return "" if len(ranked) == 3 and ranked[0][1] == ranked[1][1] else ranked[0][0]

@@ -36,11 +36,11 @@ _ERROR = re.compile(
 )
 """Words of a result that no successful call would have; JSON is written without blanks."""
 _PROSE = 4
-"""Words from which on an argument is a composed text, and no value; the answer always is one."""
+"""Number of words from which an argument is a composed text, not a value; an answer always is."""
 
 
 class SimulatedTurn(NamedTuple):
-    """A turn of the agent with its one call, and what came back; empty for the last one."""
+    """A turn of the agent with its one call, and the result; empty for the last turn."""
 
     thought: str
     call: Call
@@ -163,7 +163,7 @@ def _invented(call: Call, tool: Tool | None, stated: str, results: CallResults) 
 
 
 def _is_failed(result: str) -> bool:
-    """True if a result says nothing, or has words that no successful call would return."""
+    """True if a result is empty, or has words that no successful call would return."""
     with suppress(orjson.JSONDecodeError):
         result = orjson.dumps(orjson.loads(result)).decode()
     return result in ("", '""', "{}", "[]", "null") or _ERROR.search(result) is not None
@@ -225,7 +225,7 @@ def _messages_of(turn: SimulatedTurn) -> Iterator[dict[str, Any]]:
 
 
 def with_trajectory(seed: Seed, value: Mapping[str, Any], task: WritingTask) -> Seed:
-    """The seed of an accepted trajectory; files, source and licence are those of the old one.
+    """The seed of an accepted trajectory, with the files, source and licence of the old seed.
 
     Raises:
         RowError: If the tools can't be read.
@@ -250,7 +250,7 @@ def with_trajectory(seed: Seed, value: Mapping[str, Any], task: WritingTask) -> 
     )
     toolset = build_toolset(list(trajectory.tools or ()), None, "tools")
     *solution, end = needs_of(trajectory, calls, toolset.by_name)
-    # an answer follows from what the last call brought, whatever its words
+    # an answer follows from the last call's result, whatever its words
     end = replace(end, needs=dict.fromkeys(end.arguments, len(solution) - 1))
     return replace(
         seed,

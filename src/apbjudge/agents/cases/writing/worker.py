@@ -23,7 +23,7 @@ class WritingWorker(AskingWorker):
     Args:
         asked_model: The model.
         prompts: Prompts for the model.
-        repairs: Most repeated requests for one text.
+        repairs: Largest number of repeated requests for one text.
         writings: Texts of earlier sessions.
     """
 
@@ -86,7 +86,7 @@ class WritingWorker(AskingWorker):
 
 
 def _best(readings: list[TextReading]) -> TextReading:
-    """The last reading where it is accepted; else that which holds most, such as most tools."""
+    """The last reading if it is accepted; else the reading with most content, such as tools."""
     last = readings[-1]
     if not last.complaints:
         return last

@@ -23,7 +23,7 @@ from .worker import WritingWorker
 from .writings import Writings
 
 Seeds = Callable[[], Iterable[Seed]]
-"""Reads the seeds anew at each call: queries are written before what depends on them."""
+"""Reads the seeds anew at each call: queries are written before texts that depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def write_texts(
     events: Events = QUIET,
     overwrite: bool = False,
 ) -> WritingRun:
-    """Has a model write for seeds what code can't; see ``WriteConfig.kinds``.
+    """Has a model write texts for seeds that rules can't; see ``WriteConfig.kinds``.
 
     The same call continues a run that was stopped or killed, and pays for no answer twice. Replies
     are kept in the folder if there is no cache. A text that is not accepted is kept with all
@@ -116,7 +116,7 @@ def write_texts(
         more = carry_out(
             [replace(session, about={**session.about, **about})], None if tasks.tasks else _nothing
         )[0]
-        if run is not None:  # of what both did
+        if run is not None:  # the counts of both
             more.progress.add_costs(run.progress)
             more.progress.done += run.progress.done
             more.progress.skipped = run.progress.skipped

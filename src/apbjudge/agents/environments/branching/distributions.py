@@ -75,7 +75,7 @@ class Distribution:
 def from_samples(actions: Sequence[PlanAction]) -> Distribution:
     """The distribution of some independent actions, the first of each tool kept as its call.
 
-    Actions that can't be read are no choices: they lower ``captured`` alone.
+    Actions that can't be read are not choices: they only lower ``captured``.
     """
     readable = [action for action in actions if action.is_readable]
     counts = Counter(action.tool for action in readable)  # in the order first seen
@@ -115,7 +115,8 @@ class LabelShares(NamedTuple):
     """Probability of each label.
 
     Attributes:
-        shares: By label, in the order given, scaled to sum to 1; all 0 where nothing was captured.
+        shares: Shares by label, in the order of the labels, scaled to sum to 1; all 0 if nothing
+            was captured.
         captured: Probability of all labels together, over the whole vocabulary.
         unresolved: Probability of first tokens that begin labels and whose continuation is not
             known; part of what is not captured.

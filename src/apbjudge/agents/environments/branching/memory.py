@@ -32,7 +32,7 @@ class Memory:
     """Remembered actions of runs.
 
     Args:
-        runs: Trajectories as ``branch`` writes them; first passes are no results.
+        runs: Trajectories as ``branch`` writes them; first passes are not results.
         config: Choice of the results that are remembered, and number of those shown.
         cases: The cases for which it is used, by id.
 

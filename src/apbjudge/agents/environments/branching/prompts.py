@@ -82,7 +82,7 @@ def _shown(step: TrajectoryStep) -> dict[str, str]:
 
 
 def action_of(reply: Completion) -> PlanAction:
-    """The action that a reply states; one that was refused, cut off or says nothing is no action.
+    """The action that a reply states; none if the reply was refused, cut off or is empty.
 
     The last JSON object with ``tool`` counts. Arguments that are no object are kept as they are,
     with the complaint.

@@ -276,7 +276,7 @@ class BranchWorker(AskingWorker):
     def _rows(
         self, result: BranchResult, row: Episode, elapsed_s: float, marks: Mapping[str, Any]
     ) -> Iterator[Trajectory]:
-        """The rows of a case; that of the result, the last, states the seconds of all its runs."""
+        """The rows of a case; the last one, the result, states the seconds of all its runs."""
         *first, last = result.rows(row.tested_model, trial=row.trial)
         for run in (*first, replace(last, usage={**last.usage, "seconds": elapsed_s})):
             yield replace(

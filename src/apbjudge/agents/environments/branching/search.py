@@ -43,7 +43,7 @@ Comparison = Callable[[TextPair], Awaitable[Usage]]
 Recall = Callable[[Situation], tuple[PastSteps, ...]]
 """Remembered actions for a situation, see ``Situation.memory``."""
 FIRST_PASS = "first-pass"  # noqa: S105
-"""Begins the setting of the row of the first pass, before that of the result, the method's."""
+"""Prefix of the first pass's setting, before the setting of the result, which is the method's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Analysis of the success of plans: modes against each other, and verdicts against outcomes.
 
-Everything is of one tested model in one environment. Tasks are the clusters of every interval:
+Everything is about one tested model in one environment. Tasks are the clusters of every interval:
 trials of a task, and its episodes in other modes, are alike.
 """
 
@@ -46,7 +46,7 @@ PLAN_METRICS = (
 """Metrics of plans with verdicts, rows of the report.
 
 ``within`` and ``auc_within`` are over plans of one task, so free of how hard tasks are; ``r`` is
-point-biserial where score or reward is 0 or 1.
+point-biserial if score or reward is 0 or 1.
 """
 BOOTSTRAP = MetricKind("bootstrap", "points", "higher", SIGNED, "difference, tasks resampled")
 PLAN_CELLS = (
@@ -73,7 +73,7 @@ class ModeMetrics:
         mode: The mode.
         n_tasks: Distinct tasks.
         metrics: ``success``, ``reward`` and, but for the null agent, ``success_not_null``.
-        terminations: Episodes by how they ended, where that is stated.
+        terminations: Episodes by their termination, if that is stated.
     """
 
     mode: str
@@ -89,7 +89,7 @@ class TasksNeeded:
     Attributes:
         difference: The difference of the success rates.
         n_tasks: Tasks, each in both modes; None if nothing tells how outcomes differ.
-        discordant: Share of tasks taken to succeed in one mode alone; None if several trials
+        discordant: Share of tasks taken to succeed in one mode only; None if several trials
             are averaged.
         sd: Standard deviation of a task's mean difference, where trials are averaged; else None.
             Neither is known where no two tasks are in both modes.
@@ -111,8 +111,8 @@ class ModeDifference:
         n_unpaired: Episodes of either mode without a partner, which do not count.
         success: Difference of the success rates; ``adjusted`` by Holm over all pairs of modes.
         reward: Difference of the mean rewards.
-        success_not_null: That of the success rates where doing nothing fails.
-        flips: In how many pairs both, one or neither succeeded.
+        success_not_null: Difference of the success rates over tasks where doing nothing fails.
+        flips: Number of pairs in which both, one or neither succeeded.
         needed: Tasks that a difference asked for needs.
     """
 
@@ -137,11 +137,11 @@ class PlanMetrics:
         judge: The judge.
         mode: The mode that executed the plans; empty for all modes with plans together.
         tasks: All tasks, or those in which doing nothing fails.
-        by_rule: True if rules alone judged all of these plans.
-        n_by_rule: Plans that rules alone judged.
+        by_rule: True if only rules judged all of these plans.
+        n_by_rule: Plans that only rules judged.
         n_tasks: Distinct tasks.
         detectable: The smallest true difference that these plans find with a power of 0.8.
-        score: Score of ``auc`` and ``r``: ``grade``, or ``is_correct`` where no plan has one.
+        score: Score of ``auc`` and ``r``: ``grade``, or ``is_correct`` if no plan has a grade.
         metrics: See ``PLAN_METRICS``, ``BOOTSTRAP`` and ``PLAN_CELLS``.
         cells: Number of plans in each of ``PLAN_CELLS``.
         correct_failure_ids: The plans of that cell, mode first where it is of all modes.

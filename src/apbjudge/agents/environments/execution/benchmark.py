@@ -42,7 +42,7 @@ class HostedTask(BaseModel):
 
     Attributes:
         tools: Definitions of the agent's tools.
-        user: Role of the user: nobody, the benchmark (``scripted``), or a model.
+        user: Role of the user: none, the benchmark (``scripted``), or a model.
         user_prompt: The instructions of a model that plays the user.
         user_tools: Definitions of the tools that the user has.
         reference: The calls of the expert solution for each turn.
@@ -77,7 +77,7 @@ class NextTurn:
     """The next turn when the agent speaks without a call.
 
     Attributes:
-        next: Next speaker: the ``agent``, the ``user`` that a model plays, or nobody (``end``).
+        next: Next speaker: the ``agent``, the ``user`` that a model plays, or none (``end``).
         text: The user's next message; empty without.
     """
 
@@ -191,11 +191,11 @@ class HostedEnvironment:
             raise PluginError(f"score: {error}") from None
 
     def state(self) -> Any:
-        """Values that tell one state from another, as JSON values."""
+        """Values that distinguish one state from another, as JSON values."""
         return self._ask("state", keep=False)
 
     def snapshot(self) -> Any:
-        """The state: what was done."""
+        """The state: the calls so far."""
         return self._task, tuple(self._done)
 
     def restore(self, snapshot: Any) -> None:
@@ -240,7 +240,7 @@ class HostedBenchmark:
         name: Its kind.
         version: Its package and version.
         described: Its description in the manifest of a run.
-        digest: Hash of all that may move an episode besides the replies.
+        digest: Hash of everything that may change an episode besides the replies.
         tasks: The tasks by id, in order.
     """
 

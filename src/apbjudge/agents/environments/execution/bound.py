@@ -3,7 +3,7 @@
 A call is ``{"name": …, "arguments": {…}}``. Wherever a value may stand, also inside lists and
 objects, ``{"$from": 2, "path": "orders[0].id"}`` takes it from what the second call returned: the
 JSON value at that path, or without ``path`` the whole result. Plans in words can't be run so: they
-are not executable, which is no failure.
+are not executable, which is not a failure.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class JudgedPlans:
         run: The judgements.
         about: Environments and modes whose plans they are about.
         ways: Origins of the plans by their rows.
-        texts: Hashes of the judged plans; empty where their file is not there any more.
+        texts: Hashes of the judged plans; empty if their file does not exist any more.
     """
 
     run: JudgedRun

@@ -50,7 +50,7 @@ class Plans:
 
     Args:
         path: The file, or the folder of a run.
-        bad_row: Receives each row that is no prediction; its task has no plan.
+        bad_row: Receives each row that is not a prediction; its task has no plan.
 
     Raises:
         InputError: If the file can't be read.

@@ -162,7 +162,7 @@ def _labels(rows: Iterable[Row], benchmark: str) -> Iterator[Row]:
     """Labels of the predictions whose reference changes the state, as ``executed.jsonl`` has them.
 
     One is correct if it leads to the reference's state without an error. Where the reference only
-    reads, the state says nothing, so there is no label. The predictions of a task count as its
+    reads, the state proves nothing, so there is no label. The predictions of a task count as its
     trials.
     """
     trials: Counter[tuple[str, str]] = Counter()

@@ -214,7 +214,7 @@ class TaskPaths:
 
     @cached_property
     def only_catalogued(self) -> tuple[tuple[str, ...], ...]:
-        """Entries of the catalogue that are no such path."""
+        """Entries of the catalogue that are not such a path."""
         known = {*self.paths}
         return tuple(path for path in self.catalogued if path not in known)
 

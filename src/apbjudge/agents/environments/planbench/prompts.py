@@ -233,7 +233,7 @@ class FilePrompts:
         self.digest = sha256(orjson.dumps([*self._hashes.values()])).hexdigest()
 
     def notice(self, name: str, step: TrajectoryStep, attempt: int) -> str:
-        """See ``AgentPrompts``; records that disagree are no result too."""
+        """See ``AgentPrompts``; records that disagree count as no result too."""
         call = step.calls[0] if step.calls else None
         arguments = dict(call.arguments or {}) if call else {}
         if name == "wrong_answer":
@@ -339,7 +339,7 @@ def _check_slots(where: str, got: list[str], slots: tuple[str, ...]) -> None:
 
 
 def _replaced(text: str, values: Mapping[str, str]) -> str:
-    """The text with its slots replaced, each once: what a value holds is no slot."""
+    """The text with its slots replaced, each once: slots inside values are not replaced."""
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), text)
 
 

@@ -322,7 +322,7 @@ class BfclEnvironment:
         return state
 
     def score(self) -> dict[str, Any]:
-        """The reward, which is 1 or 0: a turn that was cut is no success, nor one never begun.
+        """The reward, 1 or 0: a turn that was cut or never begun is not a success.
 
         Returns:
             ``reward``; ``details`` with ``turn``, the first that failed, from 1 on, and ``why``.

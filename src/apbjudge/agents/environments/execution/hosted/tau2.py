@@ -268,7 +268,7 @@ class Tau2Environment:
             return f"Error: {error}", True
 
     def say(self, text: str) -> dict[str, Any]:
-        """Notes what the agent says, which ends the episode if there is no user."""
+        """Records the agent's message, which ends the episode if there is no user."""
         self._texts.append(text)
         return {"next": "user" if self._has_user else "end", "text": "", "tools": None}
 

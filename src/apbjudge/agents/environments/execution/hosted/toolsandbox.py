@@ -130,7 +130,7 @@ class ToolSandboxBenchmark:
     def _tasks(self) -> list[dict[str, Any]]:
         scenarios = self._build("named_scenarios")
         variants = {name: str(each.categories[-1]).lower() for name, each in scenarios.items()}
-        # A search tool among the distractors is no need for a network.
+        # A search tool among the distractors does not require a network.
         families = {
             name: any(map(_searches_web, _agent_tools(scenarios[name].starting_context).values()))
             for name, variant in variants.items()

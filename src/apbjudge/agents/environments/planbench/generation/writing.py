@@ -31,7 +31,7 @@ from .texts import TextTask, refusal_of
 from .tools import Funnel
 
 WRITING = "writing"
-"""Folder of the runs that asked the model, in that of the benchmark."""
+"""Folder of the runs that asked the model, within the benchmark's folder."""
 WRITTEN = "written.jsonl"
 _PATHS = (*(f"{kind}.{part}" for kind in TEXT_KINDS for part in ("system", "user")), "repair")
 _NAMES = tuple(
