@@ -1627,7 +1627,7 @@ def export(
         project: For langsmith: project id of the traces; newer servers require it.
 
     Returns:
-        What was written, and what was left out.
+        Counts of the scores that were written and left out.
 
     Raises:
         InputError: If the run can't be read or has no judgement of a trace, or the server did not

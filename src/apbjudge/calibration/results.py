@@ -83,7 +83,7 @@ class Reliability:
         category: The five behaviours after a broken tool, where there are such labels.
         between: Raters among themselves; None with one.
         stand_in: The alternative annotator test; None with one rater.
-        diversity: Correct plans that differ from the reference; None where nobody knows.
+        diversity: Correct plans that differ from the reference; None if unknown.
         self_evaluation: The judge's bias by tested model; None with one.
         corrected: Corrected figures; empty without a design.
         notes: Remarks that belong to the figures.

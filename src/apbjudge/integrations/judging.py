@@ -1,4 +1,4 @@
-"""What the adapters share: a row of another tool's example, and a result in words that tools know.
+"""Shared by the adapters: a row from another tool's example, and a result in terms that tools know.
 
 A row that can't be judged has no score: each adapter states that in the way of its tool, and none
 of them makes a grade of it.
@@ -64,7 +64,7 @@ def row_of(
         fields: Fields of a row by their names (``docs/input.md``), also by the names that are read
             as such; None is left out.
         query: The task, as text or messages (also as JSON), where ``fields`` have none.
-        number: Number of the example, for its id where ``fields`` have none.
+        number: Number of the example, for its id if ``fields`` have none.
     """
     row = {"id": f"example-{number}", "tested_model": "tested-model"}
     if chat := _chat(query):

@@ -125,7 +125,7 @@ def run_part(part: Part) -> Ended:
 
 
 def _failures(command: PartCommand, run: Any) -> Iterable[FailureCounts]:
-    """Counts of what has no result in a run of a command."""
+    """Counts of rows without a result in a run of a command."""
     match command:
         case "grade":
             return [FailureCounts(failed=run.summary.totals.unscored)]
@@ -151,8 +151,8 @@ def run_in_worker(part: Part) -> Ended:
 
 @cache
 def _of_worker() -> tuple[Runner, Pool]:
-    """The event loop of this process, and what its parts share."""
-    freeze()  # all that is imported stays: no collection of garbage need look at it again
+    """The event loop of this process, and the pool that its parts share."""
+    freeze()  # imported objects stay, so no garbage collection needs to look at them again
     runner, pool = Runner(), Pool()
 
     @register

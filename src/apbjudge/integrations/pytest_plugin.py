@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Adds the marker, and what collects the rows of the session."""
+    """Adds the marker, and the collector of the session's rows."""
     config.addinivalue_line(
         "markers",
         f"{OPTIONS}(*conditions): conditions such as 'CR >= 0.8' on all rows that the test judges, "
@@ -121,7 +121,7 @@ class _Settings:
     Attributes:
         options: Those of ``grade``.
         fail_under: Conditions on the whole session.
-        gate: Where conditions are checked.
+        gate: Place at which conditions are checked.
         max_unscored: Share of unscored rows up to which the session does not fail.
     """
 

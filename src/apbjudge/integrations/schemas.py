@@ -141,7 +141,7 @@ def _type(path: str) -> Any:
 
 
 def _read(of: Any) -> Schema:
-    """What is read as a type."""
+    """The schema of a type that is read."""
     return TypeAdapter[Any](of).json_schema(schema_generator=_Described)
 
 
@@ -269,7 +269,7 @@ def _labelling() -> Schema:
 
 
 def _variants() -> Schema:
-    """A row of an audit, with what is known of it and without the row itself."""
+    """A row of an audit: its known facts, without the row itself."""
     run: Schema = {"type": "string", "description": "Run of the audit, a folder in runs/."}
     return _written("audits.variants:Variant", run=run, **_properties(Truth, "grade"))
 
@@ -303,7 +303,7 @@ def _executed() -> Schema:
 
 
 def _rejects() -> Schema:
-    """What of a source became no case."""
+    """Rejects: parts of a source that did not become cases."""
     place: Schema = {"type": "string", "description": "Where it was read, as FILE:LINE."}
     schema = _written("agents.cases.cases:Reject", source=place)
     schema["properties"] |= {

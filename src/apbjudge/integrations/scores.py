@@ -152,7 +152,7 @@ def export(config: ExportConfig) -> ScoreExport:
         config: The run, the tool, the file, and the address.
 
     Returns:
-        What was written, and what was left out.
+        Counts of the scores that were written and left out.
 
     Raises:
         InputError: If the run can't be read or has no judgement of a trace, or the server did not

@@ -1,4 +1,4 @@
-"""Types of what is written as plain dicts, of which the schemas are made."""
+"""Types of the dicts that are written; the schemas are derived from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class QueuedItem(TypedDict):
 
     Attributes:
         item_id: The item.
-        tested_model: Whose response it is.
+        tested_model: Tested model of the response.
         line: 1-based line of its row.
         reason: ``no verdict`` of the last judge asked, ``not asked`` since the budget ended, or
             ``in doubt``: the strong judge is uncertain too.
@@ -49,8 +49,8 @@ class _Recorded(TypedDict):
 
     Attributes:
         id: The record's own id.
-        line: 1-based line of what it is of, in the input.
-        fingerprint: Hash of what was asked, and of whom; it changes with every setting that counts.
+        line: 1-based line of its row in the input.
+        fingerprint: Hash of the request and the model; it changes with every relevant setting.
         usage: Calls and tokens, repetitions included.
         cost_usd: Price in US dollars; null where that of one call is not known.
     """
@@ -101,7 +101,7 @@ class _Answered(_Recorded):
         finish_reason: Why the endpoint ended the reply, such as ``stop`` or ``length``.
         refusal: The refusal that the endpoint stated apart from the reply; null without.
         served_model: The model by the endpoint's own name.
-        latency_s: Seconds until the answer was there; null where none was measured.
+        latency_s: Seconds until the answer; null if not measured.
         settings: Sampling settings of the request.
         prompt_set: The prompts.
         format_demanded: True where the prompts demand the benchmark's format, else null.

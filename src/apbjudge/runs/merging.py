@@ -1,4 +1,4 @@
-"""Runs of parts: whether folders are parts of one run, and all their records together.
+"""Runs in parts: checks that folders are parts of one run, and reads all their records.
 
 A folder holds one part, or several that were merged before the others were there. Its records are
 in the order of its parts, whose number of lines the manifest states, so that a merge of merges has
