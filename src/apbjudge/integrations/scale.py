@@ -255,7 +255,7 @@ def _complete(parts: Sequence[Part], run_parts: Engine, config: ScaleConfig, tel
     for start in range(1, config.starts + 1):
         if not waiting:
             return
-        left: list[Part] = []
+        left = set[Path]()
         with closing(run_parts(waiting, config.at_once)) as running:
             for part, ended in running:
                 if ended.code == UNUSABLE:
@@ -264,8 +264,8 @@ def _complete(parts: Sequence[Part], run_parts: Engine, config: ScaleConfig, tel
                     tell(
                         f"{path_text(part.folder)}: {ended.text} (start {start} of {config.starts})"
                     )
-                    left.append(part)
-        waiting = left
+                    left.add(part.folder)
+        waiting = [part for part in waiting if part.folder in left]  # parts end in any order
     if open_parts := [path_text(part.folder) for part in waiting if not part.is_done]:
         names, times = ", ".join(open_parts), f"{config.starts} start{'s' * (config.starts > 1)}"
         raise PausedError(f"not done after {times}: {names}; the same call continues")
