@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from apbjudge.records.own_rows import kind_of
 from tests.support.commands import CommandResult, in_process
 from tests.support.rows import FIND_OK, TOOLS, plan
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 Json = dict[str, Any]
 QUERIES = ("Find a train; cheap, please", "=Find a train\nto Rome", '"Find" one')
 REPLY = json.dumps(plan(FIND_OK))
@@ -165,6 +167,23 @@ def test_the_kind_of_file_changes_no_judgement(kind: str, tmp_path: Path) -> Non
     ]
     lines = {"csv": [2, 3, 5], "tsv": [2, 3, 5], "csv.gz": [2, 3, 5]}.get(kind, [1, 2, 3])
     assert [j.line for j in run.judgements] == lines
+
+
+@pytest.mark.parametrize("by", ["csv", "pandas"])
+@pytest.mark.parametrize("name", ["holistic", "efficiency", "step_wise", "tool_extraneous"])
+def test_rows_saved_as_a_table_are_the_same_rows(name: str, by: str, tmp_path: Path) -> None:
+    """Cells hold JSON, or what pandas makes of lists, truth and numbers beside empty cells."""
+    rows = EXAMPLES / f"{name}.jsonl"
+    table = pandas.read_json(rows, lines=True)
+    if by == "csv":
+        held = [json.loads(line) for line in rows.read_text().splitlines()]
+        table = pandas.DataFrame([{n: _cell(v) for n, v in row.items()} for row in held])
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    assert apbjudge.grade(tmp_path / "rows.csv").summary == apbjudge.grade(rows).summary
+
+
+def _cell(value: object) -> object:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])

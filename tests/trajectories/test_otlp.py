@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from apbjudge.records.loose_json import python_value
 from apbjudge.records.messages import ToolCall
 from apbjudge.records.tools import build_toolset
 from apbjudge.records.trajectories import Trajectory
 from apbjudge.trajectories.detection import detect
-from apbjudge.trajectories.formats.attributes import literal
 from apbjudge.trajectories.reading import read_log
 
 LOGS = Path(__file__).parent / "logs" / "otlp"
@@ -110,4 +110,4 @@ def test_traces_of_one_file_are_runs_in_whatever_lines_their_spans_are(tmp_path:
     ],
 )
 def test_arguments_may_be_written_in_python(written: str, arguments: Any) -> None:
-    assert literal(written) == arguments
+    assert python_value(written) == arguments

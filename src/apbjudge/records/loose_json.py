@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -44,6 +46,24 @@ def truth_of(value: object) -> bool | None:
         return value
     is_plain = isinstance(value, str | int | float)
     return TRUTHS.get(str(value).strip().lower()) if is_plain else None
+
+
+_MOST_PYTHON = 2**18
+_OF_PYTHON = orjson.OPT_NON_STR_KEYS
+
+
+def python_value(value: Any) -> Any:
+    """The JSON value of a text that is a Python dictionary, list or tuple; others as they are."""
+    text = value if isinstance(value, str) else ""
+    is_one = text[:1] in ("{", "[", "(") and text[-1] in "}])"
+    if not is_one or len(text) > _MOST_PYTHON:
+        return value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return orjson.loads(orjson.dumps(ast.literal_eval(text), option=_OF_PYTHON))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return value
 
 
 THINKING_TAG = re.compile(r"<(/?)(?:seed:)?think(?:ing)?>|\[(/?)THINK\]", re.IGNORECASE)

@@ -15,7 +15,7 @@ from typing import Any, cast
 import orjson
 
 from ..errors import shorten, visible
-from .loose_json import as_list, as_object
+from .loose_json import as_list, as_object, python_value
 from .parameters import parsed
 from .wire import FIELDS, STRUCTURED
 
@@ -83,8 +83,8 @@ class ColumnMatch:
     def rename(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row with our names for its fields; unread columns keep theirs.
 
-        JSON in cells is parsed only for structured fields, such as tools. Empty values are left
-        out, except a reply.
+        JSON in cells, or a Python literal as pandas writes it, is parsed only for structured
+        fields, such as tools. Empty values are left out, except a reply.
         """
         taken = {*self.fields.values(), *self.fields}
         values = {name: value for name, value in row.items() if name not in taken}
@@ -95,7 +95,7 @@ class ColumnMatch:
             if name == "reference":
                 name, value = _reference(value)  # noqa: PLW2901
             elif name in STRUCTURED:
-                value = parsed(value)
+                value = python_value(parsed(value))
             elif name == "id" and isinstance(value, float) and value.is_integer():
                 value = int(value)  # tables with an empty cell have floats
             values[name] = value
@@ -243,7 +243,7 @@ def _fits(name: str, known: str, value: object) -> bool:
 
 def _reference(value: Any) -> tuple[str, Any]:
     """The field and value of a reference: a list of calls, or the text of a plan."""
-    opened = parsed(value)
+    opened = python_value(parsed(value))
     calls = as_list(opened) or ([opened] if as_object(opened) else [])
     if calls and all(as_object(call) is not None for call in calls):
         return "tool_chain", calls

@@ -16,7 +16,7 @@ from ..errors import RowError
 from .base import row_error
 from .construction import Construction
 from .items import UNSOLVABLE_TYPES, Condition, FileRef, Item, Reference
-from .loose_json import as_list, as_object
+from .loose_json import as_list, as_object, truth_of
 from .messages import read_messages
 from .predictions import Form, Prediction
 from .responses import message_calls, read_response
@@ -55,6 +55,8 @@ FIELDS = frozenset(
 REFERENCE = "reference"
 """Name in place of the tested model's when a case's own reference is examined."""
 
+_HORIZONS = ["1", "2", "3", "1.0", "2.0", "3.0"]
+"""The k of a step-wise case in cells of tables."""
 _REGIMES: Mapping[str, Form] = {"holistic": "plan", "step-wise": "steps", "stepwise": "steps"}
 _STEP_RANGES = ((5, "1-5"), (10, "6-10"), (15, "11-15"), (20, "16-20"))
 
@@ -186,11 +188,13 @@ class Row:
         return _storable(value, name)
 
     def flag(self, name: str) -> bool:
-        """A Boolean field; missing and null are false."""
+        """A Boolean field, perhaps from a cell of a table; missing, null and empty are false."""
         value = self.values.get(name)
-        if value is None or isinstance(value, bool):
-            return value is True
-        raise RowError(name, "true or false", value)
+        if value in (None, ""):
+            return False
+        if (truth := truth_of(value)) is None:
+            raise RowError(name, "true or false", value)
+        return truth
 
     def identifier(self, *names: str) -> str:
         """The first of ``names`` that is there: a non-empty string or an integer."""
@@ -278,8 +282,8 @@ class Row:
             horizon = None
         elif horizon is None:
             horizon = 1
-        elif horizon in ("1", "2", "3"):
-            horizon = int(horizon)
+        elif horizon in _HORIZONS:
+            horizon = _HORIZONS.index(horizon) % 3 + 1
         if horizon is not None and (isinstance(horizon, bool) or horizon not in (1, 2, 3)):
             raise RowError("prediction_horizon", "1, 2 or 3", horizon)
         unsolvable = self.text("unsolvable_type") or None

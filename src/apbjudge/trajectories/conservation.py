@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from ..errors import InputError, RowError, visible
-from ..records.loose_json import as_object
+from ..records.loose_json import as_object, python_value
 from ..records.trajectories import FORMAT, LOSSES, REMARKS, Trajectory
 from .content import MARK, Counts, Walk, clean, size_of, values_in
-from .content_rules import evaluated, rules_for
+from .content_rules import rules_for
 
 SILENT_BELOW = 200
 """Number of unread characters from which shares count."""
@@ -177,7 +177,7 @@ def _stands_in(text: str, whole: str) -> bool:
 
 def _is_literal(text: str, known: set[str]) -> bool:
     """True if a text is a Python dictionary or list with no leaves but these."""
-    value = evaluated(text)
+    value = python_value(text)
     return value is not text and known.issuperset(values_in(value))
 
 

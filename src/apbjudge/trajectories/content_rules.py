@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import orjson
 
-from ..records.loose_json import as_list, as_object
-
-_LITERAL = 2**16
+from ..records.loose_json import as_list, as_object, python_value
 
 
 @cache
@@ -46,17 +41,6 @@ def json_in(text: str) -> Any:
     return text
 
 
-def evaluated(value: Any) -> Any:
-    """Parses a text that is a Python dictionary or list; returns any other value as it is."""
-    text = value if type(value) is str else ""
-    if text[:1] in ("{", "[", "(") and text[-1] in "}])" and len(text) < _LITERAL:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-                return ast.literal_eval(text)
-    return value
-
-
 # Forms of single formats, converted to those that the walk knows ----------------------------------
 
 _TAGGED = {
@@ -78,7 +62,7 @@ def _of_sharegpt(of: dict[str, Any]) -> dict[str, Any]:
         return of
     for key, pattern in _TAGGED.items():
         pieces = pattern.split(text)
-        inner = [evaluated(json_in(each.strip())) for each in pieces[1::2]]
+        inner = [python_value(json_in(each.strip())) for each in pieces[1::2]]
         if key == "tool_messages":
             inner = [{"role": "tool", "content": each} for each in inner]
         if inner:

@@ -6,15 +6,13 @@ attributes, such as ``llm.input_messages.0.message.role``, and nested ones are r
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from ...records.loose_json import as_list, as_object, json_values, objects_of
+from ...records.loose_json import as_list, as_object, json_values, objects_of, python_value
 from ...records.messages import Chat, Role, chat_in, is_message
 from .fields import numbers_in, scores_in
 from .spans import Span, SpanKind, opened
@@ -117,21 +115,6 @@ def _opened(value: Any) -> Any:
     return opened(value) if isinstance(value, str) and value[:1] in ("[", "{") else value
 
 
-def literal(value: Any) -> Any:
-    """The value of a text that is a Python dictionary or list; any other value as it is."""
-    if not isinstance(value, str) or value[:1] not in ("[", "{"):
-        return value
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return orjson.loads(orjson.dumps(ast.literal_eval(value), option=_OF_PYTHON))
-        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            return value
-
-
-_OF_PYTHON = orjson.OPT_NON_STR_KEYS
-
-
 def span_of_attributes(
     attributes: Mapping[str, Any],
     span: Span,
@@ -165,7 +148,7 @@ def span_of_attributes(
         bare = next((name.removeprefix(of) for of in _PREFIXES if name.startswith(of)), name)
         span.name = of.text(*_TOOL, "traceloop.entity.name") or bare
         span.call_id = of.text(*_CALL_ID)
-        span.arguments, span.result = literal(of.of(*_ARGUMENTS)), of.of(*_RESULT)
+        span.arguments, span.result = python_value(of.of(*_ARGUMENTS)), of.of(*_RESULT)
     else:
         chats = _chat(of.of("input.value"), "user"), _chat(_output_value(of), "assistant")
         span.input, span.output = (chat and chat.messages for chat in chats)

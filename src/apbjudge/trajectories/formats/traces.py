@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from ...records.loose_json import as_list, as_object
+from ...records.loose_json import as_list, as_object, python_value
 from ...records.messages import is_message, read_messages
 from ...records.trajectories import LogPlace, Trajectory
 from . import LogFormat
-from .attributes import literal, span_of_attributes
+from .attributes import span_of_attributes
 from .derived import derived_id
 from .fields import id_field, scores_in, text_field
 from .span_trajectories import trajectory_of_spans
@@ -85,7 +85,7 @@ def span_in(
     span.scores |= scores_in(scores or {})
     if span.kind == "tool":
         inner = (as_object(span.arguments) or {}).get("input")
-        if as_object(inner := literal(opened(inner))) is not None and len(span.arguments) == 1:
+        if as_object(inner := python_value(opened(inner))) is not None and len(span.arguments) == 1:
             span.arguments = inner
         _take_message(span)
     return span
