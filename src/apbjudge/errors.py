@@ -346,7 +346,9 @@ def path_text(path: str | os.PathLike[str]) -> str:
     """A path as text, whatever its bytes; for a fetched file, its address."""
     text = os.fsencode(path).decode(errors="backslashreplace")
     match = _FETCHED.fullmatch(text)
-    return f"{match[1]}://{match[2]}" if match else text
+    if match is None:
+        return text
+    return f"{match[1]}:{'///' if match[1].lower() == 'file' else '//'}{match[2]}"
 
 
 _RUNNER_COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\[)")

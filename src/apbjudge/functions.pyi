@@ -2728,8 +2728,9 @@ def shards_split(
 
     Behind the merge of ``check`` is the command that checks all rows with the merged answers, and
     behind that of ``audit`` the one that makes the card of all cases. Neither asks again.
-    Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
-    another's rows. Parts of anything else are by the case of each row, and read all of it.
+    Pieces of the rows are listed in ``index.json``, so that no part reads another's; other formats
+    and files at addresses are copied to ``index.rows.jsonl`` first. What can't be cut, such as a
+    log, has parts by the case of each row, which read all of it.
 
     Args:
         rows: Input of the command.

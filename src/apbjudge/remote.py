@@ -18,14 +18,15 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj, rmtree
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import IO, Any, cast
 from weakref import finalize
 
 from .errors import FETCHED, InputError, OptionError, needs, path_text
 
 _ADDRESS = re.compile(
-    r"([^=:/]*=)?([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])(.*)", re.IGNORECASE | re.DOTALL
+    r"([^=:/]*=)?([a-z][a-z0-9+.-]+):(?:/{1,2}|(?<=file:)///)(?=[^/])(.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _WEB = ("http", "https")
 _SEGMENT = re.compile(r"(.+)/part-(\d{5})/(\d{6})\.jsonl\.(gz|zst)")
@@ -43,7 +44,8 @@ def address_in(value: object, *, is_path: bool = True) -> str:
     match = _ADDRESS.fullmatch(str(value)) if isinstance(value, str | Path) else None
     if match is None or os.path.lexists(str(value)) or (not is_path and match[2].lower() in _WEB):
         return ""
-    return f"{match[2]}://{match[3]}"
+    root = "/" * (match[2].lower() == "file")  # the third slash, which begins a path
+    return f"{match[2]}://{root}{match[3]}"
 
 
 def here(path: str | os.PathLike[str]) -> Path:
@@ -54,6 +56,15 @@ def here(path: str | os.PathLike[str]) -> Path:
     """
     address = address_in(path := Path(path))
     return fetched(address) if address else path
+
+
+def named_place(name: str) -> Path:
+    """The path that a file was read from, by its name; for an address a path that is shown as it.
+
+    There is no file at the latter: what was fetched is gone.
+    """
+    address = address_in(name)
+    return _below(Path(gettempdir(), f"{FETCHED}gone"), address) if address else Path(name)
 
 
 def is_fetched(path: Path) -> bool:
@@ -189,12 +200,12 @@ def fetched(address: str) -> Path:
     if not names:
         raise InputError(f"{shown(address)}: no such file or folder")
     copy = _copy(store.address, tuple(names.items()))
-    scheme, _, rest = shown(address).partition("://")
-    path = Path(copy.path, f"{scheme}:", *_parts(rest))
+    path = _below(Path(copy.path), address)
     if not copy.is_whole:
         if [*names] == [store.path]:
             store.get(store.path, path)
         else:
+            scheme, _, rest = shown(address).partition("://")
             _get_all(store, names, Path(copy.path, f"{scheme}:"), rest)
         copy.is_whole = True
     return path
@@ -212,6 +223,12 @@ class _Copy:
 @cache
 def _copy(*_: Any) -> _Copy:
     return _Copy()
+
+
+def _below(folder: Path, address: str) -> Path:
+    """The path in a folder that ends in an address."""
+    scheme, _, rest = shown(address).partition("://")
+    return Path(folder, f"{scheme}:", *_parts(rest))
 
 
 def _parts(name: str) -> list[str]:

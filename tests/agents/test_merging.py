@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 import apbjudge
@@ -28,24 +29,32 @@ def _answer(request: Request) -> Completion:
     return Completion(text=reply, finish_reason="stop", usage=usage, cost_usd=0.5)
 
 
-@pytest.mark.parametrize("command", ["predict", "simulate", "branch"])
-def test_parts_of_tested_models_are_put_together_as_well(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["predict", "predict csv", "simulate", "branch"])
+def test_parts_of_tested_models_are_put_together_as_well(command: Any, tmp_path: Path) -> None:
+    command, _, other_format = command.partition(" ")
     of_benchmarks = {"simulate": "lamp.py", "branch": "trajectories/slate_cases.jsonl"}
     path: Any = EXAMPLES / of_benchmarks[command] if command in of_benchmarks else None
     path = path or nine_cases(tmp_path, {"id": "bad"}, {"query": 7}, {"query": 7})
+    if other_format:
+        table = pandas.read_json(path, lines=True).rename(columns={"query": "question"})
+        table.to_csv(path := tmp_path / "cases.csv", index=False)
     lines = apbjudge.shards_split(path, ["--model", "m"], out=tmp_path, parts=3, command=command)
-    assert all(line.startswith("apbjudge ") for line in lines)
-    shards = [shlex.split(line)[shlex.split(line).index("--shard") + 1] for line in lines[:-1]]
+    commands = [line for line in lines if line.startswith("apbjudge ")]
+    assert len(lines) - len(commands) == bool(other_format)  # a remark on the copy
+    words = [shlex.split(line) for line in commands[:-1]]
+    shards = [of[of.index("--shard") + 1] for of in words]
+    read = tmp_path / "index.rows.jsonl" if other_format else path
+    assert {of[-1] for of in words} == {str(read)}
     assert [shard.startswith(str(tmp_path)) for shard in shards] == [command == "predict"] * 3
 
-    def run(folder: str, **options: Any) -> Any:
+    def run(folder: str, rows: Any = path, **options: Any) -> Any:
         client = ScriptedClient(_answer)
         of: Any = getattr(apbjudge, command)
-        done = of(path, model="scripted/m", client=client, out=tmp_path / folder, **options)
+        done = of(rows, model="scripted/m", client=client, out=tmp_path / folder, **options)
         return done, len(client.requests)
 
     whole, n_calls = run("whole")
-    parts = [run(f"part-{i}", shard=shard) for i, shard in enumerate(shards)]
+    parts = [run(f"part-{i}", words[i][-1], shard=shard) for i, shard in enumerate(shards)]
     assert sum(n for _, n in parts) == n_calls > 0
     folders = [part.folder for part, _ in parts]
     merged = apbjudge.shards_merge(folders, tmp_path / "merged")

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 import apbjudge
@@ -353,6 +354,34 @@ def test_limits_hold_for_all_parts_together(tmp_path: Path) -> None:
         "max_calls of a part: 2, 8 in all",
         "parts are started once, because of max_calls",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["", "file://"])
+def test_rows_in_another_format_are_copied_once_for_all_starts(
+    address: str, tmp_path: Path
+) -> None:
+    table = pandas.read_json(SHORT, lines=True).rename(columns={"query": "asked"})
+    table.to_csv(rows := tmp_path / "rows.csv", index=False)
+    more: dict[str, Any] = {"rows": address + str(rows), "options": {"map": ["query=asked"]}}
+    run, out = apbjudge.scale(_plan(tmp_path, parts=3, **more)), tmp_path / "out"
+    assert isinstance(run, apbjudge.Run)
+    assert run.summary == apbjudge.grade(rows, map="query=asked").summary
+    made = (out / "index.rows.jsonl").stat()
+    assert not [*out.glob("part-*.jsonl")]
+    for name in ("whole", "part-2"):
+        shutil.rmtree(out / name)
+    again = apbjudge.scale(_plan(tmp_path, parts=3, **more))
+    assert isinstance(again, apbjudge.Run)
+    assert again.summary == run.summary
+    assert (out / "index.rows.jsonl").stat() == made
+    shutil.rmtree(out / "whole")
+    with pytest.raises(InputError, match=r"rows.jsonl: expected .*rows.csv, the file that"):
+        apbjudge.scale(_plan(tmp_path, parts=3, options=more["options"]))
+    if not address:
+        table[:-1].to_csv(rows, index=False)
+        with pytest.raises(InputError, match=r"rows.csv: expected the file that .*index.json"):
+            apbjudge.scale(_plan(tmp_path, parts=3, **more))
 
 
 @pytest.mark.slow

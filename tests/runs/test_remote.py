@@ -338,6 +338,31 @@ def test_parts_at_addresses_are_merged(shell: Any, memory: Any, tmp_path: Path) 
     assert Path("merged/summary.json").read_bytes() == Path("whole/summary.json").read_bytes()
 
 
+def test_parts_read_one_copy_of_what_was_fetched(tmp_path: Path, rows: Path, memory: Any) -> None:
+    address, out = "memory://b/rows.jsonl", tmp_path / "parts"
+    apbjudge.shards_split(address, out=out, parts=2)
+    content = memory.cat_file("/b/rows.jsonl")
+    memory.rm_file("/b/rows.jsonl")
+    parts = [out / "part-1", out / "part-2"]
+    for i, part in enumerate(parts, 1):
+        graded(out / "index.rows.jsonl", part, shard=f"{out}/index.json#{i}")
+    apbjudge.shards_merge(parts, out / "whole")
+    mark = json.loads((out / "whole/manifest.json").read_bytes())["inputs"]["predictions"]
+    assert (mark["path"], mark["bytes"]) == (address, len(content))
+    graded(rows, tmp_path / "here")
+    assert judged(out / "whole") == judged(tmp_path / "here")
+    memory.pipe_file("/b/rows.jsonl", content)
+    assert graded(address, out / "whole") == 0
+
+
+@pytest.mark.parametrize("slashes", ["/", "//", "///"])
+def test_an_address_of_this_machine_is_a_path(slashes: str, tmp_path: Path, rows: Path) -> None:
+    address = f"file:{slashes}{str(rows)[1:]}"
+    assert graded(address, tmp_path / "run") == len(ROWS)
+    mark = json.loads((tmp_path / "run/manifest.json").read_bytes())["inputs"]["predictions"]
+    assert mark["path"] == f"file://{rows}"
+
+
 @pytest.mark.parametrize(
     ("line", "text"),
     [

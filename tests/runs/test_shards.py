@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -368,6 +369,43 @@ def test_pieces_put_together_are_the_whole_run(tmp_path: Path) -> None:
         graded(write_rows(tmp_path / "other.jsonl", rows[1:]), tmp_path / "other", **again)
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl.gz"])
+def test_rows_that_can_not_be_cut_are_copied_once(kind: str, tmp_path: Path) -> None:
+    """The parts read the copy; what is put together is the run of the rows as they were."""
+    rows, out = tmp_path / f"rows.{kind}", tmp_path / "parts"
+    table = pandas.DataFrame(ROWS[:40])
+    options = {"map": "query=asked", "tested_model": "alder"} if kind == "csv" else {}
+    if kind == "csv":
+        named = table.drop(columns="tested_model").rename(columns={"query": "asked"})
+        named.to_csv(rows, index=False)
+    else:
+        table.to_json(rows, orient="records", lines=True)
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    remark, *lines = apbjudge.shards_split(rows, words, out=out, parts=3)
+    assert remark == f"# the parts read {out / 'index.rows.jsonl'}, a copy in our own format"
+    parts = [out / f"part-{i}" for i in range(1, 4)]
+    for i, part in enumerate(parts, 1):
+        assert shlex.split(lines[i])[-1] == str(out / "index.rows.jsonl")
+        graded(out / "index.rows.jsonl", part, shard=f"{out}/index.json#{i}", **options)
+    assert not [*out.glob("part-*.jsonl")]
+    apbjudge.shards_merge(parts, out / "whole")
+    graded(rows, tmp_path / "alone", **options)
+    assert comparable(out / "whole") == comparable(tmp_path / "alone")
+    summaries = [(of / "summary.json").read_bytes() for of in (out / "whole", tmp_path / "alone")]
+    assert summaries[0] == summaries[1]
+    assert graded(rows, out / "whole", **options) == 0
+    with pytest.raises(InputError, match=r"divides, .*rows.jsonl of \d+ bytes, got one of"):
+        graded(rows, tmp_path / "other", shard=f"{out}/index.json#1", **options)
+
+
+def test_rows_are_not_replaced_by_a_copy(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "index.rows.jsonl", [{"question": "a", "answer": "b"}] * 4)
+    content = rows.read_bytes()
+    remark, *_ = apbjudge.shards_split(rows, out=tmp_path, parts=2)
+    assert remark == f"# every part reads all rows: a copy would replace them: {rows}"
+    assert rows.read_bytes() == content
+
+
 def test_a_piece_reads_little_more_than_its_own_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,7 +438,7 @@ def test_published_judgements_are_divided_by_case(tmp_path: Path) -> None:
     judged = {"judge_model": "other", "judgement": {"is_correct": True}}
     rows = write_rows(tmp_path / "rows.jsonl", [plan_row(f"r{n}") | judged for n in range(20)])
     remark, *commands = apbjudge.shards_split(rows, out=tmp_path, parts=2)
-    assert remark == "# every part reads all rows, which hold judgements too"
+    assert remark == "# every part reads all rows: they hold judgements too"
     assert not (tmp_path / "index.json").exists()
     shards = [command.partition("--shard ")[2].partition(" ")[0] for command in commands[:2]]
     assert shards == ["1/2", "2/2"]

@@ -11,8 +11,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import Field
 
@@ -24,9 +25,9 @@ from ..config import Config, PartCommand
 from ..errors import InputError, OptionError, PausedError, path_text, shorten
 from ..jsonl import file_size
 from ..judge.session import Run
-from ..judge.split import COMMANDS, divided
+from ..judge.split import COMMANDS, ROWS, divided
 from ..options import takes
-from ..remote import address_in
+from ..remote import address_in, shown
 from ..runs.loop import QUIET
 from ..runs.results import ModelRun
 from ..runs.shards import INDEX, read_index
@@ -147,29 +148,48 @@ def scale_part(plan: str | Path, number: int, tell: Tell) -> Ended:
 def _parts(plan: Plan, options: Mapping[str, Any], tell: Tell) -> list[Part]:
     out, of_last = Path(plan.out), COMMANDS[plan.command].of_last
     if (out / INDEX).exists():  # other parts read it now
-        _check_index(out / INDEX, plan)
+        rows = _rows_of_index(out / INDEX, plan)
         numbers = range(1, plan.parts + 1)
         shards = [(f"{out / INDEX}#{i}", out / f"part-{i}") for i in numbers]
     else:
-        words = [f"--{name.replace('_', '-')}" for name in options]
-        shards, remarks = divided(plan.rows, words, out=out, parts=plan.parts, command=plan.command)
+        rows, shards, remarks = divided(
+            plan.rows, _words(options), out=out, parts=plan.parts, command=plan.command
+        )
         for remark in remarks:
             tell(remark.removeprefix("# "))
     own = {name: value for name, value in options.items() if name != of_last}
-    return [Part(plan.command, plan.rows, own, *shard) for shard in shards]
+    return [Part(plan.command, rows, own, *shard) for shard in shards]
 
 
-def _check_index(path: Path, plan: Plan) -> None:
-    """Refuses an index of other rows, or of other parts: some may be done already.
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """The options as words of a command line."""
+    words = list[str]()
+    for name, value in options.items():
+        option = f"--{name.rstrip('_').replace('_', '-')}"
+        each = cast("list[Any]", value) if isinstance(value, list) else [value]
+        words += chain.from_iterable((option, str(one)) for one in each)
+    return words
+
+
+def _rows_of_index(path: Path, plan: Plan) -> str:
+    """The rows that the parts of an index read.
 
     Raises:
-        InputError: If it is of other rows.
+        InputError: If it is of other rows than the plan's: some may be done already.
         OptionError: If it is of another number of parts.
     """
-    index, size = read_index(path), file_size(Path(plan.rows))
-    if index.bytes != size:
+    index, address = read_index(path), address_in(plan.rows)
+    origin = index.origin
+    if origin is not None and origin.path != (shown(address) or path_text(Path(plan.rows))):
         raise InputError(
-            f"{plan.rows}: expected the file that {path_text(path)} divides, of {index.bytes} "
+            f"{plan.rows}: expected {origin.path}, the file that {path_text(path)} divides; choose "
+            "another out for other rows"
+        )
+    of = index if origin is None else origin
+    is_file = not address and of.bytes is not None
+    if is_file and of.bytes != (size := file_size(Path(plan.rows))):
+        raise InputError(
+            f"{plan.rows}: expected the file that {path_text(path)} divides, of {of.bytes} "
             f"bytes, got one of {size}; choose another out for other rows"
         )
     if (n := len(index.parts)) != plan.parts:
@@ -177,6 +197,7 @@ def _check_index(path: Path, plan: Plan) -> None:
             f"parts: expected {n}, into which {path_text(path)} divides the rows, got "
             f"{plan.parts}; choose another out for another number"
         )
+    return plan.rows if origin is None else str(path.with_name(ROWS))
 
 
 def _read(path: Path) -> Plan:

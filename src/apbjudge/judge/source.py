@@ -30,7 +30,7 @@ from ..records.base import Record
 from ..records.gaps import Gaps, RowGaps
 from ..records.keys import KeySet, short_key
 from ..records.own_columns import OF_CASES, OF_JOINED, OF_PREDICTIONS
-from ..records.own_rows import own_rows
+from ..records.own_rows import OwnRows, RowReading, own_rows
 from ..records.rows import known
 from ..records.run_folder import MissingPredictions
 from ..records.wire import REFERENCE
@@ -448,22 +448,11 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
     """The input of a call, under the user's own protocol if there is one."""
     judges = config.judge if isinstance(config, GradeConfig) else ()
     out = config.out if isinstance(config, GradeConfig) else None
-    fields = OF_JOINED if config.cases else OF_PREDICTIONS
-    if _examines_reference(protocol or config.protocol):
-        fields = OF_CASES
-    columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
     part = part_of(config) if isinstance(config, GradeConfig) else None
-    is_piece = part is not None and part.is_piece
-    own = own_rows(
-        rows,
-        columns,
-        fields,
-        split=config.data_split,
-        tested_model=config.tested_model,
-        is_own=is_piece,
-    )
+    known = None if part is None else part.reading
+    own = in_own_format(rows, config, protocol, known)
     counts_missing = isinstance(config, GradeConfig) and config.missing == "count"
-    if is_piece and counts_missing:
+    if known is not None and counts_missing:
         raise OptionError(
             "--missing count: expected --shard I/N, got a part of an index: it does "
             "not know which cases the others have"
@@ -481,6 +470,38 @@ def source_of(rows: Rows, config: InputConfig, protocol: Protocol | None = None)
         shard=part,
         counts_missing=counts_missing,
         asks=not all(spec.is_static for spec in judges),
+    )
+
+
+def in_own_format(
+    rows: Rows,
+    config: InputConfig,
+    protocol: Protocol | None = None,
+    known: RowReading | None = None,
+) -> OwnRows:
+    """The rows of a call in our own format.
+
+    Args:
+        rows: The rows.
+        config: Settings for reading them.
+        protocol: The user's own protocol.
+        known: The reading of rows that need not be inspected; see ``own_rows``.
+
+    Raises:
+        InputError: If the file or its columns can't be read.
+        OptionError: If the split of a data set is unusable.
+    """
+    fields = OF_JOINED if config.cases else OF_PREDICTIONS
+    if _examines_reference(protocol or config.protocol):
+        fields = OF_CASES
+    columns = {n: c for n, c in config.columns.items() if config.cases is None or n in OF_JOINED}
+    return own_rows(
+        rows,
+        columns,
+        fields,
+        split=config.data_split,
+        tested_model=config.tested_model,
+        known=known,
     )
 
 

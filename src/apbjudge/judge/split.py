@@ -5,18 +5,28 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from shutil import copyfileobj
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from ..config import PartCommand
 from ..errors import InputError, OptionError, path_text
-from ..jsonl import write_atomically
+from ..jsonl import replacing, write_atomically
+from ..protocols import AUTO
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
-from ..records.own_rows import kind_of, own_rows
-from ..remote import here
-from ..runs.shards import INDEX, pieces_of
+from ..records.own_rows import RowReading, own_rows
+from ..remote import here, is_fetched
+from ..runs.resume import read_mark
+from ..runs.shards import INDEX, Origin, PieceIndex, pieces_of
+from ..trajectories import trajectory_protocol
+from .config import GradeConfig
 from .published import is_published
+from .source import in_own_format
+from .trajectory_source import is_log
+
+ROWS = "index.rows.jsonl"
+"""The copy of rows that can't be cut as they are, next to the index."""
 
 
 class InParts(NamedTuple):
@@ -26,6 +36,7 @@ class InParts(NamedTuple):
         rows: Its option for the rows.
         out: Its option for the folder of a run.
         columns: Columns of rows that can be cut into pieces; None if the case of a row decides.
+        is_run: True if the folder of the rows is read too, as that of a run.
         is_argument: True if the rows are an argument of the command.
         asks: An option without which the parts have no run to merge.
         has_last: True if the command itself, of all rows, follows the merge in its folder and
@@ -36,6 +47,7 @@ class InParts(NamedTuple):
     rows: str
     out: str = "out"
     columns: frozenset[str] | None = None
+    is_run: bool = False
     is_argument: bool = True
     asks: str = ""
     has_last: bool = False
@@ -45,7 +57,7 @@ class InParts(NamedTuple):
 COMMANDS: Mapping[PartCommand, InParts] = {
     "grade": InParts("rows", columns=OF_PREDICTIONS),
     "predict": InParts("cases", columns=OF_CASES),
-    "refine": InParts("drafts", columns=OF_PREDICTIONS),
+    "refine": InParts("drafts", columns=OF_PREDICTIONS, is_run=True),
     "simulate": InParts("benchmark"),
     "execute": InParts("benchmark"),
     "branch": InParts("cases"),
@@ -68,8 +80,9 @@ def shards_split(
 
     Behind the merge of ``check`` is the command that checks all rows with the merged answers, and
     behind that of ``audit`` the one that makes the card of all cases. Neither asks again.
-    Of a file in our own format the pieces are listed in ``index.json``, so that no part reads
-    another's rows. Parts of anything else are by the case of each row, and read all of it.
+    Pieces of the rows are listed in ``index.json``, so that no part reads another's; other formats
+    and files at addresses are copied to ``index.rows.jsonl`` first. What can't be cut, such as a
+    log, has parts by the case of each row, which read all of it.
 
     Args:
         rows: Input of the command.
@@ -88,20 +101,34 @@ def shards_split(
     if command not in COMMANDS:
         raise OptionError(f"command: expected one of {', '.join(COMMANDS)}, got {command!r}")
     of, whole = COMMANDS[command], str(Path(out, "whole"))
-    shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
-    rest = [*options, "--" if of.is_argument else f"--{of.rows}", path_text(rows)]
+    read, shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
+    rest = [*options, "--" if of.is_argument else f"--{of.rows}"]
     place = f"--{of.out}"
-    lines = [[command, "--shard", shard, place, str(folder), *rest] for shard, folder in shards]
+    lines = [[command, "--shard", part, place, str(to), *rest, read] for part, to in shards]
     lines.append(["shards", "merge", "--out", whole, "--", *(str(folder) for _, folder in shards)])
     if of.has_last:
-        lines.append([command, place, whole, *rest])
+        lines.append([command, place, whole, *rest, path_text(rows)])
     return [*remarks, *(f"apbjudge {shlex.join(words)}" for words in lines)]
+
+
+class Divided(NamedTuple):
+    """Rows that are divided into parts.
+
+    Attributes:
+        rows: The rows that the parts read: as they were named, or a copy in our own format.
+        shards: The parts, as ``--shard`` takes them, with the folders of their runs.
+        remarks: Remarks; each begins with ``#``.
+    """
+
+    rows: str
+    shards: list[tuple[str, Path]]
+    remarks: list[str]
 
 
 def divided(
     rows: str | Path, options: Sequence[str], *, out: str | Path, parts: int, command: PartCommand
-) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Parts with the folders of their runs; writes the index of a file that has pieces.
+) -> Divided:
+    """Divides rows into parts; writes the index of those that have pieces.
 
     Args:
         rows: Input of the command.
@@ -110,39 +137,105 @@ def divided(
         parts: Number of parts.
         command: The command.
 
-    Returns:
-        The parts, as ``--shard`` takes them, with their folders; and remarks.
-
     Raises:
         InputError: If the rows can't be read, or the index can't be written.
     """
     index, remarks = _index(here(rows), Path(out), parts, command, options)
     numbers = range(1, parts + 1)
-    shards = [f"{i}/{parts}" if index is None else f"{index}#{i}" for i in numbers]
-    return list(zip(shards, (Path(out, f"part-{i}") for i in numbers), strict=True)), remarks
+    folders = [Path(out, f"part-{i}") for i in numbers]
+    if index is None:
+        shards = [f"{i}/{parts}" for i in numbers]
+    else:
+        shards = [f"{Path(out, INDEX)}#{i}" for i in numbers]
+    read = path_text(rows) if index is None or index.origin is None else index.file
+    return Divided(read, list(zip(shards, folders, strict=True)), remarks)
 
 
 def _index(
     rows: Path, out: Path, parts: int, command: PartCommand, options: Sequence[str]
-) -> tuple[Path | None, list[str]]:
+) -> tuple[PieceIndex | None, list[str]]:
     """Writes an index of the rows; None if they have no pieces. And remarks on it."""
-    if (wanted := COMMANDS[command].columns) is None:
+    if COMMANDS[command].columns is None:
         return None, []
-    model = "stated" if any(option.startswith("--tested-model") for option in options) else ""
     try:
-        is_own = kind_of(rows) == "lines" and not any(of.startswith("--map") for of in options)
-        if not is_own or own_rows(rows, wanted=wanted, tested_model=model).rows != rows:
-            expected = "JSON lines with our own names for their fields, and the tested model"
-            return None, [f"# every part reads all rows, which are not {expected}"]
-        if is_published(rows):
-            return None, ["# every part reads all rows, which hold judgements too"]
-        pieces, n_apart = pieces_of(rows, parts)
+        read, origin = _whole_lines(rows, out / ROWS, command, options)
+        pieces, n_apart = pieces_of(read, parts)
     except (InputError, OptionError) as error:
         if not rows.exists():
             raise
         return None, [f"# every part reads all rows: {str(error).splitlines()[0]}"]
-    index = out / INDEX
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(index, orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
-    apart = f"# {n_apart} rows are in other parts than the first of their case"
-    return index, [apart] * bool(n_apart)
+    pieces = pieces.model_copy(update={"origin": origin})
+    write_atomically(out / INDEX, orjson.dumps(pieces.model_dump(), option=orjson.OPT_INDENT_2))
+    remarks = [] if origin is None else [f"# the parts read {read}, a copy in our own format"]
+    if n_apart:
+        remarks.append(f"# {n_apart} rows are in other parts than the first of their case")
+    return pieces, remarks
+
+
+def _whole_lines(
+    rows: Path, copy: Path, command: PartCommand, options: Sequence[str]
+) -> tuple[Path, Origin | None]:
+    """The rows as a file that can be cut: itself, or a copy with its origin.
+
+    Raises:
+        InputError: If they can't be read.
+        OptionError: If they can't be cut, or an option for reading them is unusable.
+    """
+    of, config = COMMANDS[command], GradeConfig(**_reading_options(options))
+    if command == "grade" and _are_trajectories(rows, config):
+        raise OptionError("they are trajectories")
+    if is_published(rows):
+        raise OptionError("they hold judgements too")
+    if command == "grade":
+        own = in_own_format(rows, config)
+    else:
+        wanted = cast("frozenset[str]", of.columns)
+        own = own_rows(rows, config.columns, wanted, split=config.data_split)
+    if own.rows == rows and not is_fetched(rows):
+        return rows, None
+    if of.is_run:
+        raise OptionError("they are not JSON lines with our own names, on this machine")
+    if copy.exists() and copy.samefile(rows):
+        raise OptionError(f"a copy would replace them: {copy}")
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with cast("Path", own.rows).open("rb") as file, replacing(copy) as to:
+        copyfileobj(file, to)
+    return copy, _origin(rows, own.reading)
+
+
+def _origin(rows: Path, reading: RowReading) -> Origin:
+    mark, _ = read_mark(rows)
+    return Origin(
+        path=path_text(rows),
+        bytes=mark.bytes,
+        sha256=mark.sha256,
+        columns=reading.columns,
+        text=reading.text,
+    )
+
+
+def _are_trajectories(rows: Path, config: GradeConfig) -> bool:
+    """True if the rows are a log of trajectories.
+
+    Raises:
+        InputError: If they are evidently neither trajectories nor predictions.
+    """
+    if config.protocol == AUTO:
+        return is_log(rows, config)
+    return trajectory_protocol(config.protocol) is not None
+
+
+_READING = {"--map", "--data-split", "--tested-model", "--protocol", "--cases", "--from"}
+
+
+def _reading_options(words: Sequence[str]) -> dict[str, Any]:
+    """The options for reading rows among the words of a command."""
+    stated = dict[str, Any]()
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        name, is_joined, value = word.partition("=")
+        if name in _READING:
+            key = "from_" if name == "--from" else name[2:].replace("-", "_")
+            text = value if is_joined else following
+            stated[key] = [*stated.get(key, ()), text] if key == "map" else text
+    return stated

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -58,12 +58,14 @@ class RowReading:
         columns: Columns by field.
         text: The same as a line for the user.
         out: Folder of the run that the rows belong to; None for a run in memory.
+        lasting: One of the files that are read, if it outlives this program.
     """
 
     origins: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     text: str = ""
     out: Path | None = None
+    lasting: Path | None = None
 
     def origin_of(self, path: Path) -> Path:
         """The file that the user named, for a file that is read in its place."""
@@ -74,7 +76,7 @@ class RowReading:
 
         A temporary file is copied next to the folder of the run, if it has one.
         """
-        if path not in self.origins or self.out is None:
+        if path not in self.origins or path == self.lasting or self.out is None:
             return path
         place = self.out.with_name(f"{self.out.name}.{name}.jsonl")
         with path.open("rb") as file, replacing(place) as copy:
@@ -92,7 +94,11 @@ class RowReading:
         of_cases = {f"cases.{name}": column for name, column in cases.columns.items()}
         text = "; ".join(filter(None, (self.text, cases.text and f"cases {cases.text}")))
         return RowReading(
-            {**self.origins, **cases.origins}, {**self.columns, **of_cases}, text, out
+            {**self.origins, **cases.origins},
+            {**self.columns, **of_cases},
+            text,
+            out,
+            self.lasting,
         )
 
 
@@ -110,7 +116,7 @@ def own_rows(
     *,
     split: str = "",
     tested_model: str = "",
-    is_own: bool = False,
+    known: RowReading | None = None,
 ) -> OwnRows:
     """Rows of any kind in our own format.
 
@@ -121,8 +127,8 @@ def own_rows(
         wanted: The fields to match.
         split: Split of the data set.
         tested_model: Tested model of rows that name none, in place of the file's name.
-        is_own: True if a file is known to be JSON lines with our own names, and need not be
-            inspected.
+        known: The reading of a file that is known to be JSON lines with our own names, and need
+            not be inspected.
 
     Raises:
         InputError: If the file or its columns can't be read.
@@ -133,9 +139,12 @@ def own_rows(
     if not isinstance(rows, str | Path):
         return _in_memory(rows, columns, wanted, tested_model)
     path = here(rows)
+    if known is not None and known.lasting is not None:
+        origin = known.origin_of(known.lasting)
+        return OwnRows(path, replace(known, origins={path: origin}, lasting=path))
     as_it_is = OwnRows(path, RowReading({path: path} if is_fetched(path) else {}))
     is_there = path == STDIN or path.exists()
-    if not is_there or ((is_own or path.is_fifo()) and not columns):
+    if not is_there or ((known is not None or path.is_fifo()) and not columns):
         return as_it_is  # its reader complains; rows of a pipe are read as they come
     kind = kind_of(path, split)
     sample = _sample(rows_in(path, kind, split), columns)

@@ -21,9 +21,10 @@ from ..errors import InputError, OptionError, OtherRunError, RowError, path_text
 from ..jsonl import read_lines
 from ..records.keys import KeyMap, KeySet, bytes_key, short_key
 from ..records.run_folder import MANIFEST
-from ..remote import address_in
+from ..remote import address_in, named_place
 from .attempts import ATTEMPTS, Attempts
 from .rows import RowSource
+from .shards import PieceIndex
 
 T = TypeVar("T")
 
@@ -178,7 +179,7 @@ def inputs_json(inputs: Inputs) -> dict[str, Any]:
     return {name: mark and asdict(mark) for name, mark in inputs.items()}
 
 
-def _read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
+def read_mark(path: Path, *, prefix: int | None = None) -> tuple[InputMark, str | None]:
     """Identity of an input file, and the hash of its first ``prefix`` bytes, if it has so many.
 
     Raises:
@@ -379,11 +380,20 @@ def _read_marks(source: RowSource | None, before: Inputs | None) -> _Marks:
     for name, path in source.files.items() if source else ():
         old = before.get(name) if before else None
         if path and pieces and source and name == source.rows_name:  # nobody reads the whole file
-            real = path_text(os.path.realpath(path))
-            marks[name] = InputMark(path=real, bytes=pieces.bytes, sha256=pieces.sha256), None
+            marks[name] = _stated_mark(path, pieces), None
             continue
-        marks[name] = _read_mark(path, prefix=old and old.bytes) if path else (None, None)
+        marks[name] = read_mark(path, prefix=old and old.bytes) if path else (None, None)
     return marks
+
+
+def _stated_mark(path: Path, pieces: PieceIndex) -> InputMark:
+    """Identity of a file as its index states it; of a copy, that of the file that was copied."""
+    origin = pieces.origin
+    if origin is None or origin.sha256 is None:
+        real = path_text(os.path.realpath(path))
+        return InputMark(path=real, bytes=pieces.bytes, sha256=pieces.sha256)
+    real = path_text(os.path.realpath(named_place(origin.path)))
+    return InputMark(path=real, bytes=origin.bytes, sha256=origin.sha256)
 
 
 def _checked_inputs(

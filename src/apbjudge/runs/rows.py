@@ -195,8 +195,8 @@ class RowSource:
         if pieces is not None and file_size(self.rows) != pieces.bytes:
             got = f"one of {file_size(self.rows)}"
             raise InputError(
-                f"{self.name}: expected the file that the index divides, of {pieces.bytes} bytes, "
-                f"got {got}"
+                f"{path_text(self.rows)}: expected the file that the index divides, "
+                f"{pieces.file} of {pieces.bytes} bytes, got {got}"
             )
 
     def row_keys(self) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -24,7 +24,9 @@ from ..jsonl import Span, file_size, read_lines
 from ..records import row_error
 from ..records.base import Record
 from ..records.keys import short_key
+from ..records.own_rows import RowReading
 from ..records.rows import known, without_sample
+from ..remote import named_place
 
 INDEX = "index.json"
 _DIGITS = 16
@@ -54,6 +56,24 @@ class Piece(Record):
         return Span(self.start, self.end, self.first_line)
 
 
+class Origin(Record):
+    """The rows that a file with pieces was copied from.
+
+    Attributes:
+        path: Their path, as it was named, or their address.
+        bytes: Size of the file; None of a folder.
+        sha256: Of the file; None of a folder.
+        columns: Columns by field; see ``RowReading``.
+        text: The same as a line for the user.
+    """
+
+    path: str
+    bytes: int | None
+    sha256: str | None
+    columns: Mapping[str, str]
+    text: str
+
+
 class PieceIndex(Record):
     """The pieces of a file.
 
@@ -62,12 +82,14 @@ class PieceIndex(Record):
         bytes: Its size.
         sha256: Of all of it.
         parts: The pieces in order; together they are the file.
+        origin: The rows of which it is a copy in our own format; None of rows that had it already.
     """
 
     file: str
     bytes: int
     sha256: str
     parts: tuple[Piece, ...]
+    origin: Origin | None = None
 
     @property
     def digest(self) -> str:
@@ -112,6 +134,17 @@ class Shard:
     def piece(self) -> Piece | None:
         """The lines of the part; None if the case of a row decides."""
         return None if self.pieces is None else self.pieces.parts[self.index - 1]
+
+    @property
+    def reading(self) -> RowReading | None:
+        """The reading of the file, which has our own format; None if the case of a row decides."""
+        if not self.is_piece:
+            return None
+        if self.pieces is None or (origin := self.pieces.origin) is None:
+            return RowReading()
+        copy = Path(self.pieces.file)
+        origins = {copy: named_place(origin.path)}
+        return RowReading(origins, origin.columns, origin.text, lasting=copy)
 
     def holds(self, case: str) -> bool:
         """True if the rows of a case are in this part; of those that a piece has, all are."""

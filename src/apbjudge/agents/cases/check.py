@@ -243,9 +243,9 @@ class CaseChecker:
         name = "row" if path is None else path_text(path)
         self._files.append(name)
         part = self._part
-        is_piece = part is not None and part.is_piece
-        own = own_rows(source, config.columns, OF_CASES, split=config.data_split, is_own=is_piece)
-        if is_piece:
+        known = None if part is None else part.reading
+        own = own_rows(source, config.columns, OF_CASES, split=config.data_split, known=known)
+        if known is not None:
             RowSource(own.rows, shard=part).check()
         if own.reading.text:
             self._readings.append(f"{name}: {own.reading.text}")

@@ -155,10 +155,8 @@ def case_source(
         OptionError: If the path for files is not a folder.
     """
     rows = cases_in(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
-    is_piece = part is not None and part.is_piece
-    rows, reading = own_rows(
-        rows, config.columns, OF_CASES, split=config.data_split, is_own=is_piece
-    )
+    known = None if part is None else part.reading
+    rows, reading = own_rows(rows, config.columns, OF_CASES, split=config.data_split, known=known)
     return CaseSource(
         rows=rows,
         shard=part,
