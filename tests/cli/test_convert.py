@@ -126,6 +126,6 @@ def test_a_file_that_is_neither_predictions_nor_a_log_is_said_to_be_neither(
         names = "rows with id, query and model_response"
         both = f"expected predictions ({names}) or trajectories of agents"
         assert done.err.startswith(f"apbjudge: rooms.jsonl: {both}, got fields 'room, guests': ")
-        assert "--from NAME reads it as one of agentdojo, atif, " in done.err
+        assert "--from NAME reads it as one of adk, agentdojo, atif, " in done.err
     done = apbjudge("convert", "rooms.jsonl", "x.jsonl", "--to", "jsonl", "--from", "nothing")
-    assert "--from: expected one of agentdojo, atif, " in done.err
+    assert "--from: expected one of adk, agentdojo, atif, " in done.err

@@ -308,6 +308,11 @@ def done(**fields: Any) -> Line:
     return {"type": "item.completed", "item": fields}
 
 
+def adk(author: str, *parts: Line, role: str = "", **fields: Any) -> Line:
+    content = {"role": role or ("user" if author == "user" else "model"), "parts": [*parts]}
+    return {"author": author, "invocationId": "e-1", "content": content, **fields}
+
+
 LONG = "\n".join(f"line {n} of the output" for n in range(100))
 FAILED = json.dumps({"output": "no", "metadata": {"exit_code": 2}})
 SHELL = {"type": "command_execution"}
@@ -465,6 +470,51 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "usage": {"input_tokens": 9},
         },
     ),
+    "a session of two agents, streamed, with a failure": (
+        "adk",
+        [
+            {"id": "s7", "appName": "desk", "userId": "u", "state": {"place": "Rome", "n": 2}}
+            | {
+                "events": [
+                    adk("user", {"text": "Go."}),
+                    adk("desk", {"text": "On"}, partial=True),
+                    adk("desk", {"text": "On my"}, partial=True),
+                    adk("desk", {"text": "On my way."}, {"functionCall": FOUND})
+                    | {"modelVersion": "m-1", "usageMetadata": {"promptTokenCount": 5}},
+                    adk("desk", {"functionResponse": {**FOUND, "response": {"ok": 1}}}, role="user")
+                    | {"actions": {"stateDelta": {"place": "Rome"}}},
+                    adk("desk", errorCode="429", errorMessage="no quota"),
+                    adk("help", {"text": "Gone."}, usageMetadata={"promptTokenCount": 4}),
+                ]
+            }
+        ],
+        {
+            "id": "s7",
+            "model": "m-1",
+            "said": ["user Go.", "agent On my way.", "environment no quota", "agent Gone."],
+            "speakers": ["", "desk", "", "help"],
+            "calls": ["find"],
+            "results": [{"ok": 1}],
+            "task": {"state": {"place": "Rome", "n": 2}},
+            "error": "",
+            "usage": {"promptTokenCount": 9},
+            "remarks": {},
+        },
+    ),
+    "events of a session that ends with a failure": (
+        "adk",
+        [
+            {"author": "user", "invocation_id": "i", "content": {"parts": [{"text": "Go."}]}},
+            {"author": "desk", "invocation_id": "i", "error_code": "SAFETY", "content": None},
+            {"author": "desk", "invocation_id": "i", "actions": {"state_delta": {"n": 1}}},
+        ],
+        {
+            "said": ["user Go.", "environment SAFETY"],
+            "error": "SAFETY",
+            "task": {"state": {"n": 1}},
+            "remarks": {},
+        },
+    ),
     "a chat that was rewritten, with notes of its client": (
         "gemini-cli",
         [
@@ -500,6 +550,10 @@ def test_traps_of_sessions(name: str, tmp_path: Path) -> None:
     results = [of for step in run.steps for of in step.observations]
     found = {
         "id": run.trajectory_id,
+        "model": run.tested_model,
+        "task": run.task,
+        "speakers": [step.speaker for step in run.steps],
+        "results": [of.content for of in results],
         "query": run.query,
         "said": [f"{step.source} {step.text}".strip() for step in run.steps],
         "calls": [of.name for step in run.steps for of in step.calls],

@@ -26,6 +26,7 @@ from ..records.json_stream import (
 from ..records.loose_json import as_list, as_object
 from ..records.messages import is_message
 from .formats import ENTRY_POINT_GROUP, LogFormat
+from .formats.adk import ADK
 from .formats.atif import ATIF
 from .formats.benchmarks import BENCHMARKS
 from .formats.braintrust import BRAINTRUST
@@ -55,6 +56,7 @@ FORMATS: Mapping[str, LogFormat] = {
         CLAUDE_CODE,
         CODEX,
         GEMINI_CLI,
+        ADK,
         TAU_BENCH,
         TAU2,
         INSPECT,
