@@ -355,10 +355,10 @@ def test_a_key_of_openai_goes_to_no_other_server(
     assert sent(server, LitellmClient(), request)[0].header("authorization") == "Bearer own"
 
 
-@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("proxied", ["", "http_proxy", "all_proxy"])
 @pytest.mark.parametrize("key", ["", "own"])
 def test_a_password_of_netrc_goes_to_no_server(
-    server: ChatServer, key: str, proxied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ChatServer, key: str, proxied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """aiohttp would read it wherever it looks for a proxy, and refuse a call that has a key."""
     netrc = tmp_path / "netrc"
@@ -367,7 +367,7 @@ def test_a_password_of_netrc_goes_to_no_server(
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
     address = server.address
     if proxied:  # the server is the proxy, which gets the whole address
-        monkeypatch.setenv("http_proxy", address.replace("//", "//bob:word@").removesuffix("/v1"))
+        monkeypatch.setenv(proxied, address.replace("//", "//bob:word@").removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "")
         address = "http://nowhere.invalid/v1"
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -382,4 +382,6 @@ def test_a_password_of_netrc_goes_to_no_server(
     assert [seen.header("authorization") for seen in server.requests] == [
         headers.get("Authorization")
     ] * 2
-    assert all(bool(seen.header("proxy-authorization")) == proxied for seen in server.requests)
+    assert all(
+        bool(seen.header("proxy-authorization")) == bool(proxied) for seen in server.requests
+    )

@@ -82,6 +82,18 @@ def test_headers_and_cookies_are_inputs_unless_they_are_credentials() -> None:
     )
 
 
+def test_a_parameter_has_the_schema_of_its_content() -> None:
+    filters: Any = {"type": "object", "properties": {"city": {"type": "string"}}}
+    stated = [
+        {"name": "filter", "in": "query", "content": {"application/json": {"schema": filters}}},
+        {"name": "any", "in": "query", "schema": True},
+        {"name": "bare", "in": "query", "content": {"text/plain": None}},
+    ]
+    ((tool,), left_out) = tools_of(api(things={"get": {"parameters": stated}}))
+    assert tool["parameters"]["properties"] == {"filter": filters, "any": {}, "bare": {}}
+    assert left_out == []
+
+
 def test_a_body_that_is_not_all_named_fields_stays_one() -> None:
     fields = {"properties": {"a": {}}, "required": ["a"]}
     for schema, required, expected in (

@@ -119,8 +119,10 @@ def _proxy_of(url: str) -> str | None:
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
-    is_direct = parts.hostname is None or proxy_bypass(parts.hostname)
-    return None if is_direct else getproxies().get(parts.scheme)
+    if parts.hostname is None or proxy_bypass(parts.hostname):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _broken(error: Exception, address: str | None, timeout_s: float) -> JudgeError:

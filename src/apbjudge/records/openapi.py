@@ -90,7 +90,9 @@ class _Operation:
             if str(name) in properties:
                 raise RowError("parameters", "names that occur once", name)
             described = {"description": text} if (text := parameter.get("description")) else {}
-            properties[str(name)] = self._schema({**parameter.get("schema", {}), **described})
+            kinds = as_object(parameter.get("content")) or {"": parameter}  # one of the two
+            schema = as_object((as_object(next(iter(kinds.values()))) or {}).get("schema")) or {}
+            properties[str(name)] = self._schema({**schema, **described})
             required += [str(name)] * (where == "path" or parameter.get("required") is True)
         if operation.get("requestBody") is not None:
             fields, needed = self._body(self._resolved(operation["requestBody"]), properties)
