@@ -156,14 +156,21 @@ _WIDE: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\x00]\x00){2}|(?:\x00[^\x00]){2}"), "UTF-16"),
 )
-_MARKUP = re.compile(rb"<(!doctype|html|\?xml)", re.IGNORECASE)
-_BINARY = re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]")
+_MARKUP = re.compile(rb"<[!?a-z]", re.IGNORECASE)
 ARRAY = "a JSON array: write each of its elements on a line (jq -c '.[]' FILE)"
 SPREAD = "JSON spread over several lines: write each object on one (jq -c . FILE)"
 TABLE = "a table such as CSV: convert it to JSON lines"
 _OPEN = (b",", b"[", b"{")
 _MEMBER = re.compile(rb'"[^"]*"\s*:')
-_TABLE_HEAD = re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+")
+_TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"---$|- |[\w.-]+:( |$)"), "YAML: convert it to JSON (yq -o=json -I=0 FILE)"),
+    (
+        re.compile(rb"[^\[{\"].{0,63}?[\x00-\x08\x0e-\x1f]"),
+        "a binary file: export it as JSON (traces of OpenTelemetry: otlp_json, not protobuf)",
+    ),
+    (re.compile(rb"[\w .\"-]+([,;\t][\w .\"-]*)+$"), TABLE),
+)
+"""Kinds of texts of several lines, by the first of them."""
 
 
 def other_encoding(head: bytes) -> str:
@@ -210,11 +217,7 @@ def _other_text(first: bytes, *, is_alone: bool) -> str:
         return SPREAD
     if _MARKUP.match(first):
         return "an HTML or XML page: save the data itself, as JSON"
-    if not is_alone and _BINARY.match(first):
-        return "a binary file: export it as JSON (traces of OpenTelemetry: otlp_json, not protobuf)"
-    if not is_alone and _TABLE_HEAD.fullmatch(first):
-        return TABLE
-    return ""
+    return "" if is_alone else next((kind for of, kind in _TEXTS if of.match(first)), "")
 
 
 # Lines --------------------------------------------------------------------------------------------

@@ -130,6 +130,8 @@ def _written(folder: Path, kind: str, rows: Sequence[Json]) -> Path:
         path.write_text("\n".join(json.dumps(row, indent=2) for row in rows), encoding="utf-8")
     elif kind == "jsonl":
         path.write_text(text, encoding="utf-8")
+    elif kind in ORIENTS:
+        pandas.DataFrame(rows).to_json(path, orient=ORIENTS[kind])
     else:
         pyarrow = pytest.importorskip("pyarrow")
         table = pyarrow.Table.from_pylist(rows)
@@ -149,7 +151,9 @@ def _written(folder: Path, kind: str, rows: Sequence[Json]) -> Path:
     return path
 
 
-KINDS = ("jsonl", "csv", "tsv", "csv.gz", "json", "pretty.json", "parquet", "arrow", "set")
+ORIENTS: dict[str, Any] = {"columns.json": "columns", "split.json": "split"}
+"""What pandas writes if it is not asked for records."""
+KINDS = (*"jsonl csv tsv csv.gz json pretty.json parquet arrow".split(), *ORIENTS, "set")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -287,3 +291,19 @@ def test_an_object_is_scanned_once_and_again_when_it_has_changed(
         path.write_text(json.dumps(values))
         assert [kind_of(path), kind_of(path)] == [kind, kind]
     assert scan.call_count == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("- id: a\n  query: b\n", "YAML"),
+        ("---\nid: a\n", "YAML"),
+        ("rows:\n  - id: a\n", "YAML"),
+        ("<table>\n<tr><td>a</td></tr>\n", "an HTML or XML page"),
+    ],
+)
+def test_a_file_in_another_language_is_one_message(text: str, got: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"got {got}: "):
+        apbjudge.grade(path)

@@ -13,10 +13,10 @@ from typing import Any
 
 from ..errors import InputError, RowError
 from ..records.files import unpacked
-from ..records.foreign import TABLES, Row, Rows, flat, is_score, read_rows
+from ..records.foreign import Row, Rows, flat, is_score, read_rows
 from ..records.json_stream import layout_of, read_whole
 from ..records.loose_json import as_list, as_object
-from ..records.own_rows import kind_of
+from ..records.own_rows import TABLES, kind_of
 from ..trajectories.conservation import Conservation
 from ..trajectories.detection import detect
 from ..trajectories.formats.fields import HUMAN, number_of

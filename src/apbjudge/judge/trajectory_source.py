@@ -19,7 +19,7 @@ from ..protocols import AUTO, CASE, Protocol
 from ..records.files import PACKED, STDIN, is_there
 from ..records.gaps import may_be_prediction
 from ..records.own_columns import match_columns
-from ..records.own_rows import is_dataset, kind_of, rows_in
+from ..records.own_rows import TABLES, is_dataset, kind_of, rows_in
 from ..records.trajectories import Trajectory, trajectory_of
 from ..runs.loop import QUIET, Events
 from ..runs.rows import BadRow, row_error_of
@@ -364,7 +364,7 @@ def is_log(rows: Rows, config: GradeConfig) -> bool:
     path = Path(rows)
     if config.from_ != "auto" or not (path.is_file() or path.is_fifo() or path == STDIN):
         return config.from_ != "auto" or (is_there(path) and not is_dataset(path))
-    if config.map or path.is_fifo() or (kind := kind_of(path)) in ("cells", "arrow"):
+    if config.map or path.is_fifo() or (kind := kind_of(path)) in TABLES:
         return False  # a pipe can be read only once
     head = [row for _, row in islice(rows_in(path, kind), _LOOKED_AT)]
     rows = [row for row in head if not isinstance(row, RowError)]

@@ -18,8 +18,7 @@ from typing import Any, Literal, cast
 from ..errors import InputError, OptionError, RowError, shorten
 from .files import unpacked
 from .loose_json import TRUTHS
-from .own_rows import Kind as FileKind
-from .own_rows import kind_of, rows_in, stated_rows
+from .own_rows import TABLES, kind_of, rows_in, stated_rows
 from .tables import column_names
 
 MAX_LEVELS = 101
@@ -30,8 +29,6 @@ Role = Literal["verdict", "score", "class"]
 Row = Mapping[str, Any]
 Rows = list[tuple[int, Row | RowError]]
 
-TABLES: tuple[FileKind, ...] = ("cells", "arrow")
-"""Kinds of files that are tables."""
 _TRUTHS: Mapping[str, bool] = {
     **TRUTHS,
     **dict.fromkeys("pass passed correct".split(), True),

@@ -7,6 +7,7 @@ offsets handles one format only.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ from .files import STDIN, TemporaryFile, name_of, unpacked
 from .json_stream import Element, array_members, read_array, read_member, read_objects
 from .loose_json import as_object
 from .own_columns import OF_PREDICTIONS, ColumnMatch, match_columns, value_at
-from .tables import TABLE_SUFFIXES, column_names, read_arrow, read_cells, read_table
+from .tables import TABLE_SUFFIXES, column_names, read_arrow, read_by_column, read_cells, read_table
 
 LOOKED_AT = 256
 """Number of rows by which columns are recognised."""
@@ -45,7 +46,12 @@ _MEMBERS = frozenset("testCases test_cases rows data examples samples instances 
 """Members of an object that may hold the rows of a file."""
 _ARROW = (".parquet", ".arrow", ".feather")
 
-Kind = Literal["lines", "array", "objects", "member", "cells", "arrow", "dataset"]
+_BY_COLUMN = re.compile(rb'\s*\{\s*("columns"\s*:\s*\[|"[^"]+"\s*:\s*\{\s*"0"\s*:)')
+"""The beginning of a table as pandas writes it without ``orient="records"``."""
+
+Kind = Literal["lines", "array", "objects", "member", "by column", "cells", "arrow", "dataset"]
+TABLES: tuple[Kind, ...] = ("cells", "arrow", "by column")
+"""Kinds of files that are tables."""
 NumberedRow = tuple[int, dict[str, Any] | RowError]
 
 
@@ -272,10 +278,16 @@ def kind_of(path: Path, split: str = "") -> Kind:
         return "cells"
     if format_ == ARRAY:
         return "array"
+    otherwise: Kind = "objects" if format_ == SPREAD else "lines"
     is_object = format_ == SPREAD or (may_be_object and not has_rows)
-    if is_object and _member_of(plain):
-        return "member"
-    return "objects" if format_ == SPREAD else "lines"
+    return (is_object and _kind_of_object(plain, head)) or otherwise
+
+
+def _kind_of_object(path: Path, head: bytes) -> Kind | None:
+    """The kind of a file that is one object, by its beginning; None of a row alone."""
+    if _BY_COLUMN.match(head):
+        return "by column"
+    return "member" if _member_of(path) else None
 
 
 def rows_in(path: Path, kind: Kind, split: str = "") -> Iterator[NumberedRow]:
@@ -296,6 +308,8 @@ def rows_in(path: Path, kind: Kind, split: str = "") -> Iterator[NumberedRow]:
             yield from read_cells(plain)
         case "arrow":
             yield from read_arrow(plain)
+        case "by column":
+            yield from read_by_column(plain)
         case "array":
             yield from map(_row_of, read_array(plain))
         case "member":

@@ -12,6 +12,8 @@ from typing import IO, Any, NamedTuple, cast
 
 from ..errors import InputError, RowError, needs, shorten, visible
 from ..jsonl import open_buffered, other_encoding
+from .json_stream import read_whole
+from .loose_json import as_list, as_object
 
 TABLE_SUFFIXES = (".csv", ".tsv")
 """Suffixes of files that are read as tables, whatever their content."""
@@ -365,3 +367,26 @@ def _without_nulls(value: Any) -> Any:
         inner = cast("dict[str, Any]", value).items()
         return {name: _without_nulls(each) for name, each in inner if each is not None}
     return list(map(_without_nulls, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+def read_by_column(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields the rows of a table in JSON, with their numbers from 1, as pandas writes it.
+
+    It is an object of columns, each with a value by index, or of ``columns`` and ``data``.
+
+    Raises:
+        InputError: If it can't be read or is neither.
+    """
+    value = read_whole(path).value
+    table = as_object(value) or {}
+    names, data = as_list(table.get("columns")), as_list(table.get("data"))
+    columns = {name: of for name, each in table.items() if (of := as_object(each)) is not None}
+    if names is not None and data is not None:
+        rows = [dict(zip(map(str, names), as_list(row) or (), strict=False)) for row in data]
+    elif len(columns) == len(table) > 0:
+        keys = dict.fromkeys(key for of in columns.values() for key in of)
+        rows = [{name: of.get(key) for name, of in columns.items()} for key in keys]
+    else:
+        got = f"{value.got}" if isinstance(value, RowError) else shorten(value)
+        raise InputError(f"{path}: expected a table by columns, got {got}")
+    yield from enumerate(rows, start=1)
