@@ -34,7 +34,7 @@ class ScheduledTurn(TypedDict):
     """A judgement of an audit, in the order of asking.
 
     Attributes:
-        turn: From 0.
+        turn: Position in that order, from 0.
         run: Run of the audit, a folder in ``runs/``.
         name: Variant that is judged, as in ``variants.jsonl``.
     """
@@ -52,7 +52,7 @@ class _Recorded(TypedDict):
         line: 1-based line of its row in the input.
         fingerprint: Hash of the request and the model; it changes with every relevant setting.
         usage: Calls and tokens, repetitions included.
-        cost_usd: Price in US dollars; null where that of one call is not known.
+        cost_usd: Price in US dollars; null if the price of a call is unknown.
     """
 
     id: str
@@ -68,9 +68,9 @@ class Failure(_Recorded):
     Attributes:
         tested_model: The tested model; ``model`` where it writes texts.
         reason: As of an unscored judgement, such as ``timeout``.
-        detail: The event, in a sentence.
+        detail: The failure, in a sentence.
         case_id: The case, where it is known.
-        task: The task of a benchmark, or the hash of what was to be written.
+        task: The task of a benchmark, or the hash of a request for a text.
         plan_sha256: SHA-256 of the text of the plan that was to be carried out.
         seed: Of a text to be written, the seed's id.
         kind: Of a text to be written, its kind.
@@ -127,7 +127,7 @@ class Prediction(_Answered):
     """A prediction, and with ``--full`` the fields of its case, as in a line of cases.
 
     Attributes:
-        reasoning_content: The model's reasoning, where the reply itself is empty.
+        reasoning_content: The model's reasoning, if the reply itself is empty.
     """
 
     reasoning_content: NotRequired[str]
@@ -161,7 +161,7 @@ class Refined(_Answered):
 
     Attributes:
         method: Method of refinement, such as ``review``.
-        mode: Who reviewed: ``self`` or ``critic``, or what took the place of a review.
+        mode: The reviewer, ``self`` or ``critic``, or the substitute for a review.
         guide: Guide of the review; null for modes without one.
         draft_sha256: SHA-256 of the draft's text.
         is_unchanged: True if the plan or steps are those of the draft.
@@ -191,7 +191,7 @@ class PlayedCall(TypedDict):
         name: The tool.
         arguments: Its arguments; null where they can't be read.
         content: Its result.
-        is_error: True if that is an error.
+        is_error: True if the result is an error.
     """
 
     name: str
@@ -208,8 +208,8 @@ class PlayedStep(_Recorded):
         tested_model: The tested model.
         task: The task of the benchmark.
         plan_sha256: SHA-256 of the prediction's text.
-        result: ``same_state`` as the reference leads to, ``other_state``, ``error`` of a call,
-            ``no_reference`` to compare with, or ``not_executable`` by code.
+        result: ``same_state`` as after the reference, ``other_state``, ``error`` of a call,
+            ``no_reference`` to compare with, or ``not_executable``.
         detail: The first error, or why nothing was carried out; empty otherwise.
         reference_changes: True if the reference changes the state; null where that is not known.
         calls: The calls, in order.
@@ -228,13 +228,13 @@ class PlayedStep(_Recorded):
 
 
 class Corrected(TypedDict):
-    """What a successful run does otherwise than the first pass.
+    """Differences between a successful run and the first pass.
 
     Attributes:
         substep: The first substep at which they differ.
         kinds: All kinds of correction that apply; empty for none.
         later_changed: Later substeps with another action.
-        scope: As ``--scope`` of the command.
+        scope: Value of ``--scope`` of the command.
     """
 
     substep: str
@@ -255,7 +255,7 @@ class Branched(_Recorded):
         branches: Runs after the first.
         accepted: True if the verifier accepted the last run; null where none was asked.
         correction: Difference between a right result and a wrong first pass; null otherwise.
-        memory: With ``--memory``: what is measured inside and outside of it.
+        memory: With ``--memory``: measures of the case, for inside or outside of the memory.
         votes: Of ``self-consistency-plan``: runs that agree with the result.
         voters: Of ``self-consistency-plan``: runs with final outputs.
         attempts: Of ``reflexion``: runs.
@@ -265,7 +265,7 @@ class Branched(_Recorded):
         samples: Replies to them.
         forward_passes: Requests for the probabilities of labels, which generate nothing.
         forward_tokens: Tokens sent with forward passes.
-        elapsed_s: Seconds from begin to end.
+        elapsed_s: Seconds from start to end.
         runs: The first pass and the result, as lines of ``trajectories.jsonl``.
     """
 
@@ -295,7 +295,7 @@ class Attempt(TypedDict):
     """A reply to a request for a text.
 
     Attributes:
-        fingerprint: Hash of what was asked, and of whom.
+        fingerprint: Hash of the request and the model.
         reply: The raw reply.
         finish_reason: Why the endpoint ended it.
         refusal: The refusal that the endpoint stated apart from the reply.
@@ -318,10 +318,10 @@ class WrittenText(_Recorded):
         kind: Kind of text to be written.
         model: The model.
         seed: Of ``build``: the seed's id.
-        task: Of ``build``: hash of what was asked for.
+        task: Of ``build``: hash of the request.
         value: The text or its parts; null where none was accepted.
-        rejected: The rule that the last reply broke; null where a text was accepted.
-        complaints: Of the text, as the model read them.
+        rejected: The rule that the last reply broke; null if a text was accepted.
+        complaints: Complaints about the text, in the words that the model got.
         attempts: Every reply.
         latency_s: Seconds of all calls; null where none was measured.
         settings: Sampling settings.
@@ -342,7 +342,7 @@ class WrittenText(_Recorded):
 
 
 class BuildManifest(TypedDict):
-    """How cases were built.
+    """Record of a run of ``build``.
 
     Attributes:
         apbjudge: Version.
@@ -377,10 +377,10 @@ class TaskCount(TypedDict):
 
 
 class Generator(TypedDict):
-    """What a benchmark was generated by, as its file says.
+    """The generator of a benchmark, as ``generated.json`` states it.
 
     Attributes:
-        generator: Version of the generator, by which the same settings give the same bytes.
+        generator: Version of the generator; equal versions and settings give equal bytes.
         version: Version of apbjudge.
         settings: The settings.
         texts: Model, prompts and files of the texts; absent without any.
@@ -397,7 +397,7 @@ class ReportedJudge(TypedDict):
 
     Attributes:
         judge: The judge.
-        note: A remark that belongs to every figure; null without.
+        note: A remark that applies to every figure; null if there is none.
         runs: Folders of its runs.
         rows: Rows.
         scored: Those with a verdict.
@@ -472,7 +472,7 @@ class ReproducedPart(TypedDict):
         detail: The data that it needs, the command, or why nothing makes it.
         command: The command that makes it, where ``reproduce`` does not.
         note: A remark on the published figures.
-        missing: Models of the paper that no row is of, and rows of the others.
+        missing: Models of the paper without rows, and rows that match no model of the paper.
         figures: Names of our figures.
         compared: Published figures beside ours: judge, heads, section and column; ``published`` in
             the unit of the metric, ``printed`` as in the paper, ``is_inside`` of our interval, and
