@@ -472,7 +472,7 @@ class ReproducedPart(TypedDict):
         detail: The data that it needs, the command, or why nothing makes it.
         command: The command that makes it, where ``reproduce`` does not.
         note: A remark on the published figures.
-        missing: Models of the paper without rows, and rows that match no model of the paper.
+        missing: Models of the paper without a row of ours, and missing rows of the other models.
         figures: Names of our figures.
         compared: Published figures beside ours: judge, heads, section and column; ``published`` in
             the unit of the metric, ``printed`` as in the paper, ``is_inside`` of our interval, and

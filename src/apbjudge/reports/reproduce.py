@@ -91,7 +91,7 @@ class ReproducedPart:
         table: Our table, where it is made.
         figures: Our figures, one a judge, where they are made.
         compared: Figures that we and the paper have.
-        missing: Models of the paper that we have no row of, and rows of the others.
+        missing: Models of the paper without a row of ours, and missing rows of the other models.
     """
 
     published: PublishedPart
@@ -231,7 +231,7 @@ def _reproduced(
 
 
 def _missing(part: PublishedPart, paper: Paper, table: PaperTable) -> list[str]:
-    """Models of the paper without a row of ours, and the rows that the others lack."""
+    """Models of the paper without a row of ours, and missing rows of the other models."""
     ours = {_heads(line, part, paper) for line in table.lines}
     models = {heads[0] for heads in ours}
     rows = (h for h in part.rows if h not in ours)
