@@ -385,7 +385,7 @@ def report(config: ReportConfig) -> Report:
     """Opens a report on runs.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a run or the labels can't be read.

@@ -155,7 +155,7 @@ def reproduce(config: ReproduceConfig) -> Reproduction:
     """Makes the tables and figures of a paper, as far as folders have the data.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a folder is of no known kind, or can't be read.
