@@ -42,7 +42,7 @@ class Sizes:
         referred: Bases that are judged with other references.
         blind: Bases that are judged without the reference, each with one of its faulty variants.
         injected: Bases with text for the judge in a faulty variant.
-        payloads: Payloads in each of these variants, one at a time.
+        payloads: Payloads for each of these bases, each in its own variant.
         predictions: Unchanged predictions with a label or a baseline's verdict.
     """
 

@@ -225,5 +225,5 @@ def sample_of(responses: Sequence[Response]) -> Sample:
 
 
 def passed(responses: Iterable[Response]) -> Array:
-    """1.0 where the verdict is correct, else 0.0."""
+    """Shape (n,): 1.0 if the verdict is correct, else 0.0."""
     return np.array([float(bool(r.is_correct)) for r in responses])

@@ -197,7 +197,7 @@ def _files_of(
 
 
 def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
-    """The metrics, reduced to values with a kind of label; and a note on the omitted ones."""
+    """The metrics without values of a kind that labels lack; and a note on metrics left out."""
     of_labels, comparable, others = labelled.reading.roles, list[_File](), list[str]()
     for file in files:
         roles = dict(file.reading.roles)

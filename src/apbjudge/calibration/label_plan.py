@@ -157,7 +157,7 @@ class _Draw:
 
     @cached_property
     def selection(self) -> Selection:
-        """The draw."""
+        """The sampled rows."""
         code = {name: i for i, name in enumerate(self.names)}
         try:
             return select(

@@ -13,7 +13,7 @@ _NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split
 
 
 def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
-    """The function that lists the values of a setting; None where the shell completes files itself.
+    """The function that lists the values of a setting; None if the shell completes files itself.
 
     In a comma-separated list, it completes the last value.
     """

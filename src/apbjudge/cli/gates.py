@@ -112,7 +112,7 @@ def finish(
 
     Args:
         code: The exit code without gates.
-        gates: The outcomes; empty where there are no gates.
+        gates: The outcomes; empty if there are no gates.
         files: Where to write.
         summary: Subject of the gates, for the Markdown file.
         prints: True if the table may go to standard output; else stderr names failed gates.

@@ -28,7 +28,7 @@ FILES = (
 
 
 class GradeOptions(Gates, Stopping, GradeConfig):
-    """The settings of the command besides the judge's."""
+    """The settings of the command, without those of the judge."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,

@@ -145,7 +145,7 @@ def argument(name: str, description: str, kind: Any = Path, **about: Any) -> typ
 
 
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()
-"""Settings that may name an unfinished run, of which nothing else would warn."""
+"""Settings that may name an unfinished run, which nothing else would report."""
 
 
 def _unfinished(values: Values) -> Iterator[str]:

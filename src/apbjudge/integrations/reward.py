@@ -25,7 +25,7 @@ _OF_ROWS = InputConfig.model_fields.keys()
 def reward(
     prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
 ) -> list[float | None]:
-    """A reward for TRL by proofs alone: 0 where a fault is proven, else 1; None for a bad row.
+    """A reward for TRL by proofs alone: 0 if a fault is proven, else 1; None for a bad row.
 
     Args:
         prompts: Texts or chat messages.

@@ -156,7 +156,7 @@ class ReportItems:
             self._places = {key: places[key] for key in places if key in chosen}
 
     def _strata(self) -> dict[_Key, object]:
-        """The stratum of each item: facts by the first judge, and True if any verdicts differ."""
+        """The stratum of each item: facts by the first judge, and if verdicts or labels differ."""
         first: dict[_Key, tuple[object, ...]] = {}
         correct: dict[_Key, int] = {}
         differing: set[_Key] = set()

@@ -142,7 +142,7 @@ def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) 
     Args:
         errors: Shape (n,): verdict less truth, -1 to 1.
         x: Shape (n,): with some spread among rows of the same truth.
-        truths: Shape (n,): 1.0 where the plan is correct, else 0.0.
+        truths: Shape (n,): 1.0 if the plan is correct, else 0.0.
         sample: Sampling design of the rows.
         level: Confidence level.
     """

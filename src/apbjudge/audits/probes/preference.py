@@ -210,7 +210,7 @@ class Preference(AuditProbe):
         return f"{reason}; truth: {self.audit.baseline}"
 
     def used(self) -> Iterable[Response]:
-        """The predictions, where any has a known truth."""
+        """The predictions, if any has a known truth."""
         return self.asked if self.relations else ()
 
     def tables(self) -> Iterable[ProbeTable]:

@@ -72,7 +72,7 @@ class ReferenceUse(AuditProbe):
 
     @cached_property
     def flips(self) -> dict[str, Flips]:
-        """Flips by references that are as good as the case's own; empty where there are none."""
+        """Flips by references that are as good as the case's own; empty if there are none."""
         pairs = [pair for pair in self.pairs if kind(pair[0]) in _AS_GOOD]
         return {"equivalent": flips_of(self.audit, pairs)} if pairs else {}
 

@@ -78,7 +78,7 @@ class Subgroups(AuditProbe):
         return (part.split.value(part.name, GAP) for part in self.parts)
 
     def used(self) -> Iterable[Response]:
-        """The verdicts, where any are compared."""
+        """The verdicts, if any are compared."""
         return self.known if self.parts else ()
 
     def tables(self) -> Iterable[ProbeTable]:

@@ -2,9 +2,9 @@
 
 A blocked tool removes every catalogued path that contains it. Candidates are the empty set and all
 sets of up to ``max_tools`` (4) catalogued tools, small sets first, each size in lexicographic
-order, up to a limit. One is drawn from those whose number of remaining paths is nearest to the
-wanted number, and not zero or more than one away. Seed, order and rounding are those of the
-authors' code, so that the same data gives the same plan.
+order, up to a limit. One is drawn from those that leave at least one path, and whose number of
+remaining paths is nearest to the wanted number, at most one away. Seed, order and rounding are
+those of the authors' code, so that the same data gives the same plan.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def catalogued_paths(
 
 
 def _smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """The sets of which no other set is a subset, without duplicates."""
+    """The sets that have no other set as subset, without duplicates."""
     minimal: list[frozenset[str]] = []
     for candidate in sorted(dict.fromkeys(sets), key=len):
         if not any(smaller <= candidate for smaller in minimal):

@@ -108,7 +108,7 @@ class SlateEnvironment:
         )
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Calls a tool for the substep at hand."""
+        """Calls a tool for the current substep."""
         if self._state.position == len(self.case.substeps):
             return ToolResult("the plan is at its end", name=name, is_error=True)
         self.act(PlanAction(ToolCall(name, dict(arguments))))

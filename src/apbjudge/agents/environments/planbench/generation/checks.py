@@ -25,7 +25,7 @@ from .tasks import Reach, starts
 
 _EXAMPLES = 5
 _LEAST_ALIKE = 5
-"""Smallest number of noisy tools with an ending of which the check reports."""
+"""Smallest number of noisy tools with the same ending that the check reports."""
 
 
 @dataclass(frozen=True, slots=True)
