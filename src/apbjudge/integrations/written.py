@@ -67,15 +67,15 @@ class Failure(_Recorded):
 
     Attributes:
         tested_model: The tested model; ``model`` where it writes texts.
-        reason: As of an unscored judgement, such as ``timeout``.
+        reason: As for an unscored judgement, such as ``timeout``.
         detail: The failure, in a sentence.
         case_id: The case, if it is known.
         task: The task of a benchmark, or the hash of a request for a text.
         plan_sha256: SHA-256 of the text of the plan that was to be carried out.
-        seed: Of a text to be written, the seed's id.
-        kind: Of a text to be written, its kind.
-        model: Of a text to be written, the model.
-        attempts: Of a text to be written, the replies before the failure.
+        seed: For a text to be written, the seed's id.
+        kind: For a text to be written, its kind.
+        model: For a text to be written, the model.
+        attempts: For a text to be written, the replies before the failure.
     """
 
     tested_model: NotRequired[str]
@@ -317,8 +317,8 @@ class WrittenText(_Recorded):
     Attributes:
         kind: Kind of text to be written.
         model: The model.
-        seed: Of ``build``: the seed's id.
-        task: Of ``build``: hash of the request.
+        seed: For ``build``: the seed's id.
+        task: For ``build``: hash of the request.
         value: The text or its parts; null if none was accepted.
         rejected: The rule that the last reply broke; null if a text was accepted.
         complaints: Complaints about the text, in the words that the model got.
@@ -400,8 +400,8 @@ class ReportedJudge(TypedDict):
         note: A remark that applies to every figure; null if there is none.
         runs: Folders of its runs.
         rows: Rows.
-        scored: Those with a verdict.
-        unscored: The others by reason.
+        scored: Number of rows with a verdict.
+        unscored: Number of the other rows, by reason.
     """
 
     judge: str

@@ -121,7 +121,7 @@ class Base:
         return _find(self, variant)
 
     def proven(self, variant: Variant) -> tuple[Finding, ...]:
-        """Those findings that are proven."""
+        """The findings that are proven."""
         return tuple(f for f in self.findings(variant) if f.certainty == "proven")
 
     def parts_of(self, variant: Variant) -> ReplyParts | None:

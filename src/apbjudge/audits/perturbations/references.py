@@ -31,7 +31,7 @@ def _foreign_reference(on: Occasion) -> Iterator[Change]:
 
 
 def _reworded_reference(on: Occasion) -> Iterator[Change]:
-    """The same calls in other words."""
+    """The reference with the same calls in other words."""
     case = None if _is_fault(on) else retold_reference(on)
     if case is not None:
         yield Change(case=case)

@@ -120,7 +120,7 @@ class AuditProbe(ProbeFrame, ABC):
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The scored ones, each with its parent, which is scored too."""
+        """The scored judgements, each with its parent, which is scored too."""
         return self.audit.pairs(*self.roles)
 
     @abstractmethod

@@ -48,7 +48,7 @@ class Drift(AuditProbe):
 
     @cached_property
     def timed(self) -> list[Response]:
-        """Those of the known verdicts that were requested in this audit."""
+        """The known verdicts that were requested in this audit."""
         return [r for r in self.known if r.turn is not None and not r.is_reused]
 
     @cached_property

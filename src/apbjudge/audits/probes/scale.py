@@ -78,13 +78,13 @@ class Scale(AuditProbe):
 
     @cached_property
     def graded_faults(self) -> list[Response]:
-        """Those with a grade; empty if there are too few, or too few codes and severities."""
+        """Caught faults with a grade; empty if too few, or with too few codes and severities."""
         graded = [r for r in self.caught if r.grade is not None]
         return graded if len(graded) >= LEAST_GRADED and _n_kinds(graded) >= LEAST_KINDS else []
 
     @cached_property
     def flagged(self) -> list[Response]:
-        """Those with one true code, under a protocol with codes."""
+        """Caught faults with one true code, under a protocol with codes."""
         coded = (r for r in self.caught if r.flags is not None)
         return [r for r in coded if len(r.variant.truth.codes or ()) == 1]
 

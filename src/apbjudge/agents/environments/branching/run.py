@@ -73,7 +73,7 @@ class BranchCounts(CallCounts):
         forward_tokens: See ``AskedCounts``.
         corrections: Right results with a wrong first pass, by the class of their ``Correction``;
             ``other`` for no class.
-        overlaps: Those of several classes, such as ``direct+cascade``.
+        overlaps: Corrections of several classes, such as ``direct+cascade``.
         scopes: The same results by scope: the cases whose recorded outputs could answer.
         later_changed: Sum of ``Correction.later_changed`` over these results.
         latency_ms: Sum of the durations of all measured calls, in milliseconds.

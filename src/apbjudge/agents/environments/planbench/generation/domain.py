@@ -80,7 +80,7 @@ class Category(Record):
 
     Attributes:
         name: Unique.
-        datatypes: Those of the category.
+        datatypes: Datatypes of the category.
         leads_to: Categories whose datatypes can be looked up by datatypes of this one.
         joins: Pairs of categories that lead to this one together, but not alone.
     """
