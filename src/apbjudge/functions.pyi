@@ -218,22 +218,22 @@ def audit(
     client: Client | None = None,
     events: Events = ...,
 ) -> Audit:
-    """Puts a judge through the probes.
+    """Runs the probes on a judge.
 
     A second call with the same folder ``out`` continues where the first one stopped; without a
-    folder everything is done in memory. What is left over at a limit is unscored (``budget``).
-    Replies that are asked for again are never taken from the cache.
+    folder, everything is in memory. Judgements beyond a limit are unscored (``budget``). Repeated
+    questions have their own cache, so that they get new replies.
 
-    A part of the cases (``shard``) is an audit of these. ``shards_merge`` puts the runs of all
-    parts together, and the same audit without ``shard`` makes the card in the merged folder.
+    With ``shard``, it audits a part of the cases. ``shards_merge`` merges the runs of all parts,
+    and the same audit without ``shard`` makes the card in the merged folder.
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        config: Choice of questions; without it all, on the shipped cases. Options count more.
+        config: Choice of questions; by default all, on the shipped cases. Options take precedence.
         prepared: Questions from ``prepare``, in place of ``config``.
-        run: Folder, cache and limits; options count more.
+        run: Folder, cache and limits; options take precedence.
         client: Answers requests in place of the network.
-        events: Who watches.
+        events: Callbacks that report progress.
         api_base: Addresses of the endpoint's replicas; without it the provider's own address
             (your own server, such as hosted_vllm or ollama, has none).
         api_base_file: Further addresses, one per line, in a file or in the files of a folder;
@@ -617,7 +617,7 @@ def branch(
 
     Args:
         cases: A JSONL file of SLATE cases, or cases as dicts.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
         memory: An earlier run of branch, or its trajectories.jsonl, whose actions are shown at
@@ -899,7 +899,7 @@ def calibrate(
     """Calibrates judges against human labels.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
             jackknife: for coefficients; rates and means then have Wilson intervals, whose
             coverage is better.
@@ -1120,11 +1120,11 @@ def compare(
 ) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
-    Rows are paired on item and tested model; on the item alone where two tested models are
-    compared: two that are named, or the only one of each run where they differ.
+    Rows are paired on item and tested model; on the item alone if two tested models are compared:
+    two that are named, or the only one of each run if these differ.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
             jackknife: for coefficients; rates and means then have Wilson intervals, whose
             coverage is better.
@@ -1418,10 +1418,10 @@ def entropy(
     bins: int = 5,
     binning: Literal["width", "quantiles"] = "width",
 ) -> EntropyReport:
-    """Sets entropies against errors.
+    """Compares the entropies of a model's choices with its errors.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         rows: Runs whose steps carry distributions, as branch writes them, or a run of a judge
             with samples or logprobs.
         labels: Human labels, which show where a judge was wrong.
@@ -1631,7 +1631,7 @@ def export(
 
     Raises:
         InputError: If the run can't be read or has no judgement of a trace, or the server did not
-            take all scores.
+            accept all scores.
         OptionError: If there is neither a file nor an address, the file exists, or there is no key.
     """
 
@@ -1889,10 +1889,10 @@ def label(
     problem: Callable[[str], None] = ...,
     started: Callable[[str], None] = ...,
 ) -> Labelled:
-    """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
+    """Serves the page on 127.0.0.1 until Ctrl-C, or only imports or exports labels.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         problem: Called with a line about each row that can't be used; by default it is written to
             standard error.
         started: Called with the address to open, token included; likewise.
@@ -1958,13 +1958,13 @@ def plan_labels(
 ) -> LabelPlan:
     """Samples the rows to label next and computes the precision that their labels will give.
 
-    Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
-    more where humans may well disagree. Rows without verdict are strata of their own: what humans
-    would say of them nobody has even guessed.
+    Rows are sampled at random within strata of verdict, uncertainty of the judge and tested model;
+    more rows where humans are more likely to disagree. Rows without a verdict are separate strata,
+    since nothing predicts their labels.
 
     Args:
-        config: The settings; options count more. The file ``out`` may hold the same plan already,
-            but no other.
+        config: The settings; options take precedence. The file ``out`` may already have the same
+            plan, but no other.
         judgements: Folder of a run, or its judgements.jsonl.
         labels: Labels that exist already, JSONL or CSV.
         adjudicator: Rater whose label decides; default: the majority of raters.
@@ -2001,7 +2001,7 @@ def planbench_block_plan(
     """Chooses the tools that are blocked in each task.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         data: Folder of the benchmark's data (queries.json, …).
         setting: default: nothing is blocked; mixed: one path remains, and all three kinds of
             blockers replace a blocked tool; explicit, implicit, misleading: one path remains,
@@ -2026,10 +2026,10 @@ def planbench_block_plan(
 def planbench_check(
     data: _Rows = ..., config: DataCheckConfig | None = None, *, shortest: int = 5
 ) -> DataCheck:
-    """Holds a benchmark's data against the rules of the paper (arXiv:2606.22388, app. B).
+    """Checks a benchmark's data against the rules of the paper (arXiv:2606.22388, app. B).
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         data: Folder of the benchmark's data (queries.json, …).
         shortest: Smallest length of a task's shortest path, in tools.
 
@@ -2087,11 +2087,11 @@ def planbench_generate(
 ) -> GeneratedBenchmark:
     """Generates a benchmark of typed tools, tasks and records.
 
-    The same settings and version give the same bytes, and so do the same answers of a model.
+    The same settings, version and answers of a model give the same bytes.
 
     Args:
-        config: The settings; options count more.
-        texts: The settings of a model that judges candidates and writes texts; options count more.
+        config: The settings; options take precedence.
+        texts: Settings of a model that judges candidates and writes texts; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
         max_cost: Budget of a session in US dollars.
@@ -2156,8 +2156,8 @@ def planbench_generate(
 
     Raises:
         OptionError: If a setting is unusable, or the folder holds something else.
-        InputError: If the domain does not allow as many tools or tasks, a file is unusable, or a
-            model gave no domain or no verdict on a candidate.
+        InputError: If the domain allows too few tools or tasks, a file is unusable, or a model
+            returned no domain or no verdict on a candidate.
     """
 
 def planbench_paths(
@@ -2172,7 +2172,7 @@ def planbench_paths(
     """Enumerates the paths of tasks and compares them with the catalogue.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         data: Folder of the benchmark's data (queries.json, …).
         scope: catalogue: as the authors' catalogue was made, from tools with one or two inputs
             that are no composites; complete: all paths of the same tools, also those that the
@@ -2547,7 +2547,7 @@ def report(
     """Opens a report on runs.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
             jackknife: for coefficients; rates and means then have Wilson intervals, whose
             coverage is better.
@@ -2597,10 +2597,10 @@ def reproduce(
     names: _Rows | None = None,
     only: str | Sequence[str] = (),
 ) -> Reproduction:
-    """Makes the tables and figures of a paper, as far as folders have the data.
+    """Makes the tables and figures of a paper for which folders have the data.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         interval: percentile or bca: bootstrap intervals, by case, for every figure. jeffreys or
             jackknife: for coefficients; rates and means then have Wilson intervals, whose
             coverage is better.
@@ -2622,7 +2622,7 @@ def reproduce(
         only: Only these tables and figures of the paper, such as 'Table 1'.
 
     Raises:
-        InputError: If a folder is of no known kind, or can't be read.
+        InputError: If a folder has no known kind, or can't be read.
         OptionError: If a setting is unusable.
     """
 
@@ -2671,7 +2671,7 @@ def scale(
 def schema(name: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a file that is read or written.
 
-    Of a file of lines it is that of one line.
+    For a file of lines, it is the schema of one line.
 
     Args:
         name: One of ``SCHEMAS``, as ``apbjudge schema`` lists them.

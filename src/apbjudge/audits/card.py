@@ -1,4 +1,4 @@
-"""The judge card: the result of an audit in one value, written as JSON and read back."""
+"""The judge card: the result of an audit as one value that JSON can store."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Card:
         version: Version of apbjudge.
         fingerprint: Hash of the audit's design: equal for judges that were asked the same.
         probes: The probes in their order.
-        cost: The cost of everything, each judgement counted once.
-        notes: Remarks on the whole.
+        cost: The cost of the audit, each judgement counted once.
+        notes: Remarks on the audit.
         verdicts: Verdicts that count: the judge's ``own``, or ``enforced`` after proven findings.
     """
 
@@ -65,7 +65,7 @@ class Card:
 
 
 def read_card(path: Path) -> Card:
-    """A card from its file.
+    """Reads a card from its file.
 
     Args:
         path: ``card.json``, or the folder of an audit that holds it.
@@ -84,15 +84,15 @@ def read_card(path: Path) -> Card:
 
 
 def card_from_json(values: object, source: str = "card.json") -> Card:
-    """A card from JSON values, as ``Card.to_json`` makes them.
+    """Reads a card from JSON values, as ``Card.to_json`` makes them.
 
     Args:
         values: The whole card; fields that this version does not know are left out.
         source: Its origin, for messages.
 
     Raises:
-        InputError: If it is no card or one of another version; names file, field, what was
-            expected and what came.
+        InputError: If it is not a card or has another version; names the file, the field, the
+            expected and the actual value.
     """
 
     def bad(place: str, expected: str, got: object) -> InputError:
@@ -105,7 +105,7 @@ def card_from_json(values: object, source: str = "card.json") -> Card:
     if fields.get("card") != CARD_VERSION or isinstance(fields["card"], bool):
         raise bad("card", f"version {CARD_VERSION} of the card", fields.get("card"))
     try:
-        # through JSON, so that numbers that are none become null, and are refused
+        # JSON turns NaN and infinity into null, which the types refuse
         card = _adapter().validate_json(orjson.dumps(fields), strict=True)
     except orjson.JSONEncodeError as error:
         raise bad("card", "JSON values", str(error)) from None
@@ -125,7 +125,7 @@ def _adapter() -> TypeAdapter[Card]:
 
 
 def _contradictions(card: Card) -> Iterator[tuple[str, str, object]]:
-    """Contradictions that types alone allow: place, expected value, value in the file."""
+    """Contradictions that the types allow: place, expected value, value in the file."""
     for p, probe in enumerate(card.probes):
         place = f"probes[{p}]"
         for i, measure in enumerate(probe.measures):

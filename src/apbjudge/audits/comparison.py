@@ -65,19 +65,19 @@ class MeasurePair:
     Attributes:
         probe: Machine name of its probe.
         name: Name of the value.
-        side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        side: Side of the limit on which a sound judge is; ``within``: no further from 0.
         limit: The limit of a sound judge, in the unit of the value.
-        unit: As of a ``Measure``.
+        unit: As in ``Measure``.
         first: Value of the first judge on all of its cases, as on its card.
         second: Value of the second judge, likewise.
         first_outcome: Outcome of the first judge.
         second_outcome: Outcome of the second judge.
-        n_shared: Cases that both values are about.
-        difference: First less second over these, each case weighing as much as what was asked of
-            it; without value where they share none.
-        p_value: Two-sided, of no difference; None without an interval.
-        adjusted: The same by Holm over all measures.
-        detectable: Smallest true difference that is detected with a chance of 0.8.
+        n_shared: Number of cases that both values are about.
+        difference: First less second over these cases, weighted by what was asked about each; has
+            no value if there are none.
+        p_value: Two-sided p-value of no difference; None without an interval.
+        adjusted: The p-value adjusted by Holm's method over all measures.
+        detectable: Smallest true difference that is detected with a probability of 0.8.
     """
 
     probe: str
@@ -109,8 +109,8 @@ class CardComparison:
         level: Confidence level of the differences.
         probes: The probes of either card, in the order of the first.
         measures: The measures that both have.
-        only_first: Measures that the first alone has, as ``probe: measure``.
-        only_second: Those that the second alone has.
+        only_first: Measures that only the first has, as ``probe: measure``.
+        only_second: Measures that only the second has.
     """
 
     first: CardSide
@@ -141,11 +141,11 @@ def compare_cards(first: Card, second: Card) -> CardComparison:
         the p-value by Holm over all of them.
 
     Raises:
-        OptionError: If the judges were not asked the same (other plan), or the figures are not of
+        OptionError: If the judges were not asked the same (other design), or the figures are not of
             the same verdicts (a card of an earlier version).
 
-    When not to use it: to say that two judges are equally good; read what difference would have
-    been seen. And intervals of a measure whose limit both keep to say nothing of that limit.
+    Do not use it to conclude that two judges are equally good: see the detectable difference. An
+    interval of a difference says nothing about the limit of a measure that both judges keep.
     """
     if first.fingerprint != second.fingerprint:
         raise OptionError(
@@ -227,7 +227,7 @@ def _pair(probe: str, first: Measure, second: Measure) -> MeasurePair:
 
 
 def _paired(first: Measure, second: Measure) -> tuple[PairedTest, int]:
-    """The difference of per-case ratios, and the number of cases that both have one of."""
+    """The difference of per-case ratios, and the number of cases with a ratio of both."""
     a, b = first.parts, second.parts
     both = sorted(a.keys() & b.keys())
     cases = [case for case in both if a[case][1] > 0 and b[case][1] > 0]
@@ -237,7 +237,7 @@ def _paired(first: Measure, second: Measure) -> tuple[PairedTest, int]:
         return PairedTest(estimate=empty, p_value=None, method="none", detectable=None), 0
     parts = np.array([[*a[case], *b[case]] for case in cases])
     ratios = parts[:, [0, 2]] / parts[:, [1, 3]]
-    # shares differ by 1 at most, changes by 2; sums of many parts may pass that by a hair
+    # shares differ by 1 at most, changes by 2; rounding of sums may exceed that slightly
     widest = 1.0 if first.unit == "share" else 2.0
     differences = np.clip(ratios[:, 0] - ratios[:, 1], -widest, widest)
     sample = Sample(weights=parts[:, [1, 3]].mean(axis=1))

@@ -51,7 +51,7 @@ class AuditConfig(InputConfig, PartConfig):
     )
 
     def for_judges(self, judges: Iterable[JudgeSpec]) -> AuditConfig:
-        """Itself; whole in place of quick if none of the judges makes calls."""
+        """The config itself; full in place of quick if none of the judges makes calls."""
         free = all(judge.is_static for judge in judges)
         return self.model_copy(update={"quick": self.quick and not free})
 

@@ -1,7 +1,7 @@
-"""The design of an audit: which variants are judged, under which settings, in which order.
+"""The design of an audit: the variants that are judged, their settings, and their order.
 
-The design is a pure function of bases, sizes and seed: the same call asks the same again, which is
-what lets an audit go on where it stopped, and two judges be compared item by item.
+The design is a pure function of bases, sizes and seed: the same call asks the same again. So an
+audit can continue where it stopped, and two judges can be compared item by item.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Numbers of questions; each is a maximum: a case may give occasion for less.
+    """Numbers of questions; each is a maximum, as a case may allow fewer.
 
     Attributes:
         bases: Plans taken as correct, one a case.
         faults: Planted faults a base.
         harmless: Harmless changes a base.
         repeated: Bases that are asked again, each with one of its faulty variants.
-        again: Times they are, at the same settings.
-        warm: Times they are, at temperature 1.
+        again: Repetitions at the same settings.
+        warm: Repetitions at temperature 1.
         shown: Changes of format a base, half of them on a faulty variant.
         padded: Bases that are made longer, each with one of its faulty variants.
         referred: Bases that are judged with other references.
         blind: Bases that are judged without the reference, each with one of its faulty variants.
-        injected: Bases whose faulty variant addresses the judge.
-        payloads: Ways in which it does.
-        predictions: Predictions with a label or a baseline's verdict that are judged as they came.
+        injected: Bases with text for the judge in a faulty variant.
+        payloads: Payloads for each of these bases, each in its own variant.
+        predictions: Unchanged predictions with a label or a baseline's verdict.
     """
 
     bases: int = 8
@@ -61,13 +61,13 @@ class Sizes:
     predictions: int = 0
 
     def for_bases(self, n: int) -> Sizes:
-        """The same with another number of bases."""
+        """The same sizes with another number of bases."""
         alike = dict.fromkeys(("bases", "repeated", "padded", "referred", "blind", "injected"), n)
         return replace(self, **alike, predictions=10 * n)
 
 
 QUICK = Sizes()
-"""Fewer judgements than QUICK_CALLS."""
+"""Sizes of a quick audit, with fewer judgements than ``QUICK_CALLS``."""
 QUICK_CALLS = 100
 """Calls that a quick audit may make."""
 FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_bases(60)
@@ -75,7 +75,7 @@ FULL = replace(QUICK, faults=7, harmless=3, again=2, shown=8, payloads=3).for_ba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRun:
-    """Variants that are judged with the same settings, in a run of their own.
+    """Variants that are judged with the same settings, in a separate run.
 
     ``name`` is ``main``, or the name of a change: ``again-1``, ``warm-1``, ``blind``, ….
     """
@@ -114,13 +114,13 @@ class AuditDesign:
 
     @cached_property
     def schedule(self) -> tuple[AuditTurn, ...]:
-        """The order in which everything is asked, the runs interleaved.
+        """The order of all judgements, with the runs interleaved.
 
-        Cases are blocks in an order drawn by the fingerprint. A block holds all that is asked
-        about its case in any run, in an order drawn likewise, so that whatever the probes compare
-        is asked at nearly the same time: a judge that changes while it is audited changes for both
-        sides alike. First in its block comes one of those that show the case as it is: the first
-        prompt of a case fills the endpoint's prefix cache for the others.
+        Cases are blocks in a random order, with the fingerprint as seed. A block contains all
+        judgements of its case, of all runs, also in random order. So judgements that the probes
+        compare are made at nearly the same time: if a judge changes during the audit, it changes
+        for both sides. The first of a block shows the case unchanged, since the first prompt of a
+        case fills the endpoint's prefix cache for the others.
         """
         rng = Random(self.fingerprint)  # noqa: S311 - a draw, no secret
         blocks: dict[str, list[AuditTurn]] = {}
@@ -144,7 +144,7 @@ def design_audit(
 ) -> AuditDesign:
     """Draws the questions about the first bases and predictions, in the numbers of ``sizes``.
 
-    A ``blind`` judge sees no reference anyway: then none is exchanged or taken away.
+    A ``blind`` judge sees no reference, so no reference is exchanged or removed.
     """
     used = bases[: sizes.bases]
     families = list(_families(used, sizes, seed))
@@ -168,7 +168,7 @@ def design_audit(
     unique = {variant.name: variant for variant in main}
     runs = [AuditRun(name=MAIN, variants=tuple(unique.values()))]
     repeated = tuple(v for family in families[: sizes.repeated] for v in family.parents)
-    if not bases:  # replies that are no plans: nothing can be planted in them
+    if not bases:  # replies that are not plans: no fault can be planted
         repeated = tuple(predictions[: 2 * sizes.repeated])
     runs += [AuditRun(name=f"{AGAIN}-{k + 1}", variants=repeated) for k in range(sizes.again)]
     runs += [AuditRun(name=f"{WARM}-{k + 1}", variants=repeated) for k in range(sizes.warm)]
@@ -182,8 +182,8 @@ def design_audit(
 class _Family(NamedTuple):
     """A base with its planted faults.
 
-    ``lead`` is the fault that further variants are made from, as code can't prove it; ``parents``
-    are the base as it is and that fault.
+    ``lead`` is a fault that no rule proves, from which further variants are made; ``parents`` are
+    the unchanged base and that fault.
     """
 
     base: Base
@@ -199,7 +199,7 @@ def _families(bases: Sequence[Base], sizes: Sizes, seed: int) -> Iterator[_Famil
         rng = Random(f"{seed}/{base.name}")  # noqa: S311 - a draw, no secret
         unused = list(perturbed("fault", base, seed=seed)) if base.origin != "prediction" else []
         if base.rubric.shape == "flags" and not base.rubric.rule_codes:
-            # what a rubric has no code for it may not count as a fault
+            # a rubric may not count a fault for which it has no code
             unused = [fault for fault in unused if fault.truth.codes]
         chosen = list[Variant]()
         while unused and len(chosen) < sizes.faults:
@@ -234,6 +234,6 @@ def _format_changes(family: _Family, n: int, sizes: Sizes, seed: int) -> Iterato
 
 
 def _rotated(values: Sequence[_T], by: int, most: int) -> Sequence[_T]:
-    """The values from an offset on, up to a number."""
+    """At most ``most`` values from an offset on, cyclically."""
     start = by * most % len(values) if values else 0
     return [*values[start:], *values[:start]][:most]

@@ -30,10 +30,10 @@ from .probes import Leaks
 from .variants import UNKNOWN, Truth, Variant
 
 Truths = Mapping[Key, Truth]
-"""Truths about predictions, by item id and tested model; None where a label names none."""
+"""Truths about predictions, by item id and tested model; None if a label names no model."""
 
 SPARE = 2
-"""Cases looked at for each base that is wanted: of some, no base can be made."""
+"""Number of cases that are read for each wanted base, since some cases allow no base."""
 
 SHIPPED = "the cases shipped with apbjudge"
 N_SHIPPED = 64
@@ -49,8 +49,8 @@ class Known:
     """The truth about predictions, with its source.
 
     Attributes:
-        baseline: Their origin in words, such as ``human labels``.
-        are_labels: True if people gave them; only then a prediction can be taken as correct.
+        baseline: Origin of the truths in words, such as ``human labels``.
+        are_labels: True for human labels; only with these can a prediction be taken as correct.
         problems: Lines of the file that could not be used.
     """
 
@@ -70,11 +70,11 @@ class Material:
     Attributes:
         name: Its source, in words.
         left_out: Cases without a base, by reason.
-        predictions: Unchanged predictions whose truth is known, whole cases at a time.
+        predictions: Unchanged predictions whose truth is known, for whole cases.
         leaks: The result of the probe of the input.
-        n_rows: Rows read.
-        bad_rows: Rows that could not be used.
-        n_known: Predictions whose truth is known.
+        n_rows: Number of rows read.
+        bad_rows: Number of rows that could not be used.
+        n_known: Number of predictions whose truth is known.
         roots: Folders that pictures may lie in.
     """
 
@@ -148,7 +148,7 @@ class _Index:
     bad_rows: int = 0
 
     def read(self, note: Callable[[str], None]) -> Iterator[tuple[JudgeTask, Mapping[str, Any]]]:
-        """Each usable row with its task; indexes it on the way."""
+        """Yields and indexes each usable row with its task."""
         raw = read_lines(cast("Path", self.source.rows))
         for entry in self.source:
             self.n_rows += 1
@@ -169,7 +169,7 @@ class _Index:
             yield from (entry for entry in chosen if isinstance(entry, JudgeTask))
 
     def truths(self, known: Truths) -> dict[Key, Truth]:
-        """The truth about each prediction; a truth that names no model counts for a lone one."""
+        """The truth about each prediction; one without a model holds if the item has one model."""
         truths: dict[Key, Truth] = {}
         for item, models in self.models.items():
             for model in models:
@@ -188,17 +188,17 @@ def gather(
     seed: int,
     note: Callable[[str], None],
 ) -> Material:
-    """Reads the rows twice: first all of them, then those of the sampled cases.
+    """Reads all rows, then those of the sampled cases again, and chooses bases and predictions.
 
     ``note`` gets a message on each row that can't be used.
 
     Raises:
-        InputError: If the file can't be read, or nothing can be made of it.
+        InputError: If the file can't be read, or no case can be used.
     """
     index = _Index(source)
     tasks = index.read(note)
     leaks = Leaks.contained(lambda: Leaks.of(tasks))
-    deque(tasks, maxlen=0)  # what is left of them where the probe failed
+    deque(tasks, maxlen=0)  # reads the rest if the probe failed
     cases = list(index.lines)
     Random(f"{seed}/cases").shuffle(cases)  # noqa: S311 - a draw, no secret
     selected = cases[: SPARE * n_bases]

@@ -1,4 +1,4 @@
-"""Merges the runs of all parts of one input, of a judge or of an audit."""
+"""Merges the runs of all parts of one input, from grade or audit."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def shards_merge(
     as_: Literal["jsonl", "parquet"] = "jsonl",
     claim: Claim = "lock",
 ) -> Run:
-    """Merges runs of parts; the result is the run that all rows in one would have made.
+    """Merges runs of parts; the result equals the run of all rows at once.
 
     Args:
-        parts: One folder for each part, for some that were merged (``partial``), or for each
-            rubric, of grade or of audit, in any order; they stay as they are.
-        out: Folder for the whole, which must hold no run yet.
-        rubric: The rubric whose codes were judged apart; None for parts.
-        partial: Merges some of the parts into a run that is merged with the others later.
-        as_: ``parquet`` writes the judgements of grade as Parquet too.
+        parts: Folders of runs of grade or audit, in any order: one for each part, for each group of
+            merged parts (``partial``), or for each rubric. They are not changed.
+        out: Folder for the whole run, which must not hold a run yet.
+        rubric: The rubric whose codes were judged in separate runs; None for parts.
+        partial: True to merge some of the parts into a run that is merged with the others later.
+        as_: ``parquet`` also writes the judgements of grade as Parquet.
         claim: Way of keeping other processes out of ``out``, ``lock`` or ``file``.
 
     Returns:
-        The run, of an audit its main one. The same command without ``--shard`` continues in the
-        folder of a whole one.
+        The run; for an audit, its main one. The same command without ``--shard`` continues in the
+        folder of a whole run.
 
     Raises:
-        OptionError: If a folder holds no finished run, the runs are of different settings or
-            inputs, parts or codes are missing or there twice, or ``out`` holds a run.
+        OptionError: If a folder holds no finished run, the runs have different settings or inputs,
+            parts or codes are missing or occur twice, or ``out`` holds a run.
         InputError: If a file can't be read or written.
     """
     folders = [here(part) for part in parts]
@@ -66,7 +66,7 @@ def _merged_audits(parts: Sequence[Path], out: Path, claim: Claim, *, partial: b
     merged: dict[str, Run] = {}
     for name in sorted(path.parent.name for path in (parts[0] / RUNS).glob(f"*/{MANIFEST}")):
         home = out / RUNS / name
-        if (home / MANIFEST).exists():  # of a merge that was killed
+        if (home / MANIFEST).exists():  # left by a killed merge
             check_free(home, JUDGEMENT_RECORDS, again=True)
             clear_run(home, JUDGEMENT_RECORDS, Claiming(by=claim))
         runs = [part / RUNS / name for part in parts]

@@ -1,10 +1,11 @@
-"""From estimates to a plain outcome: passes, fails, could not tell.
+"""Turns estimates into plain outcomes: passes, fails, could not tell.
 
-A measure has a limit that a sound judge keeps to. Its interval decides: wholly within the limit it
-passes, wholly beyond it fails, else it could not be told. A probe of m measures takes intervals at
-the level 1 - 0.05 / m, so that a judge whose true values all keep to their limits is failed by a
-probe with a chance of at most 2.5 %, and one with a true value beyond its limit is passed with a
-chance of at most 2.5 % (Bonferroni; as far as the intervals hold).
+A measure has a limit that a sound judge keeps. Its interval decides: a measure passes if the whole
+interval is within the limit, fails if the whole interval is beyond it, and else could not tell. A
+probe of m measures uses intervals at the level 1 - 0.05 / m. So a probe fails a judge whose true
+values are all within their limits with a probability of at most 2.5 %, and passes one with a true
+value beyond its limit with a probability of at most 2.5 % (Bonferroni; as far as the intervals
+hold).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Unit = Literal["share", "points", "plain"]
 """The form of a value: a share in percent, a difference of shares in points, a plain number."""
 UNITS: Mapping[Unit, numbers.Unit] = {"share": "percent", "points": "points", "plain": "grade"}
 Parts = Mapping[str, tuple[float, float]]
-"""By case: what it adds above and below the line of a ratio."""
+"""By case, its contributions to the numerator and the denominator of a ratio."""
 
 ERROR_RATE = 0.05
 MOST_NEEDED = 100_000
@@ -41,15 +42,15 @@ class Measure:
     Attributes:
         name: Name of the value.
         estimate: The value with its interval.
-        side: On which side of the limit a sound judge is; ``within``: no further from 0.
+        side: Side of the limit on which a sound judge is; ``within``: no further from 0.
         limit: The limit of a sound judge, in the unit of the value.
         outcome: The judge's result against the limit, by the interval.
-        needed: Clusters (cases) that would have been needed at this value; None where the outcome
-            is clear, or where over ``MOST_NEEDED`` would be.
-        detectable: Distance beyond the limit at which a true value is failed with a chance of
-            0.8, at this precision; None where there is no interval.
-        parts: Contribution of each case, to compare two judges case by case; empty where the
-            value is no ratio.
+        needed: Clusters (cases) that a clear outcome would need at this value; None if the outcome
+            is clear, or more than ``MOST_NEEDED`` would be needed.
+        detectable: Distance beyond the limit at which a true value fails with a probability of 0.8,
+            at this precision; None without an interval.
+        parts: Contribution of each case, to compare two judges case by case; empty if the value is
+            not a ratio.
         unit: ``share`` (0 to 1, shown in percent), ``points`` (a difference of shares) or
             ``plain``.
     """
@@ -72,7 +73,7 @@ class ProbeMetric:
     Attributes:
         name: Name of the value.
         estimate: The value with its interval.
-        unit: As of a ``Measure``.
+        unit: As in ``Measure``.
     """
 
     name: str
@@ -85,11 +86,11 @@ class Cost:
     """The cost of a probe; replies that several probes use are counted in each of them.
 
     Attributes:
-        judgements: Judgements that were made.
-        unscored: Those without a verdict.
+        judgements: Number of judgements.
+        unscored: Number of judgements without a verdict.
         calls: Calls made in the sessions of this audit.
         tokens: Tokens sent and received.
-        usd: Price; None if any judgement has none.
+        usd: Price in US dollars; None if that of any judgement is unknown.
     """
 
     judgements: int = 0
@@ -126,8 +127,8 @@ class ProbeTable:
         Args:
             title: Its title.
             first: Head of the column with the names of the groups.
-            groups: By name.
-            cells: A group's values, by head of the column.
+            groups: Groups by name.
+            cells: By head of the column, the function that makes a group's cell.
         """
         rows = ((name, *(cell(of) for cell in cells.values())) for name, of in groups.items())
         return cls(title=title, columns=(first, *cells), rows=tuple(rows))
@@ -156,13 +157,13 @@ class Probe:
         name: Machine name, such as ``faults``.
         title: Its title.
         question: The question that it answers.
-        outcome: The judge's result, if it can be determined.
-        because: The reason of the outcome, in a clause.
+        outcome: The judge's result.
+        because: The reason for the outcome, in a clause.
         measures: The values that decide.
         figures: Values that are shown and decide nothing.
         tables: Tables of details.
-        examples: Items that speak against the judge, at most LISTED of ``n_examples``.
-        n_examples: Items that speak against the judge.
+        examples: Items that show faults of the judge, at most ``LISTED`` of ``n_examples``.
+        n_examples: Number of such items.
         cost: The cost of the probe.
         notes: Remarks for readers on the origin of the values.
     """
@@ -182,7 +183,7 @@ class Probe:
 
 
 def level_for(n_measures: int) -> float:
-    """Confidence level of each interval in a probe with so many measures."""
+    """Confidence level of each interval in a probe with ``n_measures`` measures."""
     return 1 - ERROR_RATE / max(1, n_measures)
 
 
@@ -201,11 +202,11 @@ def measured(
     Args:
         name: Such as ``caught E4``.
         estimate: The value with its interval.
-        side: On which side of the limit a sound judge is.
+        side: Side of the limit on which a sound judge is.
         limit: The limit.
         parts: The contribution of each case.
-        unit: Its form.
-        clears_only: True if it can clear a judge but not convict it.
+        unit: Unit of the value.
+        clears_only: True if the measure can pass but not fail a judge.
     """
     outcome = _outcome(estimate, side, limit)
     detectable = None
@@ -240,10 +241,10 @@ def _outcome(estimate: Estimate, side: Side, limit: float) -> Outcome:
 
 
 def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
-    """Clusters at which the interval would clear the limit, if the value stayed the same.
+    """Number of clusters at which the interval would exclude the limit, at the same value.
 
-    Half widths shrink with the root of the number. A value without any spread (no event yet) has
-    a width that follows from the number alone.
+    Half widths shrink with the square root of the number. For a value without spread (no event
+    yet), the width depends on the number alone.
     """
     value, low, high, n = estimate.value, estimate.low, estimate.high, estimate.n_clusters
     if value is None or low is None or high is None or n == 0:
@@ -267,9 +268,9 @@ def _needed(estimate: Estimate, side: Side, limit: float) -> int | None:
 
 
 def outcome_of(measures: Sequence[Measure]) -> tuple[Outcome, str]:
-    """The outcome of a probe, and why.
+    """The outcome of a probe, and the reason.
 
-    One measure beyond its limit fails the probe; it passes when all keep to theirs.
+    One measure beyond its limit fails the probe; it passes if all are within theirs.
     """
     if not measures:
         return "could not tell", "there is nothing to measure"
@@ -297,7 +298,7 @@ def limit_text(side: Side, limit: float, unit: Unit) -> str:
 
 
 def amount_with_ends(unit: Unit, estimate: Estimate) -> str:
-    """An estimate as it reads, with the ends of its interval."""
+    """An estimate as text, with the ends of its interval."""
     value, low, high = (amount(unit, v) for v in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 

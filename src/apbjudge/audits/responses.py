@@ -1,6 +1,6 @@
-"""A judge's responses to the variants of an audit, ready for the probes.
+"""A judge's responses to the variants of an audit, in the form that probes use.
 
-Verdicts, grades and flags are the judge's own: as they were before what code proves was enforced.
+Verdicts, grades and flags are the judge's own, before proven findings were enforced.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..statistics.sample import Sample
 from .variants import Role, Variant
 
 MAIN = "main"
-"""The run with the judge's own settings; others are named for what they change."""
+"""The run with the judge's own settings; other runs are named after their change."""
 
 AGAIN, WARM, BLIND = "again", "warm", "blind"
-"""Runs: the same once more (``again-1``, …), at a temperature above 0 (``warm-1``, …), without the
-reference."""
+"""Runs: repeated with the same settings (``again-1``, …), at temperature 1 (``warm-1``, …), without
+the reference."""
 
 LONG_LIST = 30
-"""Tools in a list from which on it counts as long."""
+"""Smallest number of tools in a long list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +34,18 @@ class Response:
     """One judgement of a variant.
 
     Attributes:
-        is_correct: The judge's own verdict, None where there is none (unscored).
-        flags: Codes that it set, None where the protocol has none or the reply named none.
-        category: Its own category, 1 to 5 (tool-broken), None elsewhere.
-        enforced: The verdict after what code proves was enforced, as ``grade`` reports it; None
-            where nothing is enforced (unscored, no evidence, the embedded judge).
-        is_proven: True if code proved a fault.
-        is_informed: True if the judge was shown what code proved.
-        is_inconsistent: True if the judge's own reply contradicted itself to the end.
+        is_correct: The judge's own verdict; None if unscored.
+        flags: Codes that it set; None if the protocol has no codes or the reply named none.
+        category: Its own category, 1 to 5 (tool-broken); None for other protocols.
+        enforced: The verdict after proven findings were enforced, as ``grade`` reports it; None if
+            nothing is enforced (unscored, no evidence, the embedded judge).
+        is_proven: True if a rule proved a fault.
+        is_informed: True if the judge was shown the proven findings.
+        is_inconsistent: True if the judge's last reply still contradicted itself.
         is_overridden: True if the rule for contradictory replies changed its verdict.
-        turn: Position in the audit's schedule, from 0; None where the order is not known.
-        is_reused: True if its reply came from the reply cache, asked for at another time.
-        reason: Why there is no verdict; empty where there is one.
+        turn: Position in the audit's schedule, from 0; None if the order is unknown.
+        is_reused: True if its reply came from the reply cache, requested at another time.
+        reason: Reason why there is no verdict; empty with a verdict.
         tokens: Tokens sent and received.
         groups: Fields of the case by which results are broken down.
     """
@@ -87,10 +87,10 @@ def response_of(
 
     Args:
         variant: The variant that was judged.
-        run: Under which settings.
+        run: Name of the run.
         judgement: The judgement.
-        evidence: True if the judge was shown what code proves, and that was enforced.
-        turn: Position in the audit's schedule; None where the order is not known.
+        evidence: True if the judge was shown proven findings, and they were enforced.
+        turn: Position in the audit's schedule; None if the order is unknown.
     """
     usage, n_tools = judgement.usage, variant.n_tools
     is_proven = any(finding.certainty == "proven" for finding in judgement.findings)
@@ -133,8 +133,8 @@ class AuditResponses:
     """The responses of every run of an audit.
 
     Attributes:
-        judge: The judge's name, which tells its family; empty if not known.
-        own: Tested models that are the judge itself, as far as they were named.
+        judge: The judge's name, from which its family follows; empty if unknown.
+        own: Tested models that are the judge itself, if the user named any.
         baseline: The source of the truth about predictions, in words: ``human labels`` or
             ``judge X as baseline``.
     """
@@ -174,20 +174,20 @@ class AuditResponses:
         return self.scored("base", "harmless")
 
     def find(self, name: str, run: str = MAIN) -> Response | None:
-        """The response to a variant, None where it was not asked."""
+        """The response to a variant; None if there is none."""
         return self._by_name.get((run, name))
 
     @cached_property
     def main(self) -> tuple[Response, ...]:
-        """Everything of the main run, scored or not."""
+        """All responses of the main run, scored or not."""
         return tuple(r for r in self.all if r.run == MAIN)
 
     def asked(self, *roles: Role) -> list[Response]:
-        """Everything of the main run with one of these roles, scored or not."""
+        """Responses of the main run with one of these roles, scored or not."""
         return [r for r in self.main if r.variant.role in roles]
 
     def scored(self, *roles: Role) -> list[Response]:
-        """Everything of the main run with one of these roles that has a verdict."""
+        """Responses of the main run with one of these roles and a verdict."""
         return [r for r in self.asked(*roles) if r.is_scored]
 
     def pairs(self, *roles: Role) -> list[Pair]:
@@ -201,7 +201,9 @@ class AuditResponses:
         return [(r, main) for r, main in rows if main is not None and main.is_scored]
 
     def repeats(self, stem: str, *, with_main: bool) -> list[list[Response]]:
-        """Responses to the same variant under the runs ``stem-1``, ``stem-2``, …; two at least.
+        """Groups of scored responses to the same variant in the runs ``stem-1``, ``stem-2``, ….
+
+        Each group has at least two.
 
         Args:
             stem: ``again`` or ``warm``.
@@ -223,5 +225,5 @@ def sample_of(responses: Sequence[Response]) -> Sample:
 
 
 def passed(responses: Iterable[Response]) -> Array:
-    """1.0 where the verdict is correct, else 0.0."""
+    """Shape (n,): 1.0 if the verdict is correct, else 0.0."""
     return np.array([float(bool(r.is_correct)) for r in responses])

@@ -1,4 +1,4 @@
-"""An audit: rows become variants, a judge is asked about them, its answers become a card."""
+"""An audit: makes variants from rows, asks a judge about them, makes a card from its answers."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .responses import AGAIN, BLIND, WARM, AuditResponses, Response, response_of
 
 WARM_TEMPERATURE = 1.0
 SEED_STEP = 1000
-"""Apart in seed that replies at temperature 1 are: more than a judge has samples."""
+"""Distance between the seeds of runs at temperature 1; larger than a judge's number of samples."""
 
 SCHEDULE = "schedule.jsonl"
-"""File of an audit's folder: run and name of every judgement in the order of asking."""
+"""File in an audit's folder: run and name of every judgement in the order of asking."""
 RUNS, ROWS = "runs", "rows"
-"""Folders of an audit's folder: its runs, and the rows of each."""
+"""Folders in an audit's folder: its runs, and the rows of each."""
 FILES = ("variants.jsonl", SCHEDULE, "card.json", "card.md", "card.html")
 """Files that an audit writes into its folder, in addition to rows and runs."""
 
@@ -110,7 +110,7 @@ def sizes_of(config: AuditConfig) -> Sizes:
 def prepare(
     spec: JudgeSpec, config: AuditConfig, *, note: Callable[[str], None] = lambda message: None
 ) -> Prepared:
-    """Prepares an audit; nothing is asked.
+    """Prepares an audit, without a request.
 
     Args:
         spec: The judge.
@@ -152,8 +152,8 @@ def prepare(
             "the shipped cases hold no predictions of tested models; give some (--rows)"
         )
         material = replace(material, name=SHIPPED, leaks=unasked)
-    # A quick audit takes so few bases that its calls are within the limit, but for replies that
-    # are asked for again. A judge with many samples may need more for a single base.
+    # A quick audit has so few bases that its calls are within the limit, except for repeated
+    # requests after bad replies. A judge with many samples may need more for a single base.
     if config.quick and spec.samples > 1:
         sizes = replace(sizes, bases=min(sizes.bases, 1 + QUICK.bases // spec.samples))
     while True:
@@ -184,22 +184,22 @@ def audit(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> Audit:
-    """Puts a judge through the probes.
+    """Runs the probes on a judge.
 
     A second call with the same folder ``out`` continues where the first one stopped; without a
-    folder everything is done in memory. What is left over at a limit is unscored (``budget``).
-    Replies that are asked for again are never taken from the cache.
+    folder, everything is in memory. Judgements beyond a limit are unscored (``budget``). Repeated
+    questions have their own cache, so that they get new replies.
 
-    A part of the cases (``shard``) is an audit of these. ``shards_merge`` puts the runs of all
-    parts together, and the same audit without ``shard`` makes the card in the merged folder.
+    With ``shard``, it audits a part of the cases. ``shards_merge`` merges the runs of all parts,
+    and the same audit without ``shard`` makes the card in the merged folder.
 
     Args:
         judge: ``static``, a litellm model name, or a JudgeSpec with all settings.
-        config: Choice of questions; without it all, on the shipped cases. Options count more.
+        config: Choice of questions; by default all, on the shipped cases. Options take precedence.
         prepared: Questions from ``prepare``, in place of ``config``.
-        run: Folder, cache and limits; options count more.
+        run: Folder, cache and limits; options take precedence.
         client: Answers requests in place of the network.
-        events: Who watches.
+        events: Callbacks that report progress.
 
     Raises:
         OptionError: If an option, the rubric or the judge's access is unusable, or the folder
@@ -274,7 +274,7 @@ def forecast_audit(
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # longer than a path may be
+    except OSError:  # the name is too long for a path
         return False
 
 
@@ -285,10 +285,10 @@ def _run(
     resources: Resources,
     rows: Path | list[dict[str, Any]],
 ) -> RunConfig:
-    """A run of the audit, in a folder of its name."""
+    """A run of the audit; the name of its folder is that of the run."""
     name = home.name
     if name.startswith((AGAIN, WARM)) and resources.cache is not None:
-        # a reply of its own, not the first one's
+        # a new reply, not the one of the first run
         resources = replace(resources, cache=home / "cache")
     source = ItemSource(
         rows=rows,
@@ -326,7 +326,7 @@ def _judge(
     *,
     overwrite: bool,
 ) -> dict[str, Run]:
-    """Lets the judge answer everything in ordinary runs, interleaved."""
+    """Judges all variants in ordinary runs, interleaved in the order of the schedule."""
     schedule = prepared.design.schedule
     names = [run.name for run in prepared.design.runs]
     configs: list[RunConfig] = []
@@ -372,7 +372,7 @@ _MERGED = "merged from parts, whose calls have no common order: nothing is known
 
 
 def _claim(folder: Path, fingerprint: str, claiming: Claiming, *, overwrite: bool) -> bool:
-    """Makes the folder, unless another audit or something else is in it.
+    """Makes the folder, or refuses one that holds another audit or other files.
 
     Returns:
         True if the existing audit was merged from parts.
@@ -408,7 +408,7 @@ def _make(folder: Path) -> None:
 
 
 def _fingerprint_and_parts(path: Path) -> tuple[str | None, list[str] | None]:
-    """An audit's fingerprint, None where none can be read; the parts that it was merged from."""
+    """An audit's fingerprint, or None if it can't be read; the parts that it was merged from."""
     try:
         manifest = orjson.loads(path.read_bytes())
         return manifest["identity"].get("audit", ""), manifest.get("parts")
@@ -434,12 +434,12 @@ def _clear(folder: Path, claiming: Claiming) -> None:
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes a file of an audit."""
+    """Writes a JSON file of an audit."""
     write_atomically(path, orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _write_results(folder: Path, design: AuditDesign, card: Card) -> None:
-    """Writes the variants and the card, which readers of the audit need besides the runs."""
+    """Writes the variants and the card, which readers of the audit need in addition to runs."""
     write_rows(
         folder / "variants.jsonl",
         ({"run": run.name, **v.to_json()} for run in design.runs for v in run.variants),
@@ -454,13 +454,13 @@ def card_of(
     *,
     unseen: Mapping[str, int] | None = None,
 ) -> Card:
-    """The card of an audit whose responses are all there.
+    """The card of an audit, from all its responses.
 
     Args:
         spec: The judge.
         prepared: The questions.
         responses: Its responses.
-        unseen: The rows by what of their files the judge was not shown; None for none.
+        unseen: Number of rows by kind of file content that the judge was not shown; None for none.
     """
     material, config = prepared.material, prepared.config
     settings = {"model": spec.model} if spec.is_static else spec.model_dump(mode="json")
@@ -483,7 +483,7 @@ def card_of(
 
 
 def probes_of(responses: AuditResponses, leaks: Probe) -> Iterator[Probe]:
-    """The probes in the order of the card, that of the input last."""
+    """The probes in the order of the card; that of the input is last."""
     for probe in OF_RESPONSES:
         yield probe.contained(lambda probe=probe: probe.of(responses))
     yield leaks
@@ -524,7 +524,7 @@ def _notes(
 
 
 def _planting_notes(material: Material, responses: AuditResponses) -> Iterator[str]:
-    """The reason why no faults are planted, where rows or rubric don't allow any."""
+    """The reason why no faults are planted, if rows or rubric don't allow any."""
     codes = {code for base in material.bases for code in base.rubric.codes}
     why = "no row has a plan to plant them in"
     if material.bases:

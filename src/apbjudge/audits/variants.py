@@ -19,16 +19,16 @@ Role = Literal[
     "neutral",
     "prediction",
 ]
-"""Why a variant is judged: a plan taken as correct, one with a planted fault, one changed in a way
-that must not matter, one shown in another way, one made longer, one with another reference, one
-that speaks to the judge, its twin that says something idle instead, a prediction as it came."""
+"""Purpose of a variant: a plan taken as correct, one with a planted fault, with a harmless change,
+shown in another way, made longer, with another reference, with text for the judge, its twin with
+neutral text instead, or an unchanged prediction."""
 
 Severity = Literal["minor", "major", "fatal"]
 
 SOLVER = "reference"
-"""Tested model that the expert's solutions are ascribed to."""
+"""Name of the tested model in rows with the expert's solutions."""
 OWN_FIELDS = frozenset({"id", "model_response"})
-"""Fields of a row that are each variant's own; all others are of its case."""
+"""Fields of a row that belong to the variant; all others belong to its case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +36,13 @@ class Truth:
     """The truth about a variant, by construction or from a label.
 
     Attributes:
-        is_correct: None where it is not known (a prediction without label).
-        codes: The codes that hold; empty for a correct one. None where not known, or where the
-            protocol has no codes.
-        also: Codes that may be flagged too, as consequences of the planted fault: neither
-            demanded nor counted as confusion.
-        category: Behaviour after a broken tool, 1 to 5; None where not known or not asked.
-        grade: A human grade, None where there is none.
+        is_correct: True correctness; None if unknown (a prediction without label).
+        codes: The codes that hold; empty for a correct plan. None if unknown, or if the protocol
+            has no codes.
+        also: Codes that may be flagged too, as consequences of the planted fault: neither required
+            nor counted as confusion.
+        category: Behaviour after a broken tool, 1 to 5; None if unknown or not asked.
+        grade: A human grade; None if there is none.
     """
 
     is_correct: bool | None
@@ -57,7 +57,7 @@ CORRECT = Truth(is_correct=True, codes=frozenset())
 PASSES = Truth(is_correct=True)
 """The truth about a base under a protocol without codes."""
 UNKNOWN = Truth(is_correct=None)
-"""The truth about a prediction that nobody has judged."""
+"""The truth about a prediction without a label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ class Variant:
         truth: Known facts about its right verdict.
         row: The row to be judged.
         what: The change and its place, in one sentence.
-        severity: Of a planted fault, None of all else.
-        tags: Whatever a probe tells variants apart by, such as the language of a payload.
+        severity: Severity of a planted fault; None for other variants.
+        tags: Values by which a probe groups variants, such as the language of a payload.
     """
 
     name: str
@@ -94,13 +94,13 @@ class Variant:
 
     @property
     def n_tools(self) -> int | None:
-        """Tools that the case lists; None where it says nothing of tools."""
+        """Number of tools that the case lists; None if it has no list of tools."""
         tools = self.row.get("tools")
         return len(cast("list[object]", tools)) if isinstance(tools, list) else None
 
     @property
     def case(self) -> Mapping[str, Any]:
-        """All of its row but the reply."""
+        """The row's fields without id and reply."""
         return {name: value for name, value in self.row.items() if name not in OWN_FIELDS}
 
     def to_json(self) -> dict[str, Any]:

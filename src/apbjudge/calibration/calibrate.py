@@ -1,4 +1,4 @@
-"""Judges against human labels: from files to figures."""
+"""Judges against human labels: reads files and computes figures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def calibrate(config: CalibrationConfig) -> ReliabilityReport:
     """Calibrates judges against human labels.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a file is unusable or no label belongs to a run.
@@ -115,13 +115,13 @@ def calibrate_judged(
     problems: Problems,
     settings: Mapping[str, Any] | None = None,
 ) -> ReliabilityReport:
-    """Calibrates judges whose judgements are read already, with the usual options.
+    """Calibrates judges whose judgements have been read, by default with the usual options.
 
     Args:
-        judges: Each item and tested model once. Items without a label are left out.
+        judges: Runs with each item and tested model once. Items without a label are left out.
         labels: The labels.
         problems: Gets a line for each label that can't be used.
-        settings: Fields of ``CalibrationConfig`` that are not the usual ones.
+        settings: Fields of ``CalibrationConfig`` that differ from the usual options.
 
     Raises:
         InputError: If no label belongs to any judge's rows.
@@ -154,7 +154,7 @@ def _plan(config: CalibrationConfig, problems: Problems) -> LabelOrder | None:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that no file can have
+    except OSError:  # no file can have this name
         return False
 
 
@@ -247,7 +247,7 @@ class _Calibrating:
 
     @property
     def cluster(self) -> str:
-        """The column of clusters; items, where another tool's rows name no case."""
+        """The column of clusters; that of items if another tool's rows name no case."""
         name, foreign = self.config.cluster, self.run.foreign
         if foreign is None or name != "case_id":
             return name
@@ -302,7 +302,7 @@ class _Calibrating:
 
     @property
     def is_picked(self) -> bool:
-        """True if somebody chose the labelled items, so that nothing can be inferred."""
+        """True if somebody chose the labelled items, so that they allow no inference."""
         return self.config.design == "hand-picked"
 
     def between(self) -> BetweenRaters | None:
@@ -382,7 +382,7 @@ class _Calibrating:
         return without_intervals(result) if self.is_picked else result
 
     def parts(self, name: str, rows: Vector | None) -> Iterator[tuple[str | None, Vector]]:
-        """Values of a column with their positions among some rows; the missing value last."""
+        """Values of a column, each with its positions among some rows; the missing value last."""
         codes, labels = self.run.column(name, "--by")
         codes = codes if rows is None else codes[rows]
         present: dict[str | None, int] = {labels[at]: at for at in set(codes.tolist())}
@@ -467,7 +467,7 @@ class _Calibrating:
                 yield from self.fitting(correction.figures(name, value, at))
 
     def fitting(self, figures: Iterable[CorrectedFigure]) -> Iterator[CorrectedFigure]:
-        """The figures that another tool's judgements have, scores in units of their scale."""
+        """The figures that fit another tool's judgements, with scores in units of their scale."""
         foreign = self.run.foreign
         for figure in figures:
             if foreign is None or (figure.figure == "CR" and foreign.has_verdict):
@@ -483,7 +483,7 @@ class _Calibrating:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The fields of the breakdown; for preferences also the pair of systems."""
+        """The fields of the breakdown; for preferences, also the pair of systems."""
         pair = ("pair",) if self.config.pairwise and "pair" in self.run.own else ()
         return tuple(dict.fromkeys((*pair, *self.config.by)))
 

@@ -1,4 +1,4 @@
-"""Two runs item by item: the changes from the first to the second, worst first."""
+"""Changes of single items from one run to another, worst first."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class ItemScore:
 
     Attributes:
         tested_model: Tested model of the response; None if the row names none.
-        is_correct: The verdict; None without.
-        grade: 0 to 1; None where there is none.
-        errors: The codes that are set, sorted; None where the verdict has none.
+        is_correct: The verdict; None if unscored.
+        grade: 0 to 1; None if there is none.
+        errors: The codes that are set, sorted; None if the verdict has no codes.
         category: 1 to 5 after a broken tool, else None.
         reason: Reason why there is no verdict; empty with one.
     """
@@ -50,7 +50,7 @@ class ItemScore:
 
     @classmethod
     def of(cls, table: JudgementTable, at: int) -> ItemScore:
-        """The judgement in a row of a table."""
+        """Reads the judgement in a row of a table."""
         is_scored, errors = bool(table.scored[at]), table.errors_at(at)
         is_set = None if errors is None else tuple(code for code in errors if errors[code])
         grade = float(table.grade[at])
@@ -72,7 +72,7 @@ class VerdictChange:
         item_id: The item.
         protocol: Its protocol.
         before: The first run's judgement.
-        after: The second's.
+        after: The second run's judgement.
         human: True if humans consider it correct; None without label.
         kind: Main kind of change, one of ``KINDS``.
     """
@@ -86,7 +86,7 @@ class VerdictChange:
 
     @property
     def is_now_wrong(self) -> bool | None:
-        """True if the second run left the humans' verdict; None without label or change."""
+        """True if the verdict changed away from the label's; None without label or change."""
         pair = (self.before.is_correct, self.after.is_correct)
         if self.human is None or None in pair or pair[0] == pair[1]:
             return None
@@ -94,7 +94,7 @@ class VerdictChange:
 
     @property
     def moved(self) -> float:
-        """The distance between the grades; 0 where one of them is missing."""
+        """The distance between the grades; 0 if one of them is missing."""
         a, b = self.before.grade, self.after.grade
         return 0.0 if a is None or b is None else abs(a - b)
 
@@ -105,10 +105,10 @@ class Changes:
 
     Attributes:
         before: Name of the first run.
-        after: Name of the second.
-        n_pairs: Items that both have.
-        n_compared: Those with a verdict by both.
-        n_only: Items that only the first has, and that only the second has.
+        after: Name of the second run.
+        n_pairs: Number of items that both have.
+        n_compared: Number of these with a verdict by both.
+        n_only: Numbers of items that only the first has, and that only the second has.
         items: The changes. First those that are wrong now and were right by the labels, then
             verdicts lost and won, scores lost and gained, then grades, the largest change first.
         note: Method of pairing, if it is not by item and tested model.
@@ -149,8 +149,8 @@ def find_changes(
 
     Args:
         names: Display names of the runs.
-        tables: Their judgements; rows that never became items don't count.
-        labels: Human labels; None without. Two tested models' responses have none in common.
+        tables: Their judgements; rows that never became items are ignored.
+        labels: Human labels; None without. Ignored for two tested models, whose responses differ.
         answers: See ``records.consensus.answers_of``; None without labels.
     """
     before, after = (table.items() for table in tables)
@@ -194,8 +194,8 @@ def change_of(
         item_id: The item.
         protocol: Its protocol.
         before: The first run's judgement.
-        after: The second's.
-        human: True if humans consider it correct.
+        after: The second run's judgement.
+        human: True if humans consider it correct; None without label.
     """
     kind = _kind(before, after)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Two runs on the same items: from files to differences."""
+"""Two runs on the same items: reads files and computes differences."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from .matching import tested_models as tested_models_of
 from .results import Comparison, Side
 
 _DECIMALS = 4
-"""Decimals of scores of other tools."""
+"""Number of decimals to which scores of other tools are rounded."""
 
 
 @takes(config=CompareConfig)
 def compare(config: CompareConfig) -> Comparison:
     """Compares two judges, two tested models or two rubrics on the same items.
 
-    Rows are paired on item and tested model; on the item alone where two tested models are
-    compared: two that are named, or the only one of each run where they differ.
+    Rows are paired on item and tested model; on the item alone if two tested models are compared:
+    two that are named, or the only one of each run if these differ.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a file is unusable, or the runs have no item in common.
@@ -76,7 +76,7 @@ def compare(config: CompareConfig) -> Comparison:
 def _read(
     config: CompareConfig, problems: Problems
 ) -> tuple[tuple[JudgedRun, JudgedRun], tuple[str, ...]]:
-    """Both runs, read once if they are the same, and notes on the columns that were read."""
+    """Both runs, read once if they are the same file, and notes on the columns."""
     run_a, run_b = config.run_a, config.run_b
     tested_models, settings = config.tested_models, config.of_settings
     named = {"tested-model": tested_models, "setting": settings, "judges": config.judges}
@@ -111,7 +111,7 @@ def _runs_of(path: Path, problems: Problems) -> tuple[Sequence[JudgedRun], tuple
 
 
 def _chosen(runs: Sequence[JudgedRun], name: str | None = None) -> JudgedRun:
-    """The run of a judge, or the only one."""
+    """The run of the named judge, or the only run."""
     chosen = [run for run in runs if name in (None, run.name)]
     if len(chosen) != 1:
         names = ", ".join(visible(run.name) for run in runs)
@@ -131,7 +131,7 @@ class _ComparedPairs:
         runs: Both runs.
         rows: Candidate rows of each.
         partners: Shape (n,) each: positions of the pairs' rows, in the order of the first run.
-        by: Fields they were paired on.
+        by: Fields that they were paired on.
         notes: Remarks on the pairing.
     """
 
@@ -190,7 +190,7 @@ def _rows_of(run: JudgedRun, models: Sequence[str], settings: Sequence[str]) -> 
 
 
 def _name_repeated(run: JudgedRun, rows: Vector, problems: Problems, *, by_model: bool) -> None:
-    """Adds a line about items with several rows, which have no one partner."""
+    """Adds a line about items with several rows, which have no unique partner."""
     keys = run.table.keys(by_model=by_model, by_protocol=False)[rows]
     _, first, times = np.unique(keys, return_index=True, return_counts=True)
     if np.any(times > 1):
@@ -238,7 +238,7 @@ class _Comparing:
 
     @property
     def has_verdicts(self) -> bool:
-        """True if both runs have verdicts, and not scores alone."""
+        """True if both runs have verdicts, not scores alone."""
         return all(run.foreign is None or run.foreign.has_verdict for run in self.pairs.runs)
 
     @cached_property
@@ -261,9 +261,9 @@ class _Comparing:
 
     @cached_property
     def missing(self) -> tuple[Vector, Vector]:
-        """The pairs where each run has no prediction of a case, which counts as not correct.
+        """Masks of the pairs for which each run lacks a prediction, which counts as incorrect.
 
-        Pairs of two judges of one tested model who both have no prediction are left out.
+        A pair of the same tested model is left out if both rows lack it.
         """
         a, b = (
             table.missing[at] for table, at in zip(self.tables, self.pairs.partners, strict=True)
@@ -279,7 +279,7 @@ class _Comparing:
 
     @cached_property
     def scored(self) -> tuple[Vector, Vector]:
-        """The pairs where each run has a verdict."""
+        """Masks of the pairs for which each run has a verdict."""
         return self.ratings[0].correct >= 0, self.ratings[1].correct >= 0
 
     @cached_property
@@ -325,7 +325,7 @@ class _Comparing:
         )
 
     def n_other(self, first: Vector, second: Vector) -> int:
-        """Pairs with different keys in the rows of each run; 0 is an unknown key."""
+        """Number of pairs whose known keys differ; 0 is an unknown key."""
         a, b = first[self.pairs.partners[0]], second[self.pairs.partners[1]]
         return int(np.count_nonzero((a != b) & (a > 0) & (b > 0)))
 
@@ -382,7 +382,7 @@ class _Comparing:
 
     @property
     def tables(self) -> tuple[JudgementTable, JudgementTable]:
-        """The judgements of both."""
+        """The judgements of both runs."""
         return self.pairs.runs[0].table, self.pairs.runs[1].table
 
     def trajectory_differences(self, protocol: str) -> Iterator[Difference]:
@@ -445,7 +445,7 @@ class _Comparing:
 
 
 def _in_families(differences: Sequence[Difference], primary: Sequence[str]) -> list[Difference]:
-    """The differences with adjusted p-values; names in any letter case."""
+    """The differences with adjusted p-values; ``primary`` names metrics in any letter case."""
     names = {difference.name.casefold(): difference.name for difference in differences}
     for name in primary:
         if name.casefold() not in names:

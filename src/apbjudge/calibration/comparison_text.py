@@ -1,4 +1,4 @@
-"""Two runs side by side: differences, their sizes, and the sizes that could be detected."""
+"""Two runs side by side as text: differences, and the sizes that could be detected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _unit(of: Difference) -> Unit:
 
 
 def _is_count(of: Difference) -> bool:
-    """True if the figure is a count or a ratio of counts, which may be above 1, and no rate."""
+    """True if the figure is not a rate but a count or ratio of counts, which may be above 1."""
     return of.kind.unit in {"cost", "count"}
 
 

@@ -1,4 +1,4 @@
-"""Figures of a run corrected with labels on some of its rows."""
+"""Figures of a run, corrected with labels of some of its rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class PlannedSample:
     """The labelled rows, as sampled by a plan.
 
     Attributes:
-        at: Positions among the labelled rows that the plan had chosen.
-        strata: Shape (at,): stratum of each.
-        weights: Shape (at,): judged rows of the stratum for each one whose label is decided.
+        at: Shape (m,): positions, among the labelled rows, of those that the plan chose.
+        strata: Shape (m,): stratum of each.
+        weights: Shape (m,): judged rows of the stratum per row with a decided label.
         all_strata: Shape (n,): stratum of every judged row.
-        design: Rows sampled in each stratum, and how sure its share of the population is.
-        n_unplanned: Labelled rows that the plan had not chosen.
-        n_skipped: Chosen rows without label, although a later one of their stratum has one.
+        design: Rows sampled in each stratum, and the precision of its share of the population.
+        n_unplanned: Number of labelled rows that the plan did not choose.
+        n_skipped: Number of chosen rows without label that precede a labelled one of the stratum.
     """
 
     at: Vector
@@ -66,17 +66,17 @@ def planned_sample(
 ) -> PlannedSample:
     """The sample of labelled rows under a plan.
 
-    Within a stratum, labels are a random draw as long as they were made in the plan's order; the
-    plan may be unfinished.
+    Within a stratum, labels are a random sample if they were made in the plan's order; the plan may
+    be unfinished.
 
     Args:
         plan: The plan.
-        run: The run that it is of.
+        run: The run that was planned.
         matched: The labelled rows.
-        clusters: Cluster of each row of the run; None where rows are independent.
+        clusters: Cluster of each row of the run; None if rows are independent.
 
     Raises:
-        InputError: If the plan is of another run or chose none of the labelled rows.
+        InputError: If the plan is for another run or chose none of the labelled rows.
     """
     table = run.table
     keys = [
@@ -100,7 +100,7 @@ def planned_sample(
         )
     of_label = strata[matched.rows[at]]
     sizes = np.bincount(strata, minlength=len(codes.names))
-    decided = matched.human.correct[at] >= 0  # a tie is no label; without any, grades stand
+    decided = matched.human.correct[at] >= 0  # ties don't count; without verdicts, grades do
     counted = of_label[decided] if decided.any() else of_label
     labelled = np.bincount(counted, minlength=len(sizes))
     return PlannedSample(
@@ -115,7 +115,7 @@ def planned_sample(
 
 
 def _skipped(plan: LabelOrder, labelled: set[Key]) -> int:
-    """Rows that precede labelled rows of their stratum in the plan and have no label."""
+    """Number of rows without a label that precede a labelled row of their stratum in the plan."""
     last: dict[str, int] = {}
     for key in labelled:
         stratum, order = plan[key]
@@ -136,7 +136,7 @@ class Correction:
         clusters: Cluster of each of its rows.
         strata: Stratum of each of its rows, under a plan.
         design: Sampling design of the labelled rows.
-        target: Another run whose figures are to be corrected; None: this one's.
+        target: Another run whose figures are to be corrected; None for this run.
         level: Confidence level.
     """
 
@@ -149,7 +149,7 @@ class Correction:
     level: float
 
     def figures(self, field: str, value: str | None, at: Vector) -> Iterator[CorrectedFigure]:
-        """CR, Grade and error rates of some rows, where they have such values.
+        """CR, Grade and error rates of some rows, if they have such values.
 
         Args:
             field: Property that these rows share.
@@ -168,7 +168,7 @@ class Correction:
 
     @cached_property
     def _columns(self) -> list[tuple[str, Array, Array]]:
-        """Each figure by name, the judge's values and the labels, one entry per row of the run."""
+        """Name of each figure, with the judge's values and the labels of all rows of the run."""
         human = self.matched.human_of_all(len(self.run))
         judged, labels = _values(self.run.table), _values(human)
         return [(name, judged[name], labels[name]) for name in judged]
@@ -192,7 +192,7 @@ class Correction:
 
 
 def _values(scores: Scores) -> dict[str, Array]:
-    """Each metric's value per row; NaN where it is missing."""
+    """By metric, its value in each row; NaN if it is missing."""
     flags = {
         code: np.where(scores.known >> i & 1, (scores.flags >> i & 1).astype(float), np.nan)
         for i, code in enumerate(scores.error_codes)

@@ -1,4 +1,4 @@
-"""Judgements and labels of other tools, in the form of our own."""
+"""Judgements and labels of other tools, converted to our own form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from .tool_results import ToolResults, tool_results
 
 
 def is_foreign(config: CalibrationConfig) -> bool:
-    """True if the judgements are another tool's, by a named column or by the form of the files.
+    """True if the judgements are another tool's: a column is named, or the files have its form.
 
     Raises:
         OptionError: If some of several files are and others are not.
@@ -77,10 +77,10 @@ def looks_foreign(path: Path) -> bool:
 def read_foreign(
     config: CalibrationConfig, problems: Problems
 ) -> tuple[list[JudgedRun], Labels, tuple[str, ...]]:
-    """Judges and labels from files of other tools.
+    """Reads judges and labels from files of other tools.
 
-    A judge's value off the scale makes the row unscored, a rater's leaves out the label; both are
-    a line in ``problems``.
+    A judge's value off the scale makes the row unscored; a rater's value off the scale omits the
+    label; both add a line to ``problems``.
 
     Returns:
         The judges; the labels; notes on the columns that were read.
@@ -135,7 +135,7 @@ def read_foreign(
 
 
 def foreign_runs(path: Path, problems: Problems) -> tuple[list[JudgedRun], tuple[str, ...]]:
-    """The judges of another tool's file, and notes on the columns that were read.
+    """Reads the judges of another tool's file, and notes on the columns that were read.
 
     Raises:
         InputError: As ``read_foreign`` does.
@@ -156,7 +156,7 @@ def _files_of(
     scale: ForeignScale | None,
     problems: Problems,
 ) -> list[_File]:
-    """The metrics of a tool's results, each a file of its own with its own scale."""
+    """The metrics of a tool's results, each in the form of a file with its own scale."""
     if unknown := {*chosen} - results.metrics.keys():
         known = ", ".join(results.metrics)
         raise OptionError(f"--judges: expected some of {known}, got {min(unknown)!r}")
@@ -197,7 +197,7 @@ def _files_of(
 
 
 def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], list[str]]:
-    """The metrics for which there are labels, without other values; a line about the others."""
+    """The metrics without values of a kind that labels lack; and a note on metrics left out."""
     of_labels, comparable, others = labelled.reading.roles, list[_File](), list[str]()
     for file in files:
         roles = dict(file.reading.roles)
@@ -225,7 +225,7 @@ def _comparable(files: Sequence[_File], labelled: _File) -> tuple[list[_File], l
 class _File:
     """A file of judgements or labels, with the roles of its columns.
 
-    ``several``: columns of judges or raters, each with values of its own, read as ``role``.
+    ``several``: columns of judges or raters, each with its own values, read as ``role``.
     """
 
     reading: ForeignRows
@@ -257,15 +257,16 @@ class _File:
 
         Args:
             path: The file.
-            stated: Column and its option by role; in labels it counts where there is such a column.
+            stated: By role, a stated column and its option; for labels, those that the file lacks
+                are ignored.
             several: Columns of judges or raters.
-            scale: The scale that was stated.
+            scale: The scale that was stated; None if none was.
             problems: Gets a line for each row that can't be read.
             pairwise: True if rows are preferences.
             of_labels: Columns of labels that were stated; None for judgements.
             roles: Roles of the judgements, which labels share; None for judgements.
-            is_of_tool: True if the judgements are of metrics, with verdicts or scores: labels need
-                one of both.
+            is_of_tool: True if the judgements are metrics of a tool, with verdicts or scores: then
+                labels need only one of these.
         """
         columns, all_rows = read_rows(path)
         rows = list(usable(all_rows, path, problems))
@@ -311,7 +312,7 @@ class _File:
         return next(role for role in VALUES if role in self.reading.roles)
 
     def by_column(self) -> Iterator[tuple[str | None, Mapping[str, str]]]:
-        """Name and columns of each judge or rater that has columns of its own."""
+        """Name and columns of each judge or rater with its own column, else of nobody (None)."""
         roles = self.reading.roles
         if not self.several:
             yield None, {role: roles[role] for role in VALUES if role in roles}
@@ -339,7 +340,7 @@ class _File:
         return result
 
     def _preference(self, row: Row, value: Any, column: str) -> float:
-        """0 the first, 1 the second, 2 a tie; systems may be named."""
+        """0 for the first, 1 for the second, 2 for a tie; the value may be a system's name."""
         roles = self.reading.roles
         if {"first", "second"} <= roles.keys():
             names = [text_of(row, roles[role]) for role in ("first", "second")]
@@ -348,7 +349,7 @@ class _File:
         return self.scale.read(value, column)
 
     def place(self, row: Row, orientation: dict[tuple[str, str], str]) -> _Place:
-        """Item and tested model of a row; of a pair both systems, in the order first met."""
+        """Item and tested model of a row; for a pair, both systems, with the order of the row."""
         roles = self.reading.roles
         item = text_of(row, roles["item"])
         order = _is_swapped(row.get(roles["order"]), roles["order"]) if "order" in roles else None
@@ -371,11 +372,11 @@ class _File:
     def _answers(
         self, people: str, nobody: str, orientation: dict[tuple[str, str], str], problems: Problems
     ) -> Iterator[tuple[_Place, Row, dict[str, float]]]:
-        """Place and values of each row, for each judge or rater; none where one is off its scale.
+        """Place and values of each row, for each judge or rater; no values if one is off its scale.
 
         Args:
             people: The role of the column that names them.
-            nobody: The name if there is no such column, or a label names nobody.
+            nobody: The name if there is no such column, or a label has none.
             orientation: See ``place``.
             problems: Gets a line for each row or value that can't be used.
         """
@@ -422,7 +423,7 @@ class _File:
         repeated = len({entry["item_id"] for entry, *_ in rows}) < len(rows)
         if not repeated and "case" not in self.reading.roles:
             for entry, *_ in rows:
-                entry["case_id"] = None  # each row is a cluster of its own
+                entry["case_id"] = None  # each row is its own cluster
         table = table_of(entry for entry, *_ in rows)
         classes = [_class(values, place) for _, values, place, _ in rows]
         table = replace(
@@ -442,7 +443,7 @@ class _File:
         return JudgedRun(judge, table, None, foreign, own)
 
     def _swaps(self, places: Sequence[_Place]) -> Vector:
-        """The answer shown first, 0 or 1; -1 if neither a column nor both orders tell."""
+        """The answer shown first, 0 or 1; -1 if neither a column nor repeated pairs state it."""
         if "order" in self.reading.roles:
             return np.array([-1 if p.swapped is None else int(p.swapped) for p in places])
         both = any(place.flipped for place in places)
@@ -456,7 +457,7 @@ class _File:
         adjudicator: str | None,
         problems: Problems,
     ) -> Labels:
-        """The labels, put together by item and tested model."""
+        """The labels, combined by item and tested model."""
         roles = self.reading.roles
         labels: list[HumanLabel] = []
         classes: list[int] = []
@@ -502,9 +503,9 @@ class _File:
 class _Place:
     """Item, tested model, order and judge or rater of a row.
 
-    ``model``: the tested model, or both systems of a pair. ``flipped``: the row has the pair in
-    the other order than its first row. ``swapped``: its second system was shown first. ``who``:
-    the judge or rater.
+    ``model``: the tested model, or both systems of a pair. ``flipped``: the row has the pair in the
+    opposite order of the pair's first row. ``swapped``: the second system was shown first; None if
+    unknown. ``who``: the judge or rater.
     """
 
     item: str
@@ -515,7 +516,7 @@ class _Place:
 
 
 def _class(values: Mapping[str, float], place: _Place) -> int:
-    """The class from 1, 0 for none; of a pair in the order of its first row."""
+    """The class from 1, 0 for none; for a pair, in the order of its first row."""
     if "class" not in values:
         return 0
     index = int(values["class"])
@@ -537,7 +538,7 @@ def _judgement(
     }
     if not values:
         return {**stated, "kind": "unscored", "is_correct": None, "reason": "no usable value"}
-    # where nobody says yes or no, the verdict only marks that there is a value
+    # without yes or no, the verdict only marks that there is a value
     return {**stated, "kind": "verdict", "is_correct": verdict is None or bool(verdict)}
 
 

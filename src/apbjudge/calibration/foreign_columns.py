@@ -14,7 +14,7 @@ MOST_OFF_SCALE = 0.2
 _PREFERENCES = "A,B,tie|draw;first,second,tie|draw;1,2,0|tie|draw;model_a,model_b,tie|draw".split(
     ";"
 )
-"""Usual labels of pairs: the first is better, the second, neither."""
+"""Usual names in preferences: the first is better, the second is better, tie."""
 
 
 OPTIONS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ class Finder:
         path: The file.
         columns: Its columns.
         rows: Its rows with their number.
-        stated: Column and its option by role, where the user names it.
+        stated: By role, a column that the user named and its option.
         is_of_judge: True if the file is of judgements.
     """
 
@@ -49,7 +49,7 @@ class Finder:
     is_of_judge: bool
 
     def find(self, role: str, among: Sequence[str] | None = None) -> str | None:
-        """The column of a role, perhaps of some columns alone; None without."""
+        """The column of a role, searched among some columns or all; None if there is none."""
         column, option = self.stated.get(role, (None, self.option(role)))
         return column_of(self.path, among or self.columns, role, column, option)
 
@@ -58,14 +58,14 @@ class Finder:
         return OPTIONS.get(role, "") if self.is_of_judge else f"--label-columns {role}=COLUMN"
 
     def needed(self, role: str) -> str:
-        """The column of a role; raises InputError without."""
+        """The column of a role; raises InputError if there is none."""
         column = self.find(role)
         if column is None:
             raise no_column(self.path, self.columns, role, self.option(role))
         return column
 
     def optional(self, *roles: str) -> dict[str, str]:
-        """The columns of those roles that have one."""
+        """By role, the columns of those roles that have one."""
         return {role: column for role in roles if (column := self.find(role)) is not None}
 
     def verdict(self, chosen: Mapping[str, str], *, is_needed: bool) -> dict[str, str]:
@@ -126,7 +126,7 @@ class Finder:
 
 
 def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str]:
-    """The columns that hold yes and no, except for a few values."""
+    """The columns whose values are yes or no, except for a few."""
     values = {column: [row[column] for _, row in rows if column in row] for column in columns}
     return [column for column in columns if mostly_fit(YES_NO, values[column])]
 
@@ -134,7 +134,7 @@ def _truths(columns: Sequence[str], rows: Sequence[tuple[int, Row]]) -> list[str
 def preference_scale(
     path: Path, rows: Sequence[tuple[int, Row]], columns: Sequence[str], chosen: Mapping[str, str]
 ) -> ForeignScale:
-    """The names of first, second and tie that fit the values, apart from names of systems."""
+    """The scale of first, second and tie that fits the values other than names of systems."""
     systems = [chosen[role] for role in ("first", "second") if role in chosen]
     values = [
         row[column]

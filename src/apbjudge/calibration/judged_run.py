@@ -39,8 +39,8 @@ class Foreign:
         reading: The role of each column that was read.
         scale: The scale of its scores or classes; yes/no for verdicts alone.
         has_verdict: True if rows have verdicts, yes or no.
-        reversed: Shape (n,), of preferences: 1 where the second answer was shown first, 0 where
-            the first was, -1 where that is not known.
+        reversed: Shape (n,), for preferences: 1 if the second answer was shown first, 0 if the
+            first was, -1 if unknown.
     """
 
     reading: ForeignRows
@@ -54,11 +54,11 @@ class JudgedRun:
     """A judge's judgements.
 
     Attributes:
-        name: The judge, with ``(blind)`` where it saw no reference.
+        name: The judge, with ``(blind)`` if it saw no reference.
         table: Its judgements of items that have an id.
-        scale: Grades of the rubric; None where the run does not say which they are.
-        foreign: Columns and scale of judgements of another tool; None for a run of this one.
-        own: Further columns to group by, one entry a row each.
+        scale: Grades of the rubric; None if the run does not state them.
+        foreign: Columns and scale of judgements of another tool; None for our own runs.
+        own: Further columns to group by, each with one entry a row.
         folder: Folder that the run was read from; None if it is not a run.
     """
 
@@ -84,7 +84,7 @@ class JudgedRun:
 
     @property
     def groupings(self) -> list[str]:
-        """Fields of GROUPINGS that a row states."""
+        """Fields of ``GROUPINGS``, and own columns, that some row states."""
         labels = self.table.labels
         result = [name for name in GROUPINGS[1:] if any(labels[name])]
         result += [name for name in self.own if name not in result]
@@ -98,7 +98,7 @@ class JudgedRun:
             option: The option that named it, for messages.
 
         Returns:
-            Shape (n,), a code for each row; the text behind each code, None where not stated.
+            Shape (n,), a code for each row; the text of each code, None if not stated.
 
         Raises:
             OptionError: If no row states such a field.
@@ -118,9 +118,12 @@ class JudgedRun:
         """The cluster of each row.
 
         Args:
-            name: A column, or ``none``. Rows without a value there are clusters of their own; so
-                are all rows if no row names a case (the default column). Rows whose only case is
-                themselves share one if its content is equal.
+            name: A column, or ``none``. Rows without a value there are their own clusters, and so
+                are all rows if no row names a case (the default column). Rows whose case is only
+                themselves are one cluster if their content is equal.
+
+        Returns:
+            Shape (n,); None if all rows are independent.
 
         Raises:
             OptionError: If no row has such a column.
@@ -155,7 +158,7 @@ def read_judged_run(path: Path, problems: Problems) -> JudgedRun:
 
 
 def read_judged_runs(path: Path, problems: Problems) -> list[JudgedRun]:
-    """Reads a run, or all of a file of published judgements; see ``read_judged_run``."""
+    """Reads a run, or all runs of a file of published judgements; see ``read_judged_run``."""
     return [_usable(run, problems) for run in read_runs(path)]
 
 
@@ -169,7 +172,7 @@ def _usable(run: RunFolder, problems: Problems) -> JudgedRun:
 
 
 def judged_run(run: RunFolder) -> JudgedRun:
-    """The rows of a run that labels can be about."""
+    """The rows of a run that labels can refer to: those with an item id."""
     table = run.table
     table = table if table.has_id.all() else table.take(np.flatnonzero(table.has_id))
     shipped, rubrics = {*rubric_names()}, {*table.labels["rubric"]}
@@ -180,11 +183,11 @@ def judged_run(run: RunFolder) -> JudgedRun:
 
 
 def once(run: JudgedRun, problems: Problems) -> JudgedRun:
-    """A run with the first row alone of each item and tested model; see ``first_rows``."""
+    """A run with only the first row of each item and tested model; see ``first_rows``."""
     table = run.table.first_rows(problems)
     if run.foreign is None or len(table) == len(run):
         return replace(run, table=table)
-    rows = table.position  # of another tool's row: its place among all
+    rows = table.position  # for another tool: position among all rows
     places: list[int] = rows.tolist()
     own = {name: [column[at] for at in places] for name, column in run.own.items()}
     return replace(run, table=table, own=own)
@@ -193,16 +196,15 @@ def once(run: JudgedRun, problems: Problems) -> JudgedRun:
 def with_columns(
     run: JudgedRun, names: Iterable[str], labels: Path, keys: tuple[str, str | None] | None
 ) -> JudgedRun:
-    """A run with columns of the user's own: of its predictions' rows, or of the labels' rows.
+    """A run with more columns, from the rows of its predictions or of the labels.
 
-    A field within an object, such as ``metadata``, is named by itself or as ``metadata.team``.
+    A field of an object, such as ``metadata``, can be named alone or as ``metadata.team``.
 
     Args:
         run: The run.
-        names: Columns that are asked for; those that the run already has, or that are nowhere, are
-            ignored.
+        names: Columns to add; those that the run already has, or that do not exist, are ignored.
         labels: The file of labels.
-        keys: Its columns of the item and of the tested model; None where labels are of pairs.
+        keys: Its columns of the item and of the tested model; None for labels of pairs.
     """
     own = dict(run.own)
     for name in names:
@@ -224,7 +226,7 @@ def with_columns(
 
 
 def _named(name: str, columns: Iterable[str]) -> str | None:
-    """The column of a name, also within an object."""
+    """The column with a name, also that of an object's field."""
     return next((c for c in columns if c == name or c.endswith(f".{name}")), None)
 
 
@@ -276,7 +278,7 @@ def joined(parts: Sequence[JudgedRun], name: str) -> JudgedRun:
 
 
 def common_scale(runs: Iterable[JudgedRun]) -> tuple[float, ...] | None:
-    """The grades of the rubrics of several runs; None where one of them does not say."""
+    """The grades of the rubrics of several runs; None if one run does not state them."""
     scales = [run.scale for run in runs]
     grades = {grade for scale in scales for grade in scale or ()}
     return None if None in scales else tuple(sorted(grades))
@@ -287,9 +289,9 @@ def grade_levels(
 ) -> tuple[float, ...]:
     """The levels of the grades of judges and raters.
 
-    Those of the rubric, where the judges' grades are all on its scale, and other grades of raters;
-    else of the scale that the grades show (``levels_of``). A median of raters that lies
-    between two levels is a level more.
+    These are the rubric's grades, if all of the judges' grades are on its scale, and other grades
+    of raters; else the scale that the grades show (``levels_of``). A median of raters between two
+    levels is an additional level.
 
     Args:
         runs: The judges' runs.
@@ -326,11 +328,11 @@ def on_levels(scores: _S, levels: tuple[float, ...]) -> _S:
 
 
 def scale_note(levels: Sequence[float], used: Iterable[float]) -> str | None:
-    """A remark on the scale of grades; None where it is the benchmark's and all grades are on it.
+    """A remark on the scale of grades; None if it is the benchmark's and all grades are on it.
 
     Args:
-        levels: As ``grade_levels`` gives them.
-        used: Grades as they were stated.
+        levels: The result of ``grade_levels``.
+        used: Grades as stated in the data.
     """
     stated = (float(grade) for grade in used if not np.isnan(grade))
     nearest = {grade: min(levels, key=lambda level: abs(level - grade)) for grade in stated}

@@ -25,10 +25,10 @@ class Expected:
     """Expectations for a judge before there are labels.
 
     Attributes:
-        disagreement: Share of verdicts that humans would not share, above 0 and at most 0.5,
-            taken to be the same whatever the verdict.
+        disagreement: Share of verdicts with which humans would disagree, above 0 and at most 0.5,
+            assumed to be equal for both verdicts.
         judged_correct: Share of the rows that the judge considers correct.
-        n_rows: Rows with a verdict.
+        n_rows: Number of rows with a verdict.
     """
 
     disagreement: float
@@ -48,10 +48,10 @@ def needs(
 
     Args:
         expected: Used if the labels give a measure no interval.
-        labelled: Estimates from the labels that are there, by name.
+        labelled: Estimates from existing labels, by name.
         half_width: Half the width that each interval may have, above 0 and below 0.5.
-        n_now: Labels there are.
-        n_then: Labels there will be.
+        n_now: Number of existing labels.
+        n_then: Number of labels after the plan.
     """
     known = {name: e for name, e in labelled.items() if e.low is not None}
     guesses = dict(_guesses(expected))
@@ -93,7 +93,7 @@ def _within(need: LabelNeed, n_rows: int) -> LabelNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NeededRate:
-    """A rate that some of the labels are about.
+    """A rate over some of the labels.
 
     Attributes:
         p: The rate.
@@ -117,8 +117,8 @@ class _Mean:
     """A mean, or a corrected one; part of its variance does not shrink with more labels.
 
     Attributes:
-        variance: Of one label.
-        floor: Variance that stays with however many labels.
+        variance: Variance of one label.
+        floor: Variance that does not shrink with more labels.
         ceiling: Variance of one label without the judge's help.
     """
 
@@ -138,10 +138,10 @@ class _Mean:
 
 
 def _guesses(expected: Expected) -> Iterator[tuple[str, _NeededRate | _Mean]]:
-    """The measures if the judge were as wrong on everything as is expected.
+    """The measures under the expected rate of disagreement.
 
-    The grade is taken to be off by half the scale where the verdict is wrong; the flags of an
-    item to be all right or all wrong, which asks for rather too many labels.
+    Assumes that the grade is off by half the scale if the verdict is wrong, and that the flags of
+    an item are all right or all wrong, which overestimates the number of labels.
     """
     d, s = expected.disagreement, expected.judged_correct
     spread = s * (1 - s)
@@ -181,5 +181,5 @@ def _anticipated(
 
 
 def _detectable(half_width: float) -> float:
-    """The smallest true difference found between two such results, of other items each."""
+    """Smallest detectable true difference between two such results on different items."""
     return detectable_difference(sqrt(2) * half_width / _Z)

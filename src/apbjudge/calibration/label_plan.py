@@ -1,4 +1,4 @@
-"""Plans of the rows of a run to label next: made from files, and read from a plan's file."""
+"""Plans of the rows of a run to label next: makes, writes and reads them."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ ANTICIPATED = 0.15
 NOTHING = "none"
 
 LabelOrder = Mapping[Key, tuple[str, int | None]]
-"""Stratum of each judged row, and its place in the order of labelling; None if not chosen."""
+"""By row, its stratum and its place in the order of labelling; None if not chosen."""
 
 
 @takes(config=LabelPlanConfig)
 def plan_labels(config: LabelPlanConfig) -> LabelPlan:
     """Samples the rows to label next and computes the precision that their labels will give.
 
-    Rows are sampled at random within strata: verdict by uncertainty of the judge, by tested model;
-    more where humans may well disagree. Rows without verdict are strata of their own: what humans
-    would say of them nobody has even guessed.
+    Rows are sampled at random within strata of verdict, uncertainty of the judge and tested model;
+    more rows where humans are more likely to disagree. Rows without a verdict are separate strata,
+    since nothing predicts their labels.
 
     Args:
-        config: The settings; options count more. The file ``out`` may hold the same plan already,
-            but no other.
+        config: The settings; options take precedence. The file ``out`` may already have the same
+            plan, but no other.
 
     Raises:
         InputError: If a file is unusable.
@@ -54,9 +54,9 @@ def plan_labels(config: LabelPlanConfig) -> LabelPlan:
     """
     problems: Problems = []
     run = once(read_judged_run(config.judgements, problems), problems)
-    # judgements stand in the order of finishing, on which a draw must not depend
+    # the draw must not depend on the order in which judgements were finished
     order = np.argsort(run.table.key)
-    order = order[~run.table.missing[order]]  # without a prediction there is nothing to label
+    order = order[~run.table.missing[order]]  # without a prediction, there is nothing to label
     run = replace(run, table=run.table.take(order))
     plan = _Draw(config, run, *_labels(config, run, problems)).plan()
     out = config.out
@@ -97,7 +97,7 @@ class _Draw:
     human: Scores
 
     def plan(self) -> LabelPlan:
-        """The plan, not yet written anywhere."""
+        """The plan, not yet written to a file."""
         config, names = self.config, self.names
         selected = self.selection
         n_labelled = int(np.count_nonzero(self.already))
@@ -152,12 +152,12 @@ class _Draw:
 
     @cached_property
     def names(self) -> list[str]:
-        """The strata, sorted; the draw knows them by number."""
+        """The names of the strata, sorted; the draw uses their positions."""
         return sorted(set(self.stratum_of_each))
 
     @cached_property
     def selection(self) -> Selection:
-        """The draw."""
+        """The sampled rows."""
         code = {name: i for i, name in enumerate(self.names)}
         try:
             return select(
@@ -174,11 +174,10 @@ class _Draw:
 
     @cached_property
     def uncertainty(self) -> Array:
-        """Chance that the human disagrees with the judge.
+        """Shape (n,): probability that the human disagrees with the judge.
 
-        The human is taken to be as far from a single reply of the judge's as the judge is from
-        humans on the whole; a verdict that other replies contradict is that much less sure.
-        Without any verdict, either answer is as likely.
+        Assumes that the human disagrees with each single reply at the overall rate of disagreement,
+        so that contradicting replies raise the probability. It is 0.5 without a verdict.
         """
         a = self.disagreement[0]
         minority = _minority(self.run.table.entropy)
@@ -188,8 +187,8 @@ class _Draw:
     def disagreement(self) -> tuple[float, Literal["option", "labels", "default"]]:
         """The anticipated share of disagreement, and its source.
 
-        From labels it is the centre of Wilson's interval, so that a few labels that all agree do
-        not promise that all others will.
+        From labels, it is the centre of Wilson's interval, at most 0.5, so that a few labels that
+        all agree do not predict that all others will.
         """
         if self.config.anticipated is not None:
             return self.config.anticipated, "option"
@@ -213,7 +212,7 @@ class _Draw:
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
-        """Estimates from the labels, as if they were a random draw."""
+        """Estimates from the labels, as if they were a random sample."""
         at = np.flatnonzero(self.already)
         if not len(at):
             return {}
@@ -243,7 +242,7 @@ class _Draw:
         return rectify(values, labels, design="stratified", sample=sample).rectified
 
     def plan_rows(self, strata: Sequence[Stratum]) -> Iterator[PlanRow]:
-        """The rows to be labelled in their order, then those that are labelled, then the rest."""
+        """The rows to label in their order, then labelled rows, then all others."""
         selected = self.selection
         chosen: list[int] = selected.rows.tolist()
         order: dict[int, int | None] = {at: i + 1 for i, at in enumerate(chosen)}
@@ -282,7 +281,7 @@ class _Draw:
 
 
 def _named(stratum: Stratum, names: Sequence[str]) -> Stratum:
-    """The stratum with its name in place of its number."""
+    """The stratum with its name instead of its number."""
     name = stratum.name
     return replace(stratum, name=names[int(name)] if name.isdecimal() else name)
 
@@ -299,12 +298,12 @@ def _minority(entropy: Array) -> Array:
 
 
 def strata_file(path: Path) -> Path:
-    """The file next to a plan with the strata of all rows that are not to be labelled."""
+    """The file next to a plan with the strata of all rows that are not in the plan."""
     return path.parent / f"{path.stem}.strata.jsonl"
 
 
 def _write(path: Path, plan: LabelPlan) -> None:
-    """Writes a new plan; one that is there stays, since labels may be under way by it."""
+    """Writes a new plan; never replaces an existing one, since it may be in use."""
     lines = [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in plan.rows]
     n = plan.n_planned
     files = {path: b"".join(lines[:n]), strata_file(path): b"".join(lines[n:])}
@@ -324,15 +323,15 @@ def _write(path: Path, plan: LabelPlan) -> None:
 
 
 def read_plan(path: str | Path, problems: Problems) -> dict[Key, tuple[str, int | None]]:
-    """Reads what ``plan_labels`` wrote: the plan, and the file of the other rows next to it.
+    """Reads the plan that ``plan_labels`` wrote, and the file of all other rows next to it.
 
     Args:
         path: The plan.
         problems: Gets a line for each damaged row, which is left out.
 
     Returns:
-        By item and tested model, the stratum and the place in the order of labelling: 0
-        where it was labelled before the plan was made, None where it was not chosen.
+        By item and tested model, the stratum and the place in the order of labelling: 0 if it was
+        labelled before the plan was made, None if it was not chosen.
 
     Raises:
         InputError: If a file can't be read, or none holds a row of a plan.

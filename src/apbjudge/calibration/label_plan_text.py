@@ -12,7 +12,7 @@ from .results import LabelPlan
 
 
 def label_plan_document(plan: LabelPlan) -> Document:
-    """The plan but its rows: rates in percentage points, grades from 0 to 1."""
+    """The plan without its rows: rates in percentage points, grades from 0 to 1."""
     source = {
         "option": "as given",
         "labels": "from the labels, never 0",

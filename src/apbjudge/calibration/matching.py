@@ -21,14 +21,14 @@ from .judged_run import JudgedRun, on_levels
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a file, or of several read as one.
+    """The labels of one or several files.
 
     Attributes:
         path: The first file.
-        consensus: The labels, put together by item and tested model.
+        consensus: The labels, combined by item and tested model.
         n_contradictions: Labels that contradict themselves, such as correct with an error flag.
         grades: The different grades that raters gave, sorted.
-        keys: Columns of the item and of the tested model; None where labels are of pairs.
+        keys: Columns of the item and of the tested model; None for labels of pairs.
         note: The columns with other names and their meaning; empty without any.
     """
 
@@ -56,10 +56,10 @@ def load_labels(
         path: JSONL or CSV.
         adjudicator: Rater whose labels are final.
         problems: Gets a line for each unusable row, which is left out.
-        more: Further files, read as if they followed in the first one.
-        include_unsure: True if labels that their raters are unsure of count like any other.
-        codes: The error codes that there are.
-        columns: Columns with other names than ours, such as ``item=ticket``, see ``LABEL_ROLES``.
+        more: Further files, read as if appended to the first one.
+        include_unsure: True if labels that raters marked as unsure count like any other.
+        codes: The error codes that exist.
+        columns: Columns with other names than ours, such as ``item=ticket``; see ``LABEL_ROLES``.
 
     Raises:
         InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
@@ -89,7 +89,7 @@ _FIELDS = {"item": "item_id", "verdict": "is_correct", "score": "grade", "class"
 
 
 def _label_columns(path: Path, stated: Sequence[str]) -> dict[str, str]:
-    """Columns of labels by our fields: those that are stated, and the item's by its usual names."""
+    """Columns of labels by our field: stated ones, and that of the item by its usual names."""
     if not stated:
         return {}
     columns, _ = read_rows(path)
@@ -108,12 +108,12 @@ class Matched:
     """The rows of a run that have a label.
 
     Attributes:
-        rows: Shape (m,): their positions in the run.
-        human: The raters' joint scores of them.
-        raters: The scores by each rater, by name.
-        n_ties: Rows on which the raters are split, by field.
-        n_adjudicated: Rows on which the adjudicator decided something.
-        n_unmatched: Labelled items without a row of the run.
+        rows: Shape (m,): positions of the rows in the run.
+        human: The raters' joint scores of the rows.
+        raters: The scores of each rater, by name.
+        n_ties: By field, number of rows on which the raters are split.
+        n_adjudicated: Number of rows on which the adjudicator decided something.
+        n_unmatched: Number of labelled items without a row of the run.
     """
 
     rows: Vector
@@ -130,7 +130,7 @@ class Matched:
         return self.human.scores_at(place)
 
     def on_levels(self, levels: tuple[float, ...]) -> Matched:
-        """The same with each grade replaced by its level."""
+        """The same matches with each grade replaced by its level."""
         raters = {name: on_levels(scores, levels) for name, scores in self.raters.items()}
         return replace(self, human=on_levels(self.human, levels), raters=raters)
 
@@ -143,12 +143,12 @@ class Matched:
 def match(run: JudgedRun, labels: Labels, problems: Problems) -> Matched:
     """Finds the label of each judged row.
 
-    A label that names no tested model counts where one tested model alone answered the item.
+    A label without a tested model counts if only one tested model answered the item.
 
     Args:
         run: The run.
         labels: The labels.
-        problems: Gets a line when labels could belong to several rows.
+        problems: Gets a line if labels could belong to several rows.
 
     Raises:
         InputError: If no label belongs to any row.
@@ -205,7 +205,7 @@ def tested_models(table: JudgementTable, rows: Vector) -> list[str | None]:
 def are_of_two_models(
     tables: tuple[JudgementTable, JudgementTable], rows: tuple[Vector, Vector]
 ) -> bool:
-    """True if the chosen rows of each run are of one tested model, and the two models differ."""
+    """True if the chosen rows of each run have one tested model, and the two models differ."""
     first, second = (tested_models(table, at) for table, at in zip(tables, rows, strict=True))
     return len(first) == len(second) == 1 and first != second
 
@@ -217,17 +217,17 @@ def pair_rows(
     by_model: bool,
     by_protocol: bool,
 ) -> tuple[Vector, Vector]:
-    """The rows of two runs that are about the same item.
+    """Pairs the rows of two runs that are about the same item.
 
     Args:
         tables: Both runs.
         rows: Candidate rows of each.
-        by_model: True if a pair has to be of one tested model.
-        by_protocol: True if a pair has to be of one protocol.
+        by_model: True if both rows of a pair must have the same tested model.
+        by_protocol: True if both rows of a pair must have the same protocol.
 
     Returns:
-        Shape (n,) each: rows of the pairs, in the order of the first run. A row that is not the
-        only one of its item has no partner.
+        Shape (n,) each: rows of the pairs, in the order of the first run. Items with several rows
+        in a run have no pair.
     """
     singles: list[tuple[Vector, Vector]] = []
     for table, chosen in zip(tables, rows, strict=True):
@@ -241,7 +241,7 @@ def pair_rows(
 
 
 def is_same_model(tested_model: str, judge: str) -> bool:
-    """True if two names are of one model, ignoring the provider's prefix and the spelling."""
+    """True if two names denote the same model, ignoring the provider's prefix and the spelling."""
 
     def bare(name: str) -> str:
         return "".join(filter(str.isalnum, name.rsplit("/", 1)[-1].lower()))

@@ -83,7 +83,7 @@ def _measures(part: Calibration, without: Container[str] = ()) -> dict[str, Metr
 
 
 def _down(columns: Mapping[str, Figures], *, several: bool) -> Table:
-    """A table with a row a measure and a column a judge."""
+    """A table with one row a measure and one column a judge."""
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [
         [name, *(_cell(name, of, judge if several else "") for judge, of in columns.items())]
@@ -117,7 +117,7 @@ def _joined(*texts: str) -> str:
 
 
 def _matrix(confusion: Confusion) -> Table:
-    """A confusion matrix, the judge's answers down."""
+    """A confusion matrix, with the judge's answers as rows."""
     rows = [
         [name, *map(count, counts)]
         for name, counts in zip(confusion.first, confusion.counts, strict=True)
@@ -142,7 +142,7 @@ def _head(judge: Reliability) -> Iterator[str]:
 
 
 def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
-    """Titles and bodies; ``whose`` names the judge where there are several."""
+    """Titles and bodies; ``whose`` names the judge if there are several."""
     whole = judge.whole
     if whole.codes:
         title = "classes" if "class" in whole.tables else "error codes"
@@ -168,7 +168,7 @@ def _sections(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]
 
 
 def _groups(judge: Reliability, whose: str) -> Iterator[tuple[str, list[Part]]]:
-    """Tables by group, without metrics that have no items (reason: the table of all items)."""
+    """Tables by group, without metrics that have no items (the table of all items says why)."""
     empty = {name for name, metric in judge.whole.measures.items() if not metric.n_items}
     for field in dict.fromkeys(group.field for group in judge.groups):
         rows = {
@@ -293,7 +293,7 @@ def _self_evaluation(judge: Reliability, whose: str) -> list[Part]:
 def _contrasts(
     title: str, contrasts: Mapping[str, Contrast | None], whose: str
 ) -> tuple[list[Cell], list[str]]:
-    """A row of differences, and a line with the detectable size for each that may be none."""
+    """A row of differences, and for each that may be 0, a line with the detectable size."""
     row: list[Cell] = [title]
     lines: list[str] = []
     for name, contrast in contrasts.items():
@@ -312,7 +312,7 @@ def _contrasts(
 
 
 def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
-    """Corrected figures; of parts of the rows CR and grade alone, since error rates take a page."""
+    """Corrected figures; for parts of the rows, CR and grade only, as error rates fill a page."""
     if not judge.corrected:
         return
     is_plan = judge.design not in {"random", "other-population"}
@@ -351,7 +351,7 @@ def _corrected(judge: Reliability, whose: str) -> Iterator[Part]:
 
 
 def _rough(judges: Mapping[str, Reliability], *, several: bool) -> list[str]:
-    """Reasons why intervals of the first table are rough; a reason of nearly all comes last."""
+    """Reasons why intervals of the first table are rough; if all are, the commonest comes last."""
     notes = [
         (estimate.note, figure, name if several else "")
         for name, judge in judges.items()

@@ -1,4 +1,4 @@
-"""Results of calibrate, compare and plan-labels, ready to be shown or written as JSON."""
+"""Results of calibrate, compare and plan-labels, which can be shown or written as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GroupCalibration:
 
     Attributes:
         field: The field, such as ``source``.
-        value: Its value; None where rows state none.
+        value: Its value; None if rows state none.
         result: The calibration on these items.
     """
 
@@ -50,7 +50,7 @@ class CorrectedFigure:
 
     Attributes:
         field: Field of a breakdown; empty for all rows.
-        value: The field's value in the rows; None where they state none.
+        value: The field's value in the rows; None if they state none.
         figure: ``CR``, ``Grade`` or an error code.
         result: The figure by the judge, and corrected.
     """
@@ -66,28 +66,28 @@ class Reliability:
     """One judge against the labels.
 
     Attributes:
-        judge: The judge, ``(blind)`` where it saw no reference.
+        judge: The judge, with ``(blind)`` if it saw no reference.
         source: File of its judgements.
-        n_rows: Judgements.
-        n_scored: Those with a verdict.
-        n_labelled: Those with a label.
-        n_unmatched: Labelled items without judgement.
-        n_ties: Labelled rows on which raters are split, by field; they have no label there.
-        n_adjudicated: Labelled rows on which the adjudicator decided.
-        raters: The raters, the adjudicator not among them.
-        cluster: Column that tells clusters, ``none`` without.
-        n_clusters: Clusters among the labelled rows.
+        n_rows: Number of judgements.
+        n_scored: Number of judgements with a verdict.
+        n_labelled: Number of judgements with a label.
+        n_unmatched: Number of labelled items without a judgement.
+        n_ties: By field, number of labelled rows on which raters are split; these have no label.
+        n_adjudicated: Number of labelled rows on which the adjudicator decided.
+        raters: The raters, without the adjudicator.
+        cluster: Column of the clusters; ``none`` without clusters.
+        n_clusters: Number of clusters among the labelled rows.
         design: Sampling design of the labelled rows; None if not stated.
         whole: The calibration on all labelled rows.
         groups: The calibration on parts of them.
-        category: The five behaviours after a broken tool, where there are such labels.
-        between: Raters among themselves; None with one.
+        category: The five behaviours after a broken tool; None without such labels.
+        between: Agreement among the raters; None with one rater.
         stand_in: The alternative annotator test; None with one rater.
         diversity: Correct plans that differ from the reference; None if unknown.
-        self_evaluation: The judge's bias by tested model; None with one.
+        self_evaluation: The judge's bias by tested model; None with one tested model.
         corrected: Corrected figures; empty without a design.
         notes: Remarks that belong to the figures.
-        preferences: Position bias and win rates of pairs; None of other judgements.
+        preferences: Position bias and win rates of pairs; None for other judgements.
         unfinished: States that the run is not finished; empty for a finished run.
     """
 
@@ -137,8 +137,8 @@ class ReliabilityReport(Shown):
     ) -> tuple[GateResult, ...]:
         """Checks conditions such as ``F1 >= 0.9`` on every judge and part of the labels.
 
-        A measure of an error code is named with the code: ``E1 recall >= 0.8``. A run that is not
-        finished fails a gate of its own unless ``allow_unfinished``.
+        A measure of an error code is named with the code: ``E1 recall >= 0.8``. An unfinished run
+        adds a gate that fails, unless ``allow_unfinished``.
 
         Raises:
             OptionError: If a condition can't be read, or no judge has its measure.
@@ -154,7 +154,7 @@ class ReliabilityReport(Shown):
         return (*(_unfinished(j.judge, j.unfinished, at) for j in open_), *results)
 
     def to_frame(self) -> DataFrame:
-        """As a pandas frame, a row per measure of a judge, of all items or of a part of them.
+        """As a pandas frame, one row per measure of a judge, over all items or a part of them.
 
         Columns: ``judge``, ``by`` and ``by_value`` (None for all items), ``code`` (None for the
         verdict and the grade), ``figure``, and the fields of an ``Estimate``.
@@ -199,7 +199,7 @@ def _loss(d: Difference) -> Metric:
 
 
 def _unfinished(judge: str, reason: str, at: At) -> GateResult:
-    """The gate that a run which is not finished fails."""
+    """The failed gate of an unfinished run."""
     return GateResult(
         condition="run is finished",
         at=at,
@@ -211,7 +211,7 @@ def _unfinished(judge: str, reason: str, at: At) -> GateResult:
 
 
 def _by_name(calibration: Calibration) -> Metrics:
-    """All measures, those of an error code under its name."""
+    """All measures; those of an error code have its name as prefix."""
     of_codes = {
         f"{code} {name}": metric
         for code, measures in calibration.codes.items()
@@ -221,7 +221,7 @@ def _by_name(calibration: Calibration) -> Metrics:
 
 
 def _each(calibration: Calibration, change: Callable[[Metrics], Metrics]) -> Calibration:
-    """The calibration with its measures, and those of each code, changed."""
+    """The calibration with a change of all its measures, also those of each code."""
     return replace(
         calibration,
         measures=change(calibration.measures),
@@ -230,7 +230,7 @@ def _each(calibration: Calibration, change: Callable[[Metrics], Metrics]) -> Cal
 
 
 def judged_by_rule(calibration: Calibration) -> Calibration:
-    """The calibration of code alone: its rate of correct is an upper bound, of errors a lower."""
+    """The calibration of the static judge: its CR is an upper bound, its error rates are lower."""
     bounds: dict[str, Literal["upper", "lower"]] = {"judge CR": "upper", "judge rate": "lower"}
     return _each(
         calibration,
@@ -239,18 +239,18 @@ def judged_by_rule(calibration: Calibration) -> Calibration:
 
 
 def _bare(metrics: Metrics) -> Metrics:
-    """The metrics without intervals, for items that are no sample."""
+    """The metrics without intervals, for items that are not a sample."""
     nothing = {"low": None, "high": None, "method": "hand-picked", "n_resamples": 0, "seed": None}
     return {name: replace(metric, **nothing) for name, metric in metrics.items()}
 
 
 def without_intervals(calibration: Calibration) -> Calibration:
-    """The calibration of hand-picked items."""
+    """The calibration without intervals, for hand-picked items."""
     return _each(calibration, _bare)
 
 
 def bare_raters(raters: BetweenRaters) -> BetweenRaters:
-    """Raters among themselves on hand-picked items."""
+    """Agreement among raters without intervals, for hand-picked items."""
     pairs = (
         replace(pair, measures=_bare(pair.measures), codes=_bare(pair.codes))
         for pair in raters.pairs
@@ -263,13 +263,13 @@ class Side:
     """One of two runs in a comparison.
 
     Attributes:
-        judge: The judge, ``(blind)`` where it saw no reference.
+        judge: The judge, with ``(blind)`` if it saw no reference.
         source: File of its judgements.
-        rubrics: Rubrics of the rows; empty where rows don't state one.
-        tested_models: Tested models of the rows; None stands for one without name.
-        n_rows: Rows.
-        n_only: Rows without partner in the other run.
-        n_scored: Those of the rows with a verdict.
+        rubrics: Rubrics of the rows; empty if rows don't state one.
+        tested_models: Tested models of the rows; None is one without a name.
+        n_rows: Number of rows.
+        n_only: Number of rows without partner in the other run.
+        n_scored: Number of rows with a verdict.
         settings: Conditions of the environments of whole trajectories; empty without.
         unfinished: States that the run is not finished; empty for a finished run.
     """
@@ -293,13 +293,13 @@ class Comparison(Shown):
         first: The first run.
         second: The second run.
         paired_on: Fields by which a row of one run finds its partner in the other.
-        n_pairs: Rows with a partner.
+        n_pairs: Number of rows with a partner.
         n_compared: Pairs with a verdict by both; all figures are over these.
-        n_first_unscored: Pairs that the first run alone left unscored.
-        n_second_unscored: Pairs that the second alone left unscored.
+        n_first_unscored: Pairs that only the first run left unscored.
+        n_second_unscored: Pairs that only the second left unscored.
         n_both_unscored: Pairs that both left unscored.
-        cluster: Column that tells clusters, ``none`` without.
-        n_clusters: Clusters among the pairs that are compared.
+        cluster: Column of the clusters; ``none`` without clusters.
+        n_clusters: Number of clusters among the compared pairs.
         flips: Pairs in which ``is_correct`` differs; None if a judge gives only scores.
         differences: First less second, figure by figure; those against labels last.
         labels: File of the labels; None without.
@@ -309,8 +309,8 @@ class Comparison(Shown):
         problems: A line for each row that could not be used.
         gates: Conditions that were checked, with their outcomes; empty without any.
         rate: Name of the rate of correct items, or of successful runs.
-        n_other_content: Pairs whose tested model was asked something else.
-        n_other_response: Pairs of one tested model whose replies, or runs, are not the same.
+        n_other_content: Pairs whose tested models were asked different things.
+        n_other_response: Pairs of one tested model whose replies, or runs, differ.
     """
 
     first: Side
@@ -340,17 +340,17 @@ class Comparison(Shown):
     ) -> tuple[GateResult, ...]:
         """Checks that the second run is worse than the first by the margin at most.
 
-        Checks each primary metric, or CR where none was named. At ``low``, as in a test of
+        Checks each primary metric, or CR if none was named. At ``low``, as in a test of
         non-inferiority, the interval of the paired difference has to exclude a larger regression;
         at ``point`` the difference itself counts.
 
         Args:
             margin: The largest regression that is accepted, 0 to 1, on the metric's own scale.
             at: Part of the estimate that has to be within the margin.
-            allow_unfinished: True if a run that is not finished fails no gate of its own.
+            allow_unfinished: True to omit the failed gate of an unfinished run.
 
         Raises:
-            OptionError: If it is not stated which direction of a metric is better.
+            OptionError: If a metric does not state which direction is better.
         """
         primary = [d for d in self.differences if d.family == "primary"]
         chosen = primary or [d for d in self.differences if d.name == self.rate]
@@ -388,9 +388,9 @@ class Comparison(Shown):
         return tuple(what for what, (one, other) in pairs.items() if one != other)
 
     def to_frame(self) -> DataFrame:
-        """As a pandas frame: of each figure a row of the first run, the second, the difference.
+        """As a pandas frame: for each figure, rows of the first run, the second, the difference.
 
-        ``of`` says which; ``p_value``, ``adjusted`` and ``family`` are those of the difference.
+        Column ``of`` names the row; ``p_value``, ``adjusted``, ``family`` are the difference's.
         """
         return to_frame(
             (
@@ -422,11 +422,11 @@ class LabelNeed:
     Attributes:
         measure: Its name.
         basis: Basis of the figures: existing labels, or anticipated values.
-        half_width_now: Half the width of the interval from the labels there are; None without.
-        detectable_now: Smallest true difference between two results of that precision (other
-            items each) that is found with a power of 0.8.
-        half_width_then: Half the width once the planned labels are made as well.
-        detectable_then: The same of the difference.
+        half_width_now: Half the width of the interval from existing labels; None without.
+        detectable_now: Smallest true difference between two results of that precision (on different
+            items) that is detected with a power of 0.8.
+        half_width_then: Half the width with the planned labels included.
+        detectable_then: Detectable difference with the planned labels included.
         n_needed: Total number of labels for the requested width; None if unknown.
         note: Reason why the figures are rough, or missing.
     """
@@ -448,13 +448,13 @@ class PlanRow:
     Attributes:
         item_id: The item.
         tested_model: Tested model of the response; None if the row states none.
-        case_id: Its case; None where the row states none.
-        stratum: Stratum that it was sampled in.
-        stratum_size: Rows of that stratum.
-        order: 1 for the row to be labelled first, and so on; 0 for a row that is labelled already
-            and counts; None for a row that is not to be labelled.
-        weight: Rows that its label stands for once all chosen ones are labelled; None where the row
-            is not to be labelled.
+        case_id: Its case; None if the row states none.
+        stratum: Stratum of the row.
+        stratum_size: Number of rows in that stratum.
+        order: 1 for the row to label first, and so on; 0 for a row that already has a label that
+            counts; None for a row that is not to be labelled.
+        weight: Number of rows that its label represents once all chosen rows are labelled; None if
+            the row is not to be labelled.
     """
 
     item_id: str
@@ -473,22 +473,22 @@ class LabelPlan(Shown):
     Attributes:
         judge: The judge.
         source: File of its judgements.
-        n_rows: Rows that labels can be sampled from.
-        n_unscored: Those without verdict.
-        n_labelled: Those with a label already.
+        n_rows: Number of rows from which labels can be sampled.
+        n_unscored: Number of rows without a verdict.
+        n_labelled: Number of rows that already have a label.
         n_wanted: Requested labels; fewer are planned if there are fewer rows.
-        n_planned: Rows to label.
+        n_planned: Number of rows to label.
         half_width: Half the width that intervals may have.
-        disagreement: Share of verdicts that humans are expected not to share.
+        disagreement: Share of verdicts with which humans are expected to disagree.
         expected_from: Source of the expectation: ``option``, ``labels`` or ``default``.
-        by: Columns that strata were made of, besides verdict and uncertainty.
-        strata: Strata that rows were sampled in.
-        needs: Requirements of each measure.
+        by: Columns that define strata, in addition to verdict and uncertainty.
+        strata: Strata in which rows were sampled.
+        needs: Labels that each measure needs.
         seed: Seed of the sample.
         out: File of the plan; None if it was not written.
         notes: Remarks that belong to the figures.
         problems: A line for each row that could not be used.
-        rows: All rows, those to be labelled first and in their order.
+        rows: All rows; first those to label, in their order.
     """
 
     judge: str
@@ -511,13 +511,13 @@ class LabelPlan(Shown):
     rows: tuple[PlanRow, ...]
 
     def to_frame(self) -> DataFrame:
-        """The rows as a pandas frame, those to be labelled first and in their order."""
+        """The rows as a pandas frame; first those to label, in their order."""
         import pandas
 
         return pandas.DataFrame([asdict(row) for row in self.rows])
 
     def to_json(self) -> dict[str, Any]:
-        """As nested JSON values without the rows, which the plan's own file has."""
+        """As nested JSON values without the rows, which are in the plan's own file."""
         names = (name for name in self.__slots__ if name not in {"rows", "strata", "needs"})
         return {
             **{name: getattr(self, name) for name in names},

@@ -136,7 +136,7 @@ class Scaled:
         return self._with_classes(result, judge, human, sample)
 
     def _level_name(self, level: float) -> str:
-        """A level; a median of two raters may lie between two that have names."""
+        """The name of a level; a median of raters may be between two levels with names."""
         scale, at = self.foreign.scale, level * len(self.foreign.scale.levels[1:])
         low, high = (scale.level_names[int(end(at))] for end in (np.floor, np.ceil))
         if not scale.names:
@@ -146,7 +146,7 @@ class Scaled:
     def _scores(self, judge: Scores, human: Scores, sample: Sample, result: Calibration) -> Metrics:
         scale, settings = self.foreign.scale, self.settings
         grades = judge.grade
-        if self.policy == "wrong":  # as far off as can be
+        if self.policy == "wrong":  # as wrong as possible
             unscored = (judge.correct < 0) & ~np.isnan(human.grade)
             grades = np.where(unscored, (human.grade < 0.5).astype(float), grades)
         measures = mean_scores(grades, human.grade, sample, level=settings.level)
@@ -204,7 +204,7 @@ class Scaled:
         )
 
     def between(self, raters: Mapping[str, Scores], sample: Sample) -> BetweenRaters:
-        """Raters among themselves on the same scale."""
+        """Agreement among raters on the same scale."""
         scale = self.foreign.scale
         if scale.role == "class":
             return self._between_classes(list(raters.values()), sample)
@@ -257,7 +257,7 @@ class Scaled:
     def annotator_test(
         self, judge: Scores, raters: Mapping[str, Scores], sample: Sample, *, epsilon: float
     ) -> AltTest:
-        """The alternative annotator test: same answers, of scores alone their distance."""
+        """The alternative annotator test, by equal answers; for scores alone, by distance."""
         scale = self.foreign.scale
         role = "verdict" if self.foreign.has_verdict else scale.role
 
@@ -282,7 +282,7 @@ def _is_of_others(name: str) -> bool:
 
 
 def _yes_or_no(codes: Vector, at: int) -> Ratings:
-    """Ratings that are correct where a class was named; no answer where none was."""
+    """Ratings that are correct if the class is ``at``, and without answer if there is no class."""
     n = len(codes)
     return Ratings(
         correct=np.where(codes < 0, -1, codes == at).astype(np.int8),
@@ -301,8 +301,8 @@ class SystemWins:
 
     Attributes:
         system: The system.
-        judge: By the judge, over the rows that the judge decided.
-        human: By the humans, over the rows that they decided.
+        judge: Share by the judge, over the rows that the judge decided.
+        human: Share by the humans, over the rows that they decided.
         difference: Judge less humans, over the rows that both decided.
     """
 
@@ -319,7 +319,7 @@ class Preferences:
     Attributes:
         position: ``judge``, ``human``: share of their preferences, without ties, for the answer
             that was shown first; ``same in both orders``: share of the pairs, shown to the judge
-            in both orders, on which it prefers the same answer. Empty where no order is known.
+            in both orders, for which it prefers the same answer. Empty if no order is known.
         wins: One entry per system; empty if rows name none.
     """
 
@@ -341,12 +341,12 @@ def preferences(
     """Position bias and win rates.
 
     Args:
-        judge: Shape (n,), 0 prefers the first, 1 the second, 2 a tie, -1 nothing.
-        human: Shape (n,), the same.
+        judge: Shape (n,): 0 prefers the first, 1 the second, 2 is a tie, -1 no answer.
+        human: Shape (n,), likewise.
         sample: Sampling design of the rows.
-        items: Shape (n,), key of item and pair: rows with the same are one pair in two orders.
-        swapped: Shape (n,), 1 where the second was shown first, -1 where that is not known.
-        systems: Shape (n, 2), indices of the first and the second system; -1 where not named.
+        items: Shape (n,), key of item and pair: rows with equal keys are one pair in two orders.
+        swapped: Shape (n,): 1 if the second was shown first, 0 if not, -1 if unknown.
+        systems: Shape (n, 2), indices of the first and the second system; -1 if not named.
         names: The systems.
         level: Confidence level.
     """

@@ -20,10 +20,10 @@ PROTOCOL = "same-text"
 
 
 def judged_pairs(path: Path, problems: Problems) -> JudgedRun:
-    """The pairs of a run, each once, by the model that compared them.
+    """The compared pairs of a run, each once, as judgements of the model that compared them.
 
     Args:
-        path: The run, of trajectories.
+        path: A run on trajectories.
         problems: Gets a line for each row that can't be used.
 
     Raises:

@@ -1,6 +1,6 @@
 """Results of other evaluation tools in known forms: every metric is a judge.
 
-Logs of trajectories come through the one reader of logs, with the scores that they state.
+Logs of trajectories are read by the usual reader of logs, with the scores that they state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..trajectories.formats.messages import MESSAGES
 from ..trajectories.reading import read_log
 
 _Scores = dict[str, tuple[Any, Any]]
-"""Verdict and score by metric; None for what a metric does not say."""
+"""Verdict and score by metric; None if a metric does not state it."""
 _Entry = tuple[int, Any, Any, _Scores]
 """A record: its number, item, tested model and scores."""
 
@@ -37,9 +37,9 @@ class ToolResults:
     Attributes:
         title: The form.
         item: The field that names the item.
-        metrics: By metric a row for each item that it judged, with the number of its record:
-            ``item``, ``tested model``, ``metric``, ``verdict`` and ``score``, as far as stated.
-        units: The metrics whose scores are from 0 to 1 by the form.
+        metrics: By metric, a row for each item that it judged, with the number of its record:
+            ``item``, ``tested model``, ``metric``, ``verdict`` and ``score``, if stated.
+        units: The metrics whose scores are from 0 to 1 in this form.
         problems: A line for each record that can't be read.
     """
 
@@ -55,14 +55,14 @@ class _Form:
     """A form of results; several names in a text are separated by spaces.
 
     Attributes:
-        title: As in messages.
-        keys: Fields that a record has, of ``a|b`` either.
-        metrics: Pattern of the columns that are metrics, or field with a list of them.
-        item: Fields that may name the item: the first that all records have, or else their number.
+        title: Name of the form in messages.
+        keys: Fields that a record has; ``a|b`` means either.
+        metrics: Pattern of the columns that are metrics, or field with a list of metrics.
+        item: Fields that may name the item: the first that all records have, else their number.
         model: Fields that may name the tested model.
         lists: Places of the records in a file that is one object.
-        name: Fields that name a metric of a list; empty where metrics are columns.
-        verdict: Field with the verdict of a metric of a list.
+        name: Fields that name a metric in a list; empty if metrics are columns.
+        verdict: Field with the verdict of a metric in a list.
         is_unit: True if scores are from 0 to 1.
     """
 
@@ -81,7 +81,7 @@ class _Form:
         return all(heads & {*any_of.split("|")} for any_of in self.keys.split())
 
     def scores(self, row: Row) -> _Scores:
-        """The metrics of a record; one of several of a name gets a number."""
+        """The metrics of a record; further metrics of the same name get a number."""
         if not self.name:
             suffix = f" ({row['filter']})" if row.get("filter", "none") != "none" else ""
             columns = ((re.fullmatch(self.metrics, name), of) for name, of in row.items())
@@ -100,7 +100,7 @@ class _Form:
 
 
 def _first(row: Row, names: str) -> Any:
-    """The first of some fields that a row has; None without."""
+    """The value of the first of some fields that a row has; None without."""
     return next((row[name] for name in names.split() if name in row), None)
 
 
@@ -172,7 +172,7 @@ _FORMS = (
     ),
 )
 _OTHERS = 2
-"""Records of a log of OpenAI evals that are about no sample: its settings and its report."""
+"""Number of records without a sample in a log of OpenAI evals: its settings and its report."""
 
 
 def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
@@ -180,7 +180,7 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
 
     Args:
         path: The file.
-        item: The field that names the item; None for the usual one.
+        item: The field that names the item; None for the form's usual one.
 
     Raises:
         InputError: If the file can't be read.
@@ -190,7 +190,7 @@ def tool_results(path: Path, item: str | None = None) -> ToolResults | None:
     kind, plain = kind_of(path), unpacked(path)
     is_object = kind not in TABLES and layout_of(plain) == "object"
     value = read_whole(plain).value if is_object else None
-    if isinstance(value, RowError) and kind != "objects":  # of which there are several
+    if isinstance(value, RowError) and kind != "objects":  # "objects": several objects in a file
         raise InputError(f"{path}: {value}")
     if value is None or isinstance(value, RowError):
         rows = read_rows(path)[1]
@@ -209,7 +209,7 @@ def _row(value: Any) -> Row | RowError:
 
 
 def _records(form: _Form, content: Mapping[str, Any]) -> Rows:
-    """The records in a file that is one object: a list of it, or a table of pandas."""
+    """The records in a file that is one object: one of its lists, or a table of pandas."""
     of = flat(content)
     lists = (as_list(of.get(at)) for at in form.lists.split())
     values: list[Any] = next(filter(None, lists), None) or []
@@ -220,7 +220,7 @@ def _records(form: _Form, content: Mapping[str, Any]) -> Rows:
 
 
 def _of_form(form: _Form, path: Path, rows: Rows, item: str | None) -> ToolResults | None:
-    """The judgements of records, if they have a form."""
+    """The judgements of records, if they fit the form; else None."""
     usable = [(number, row) for number, row in rows if not isinstance(row, RowError)]
     if not any(form.fits(row) for _, row in usable[: _OTHERS + 1]):
         return None
@@ -251,7 +251,7 @@ def _of_log(path: Path) -> ToolResults | None:
         format_ = detect(path)
     except InputError:
         return None
-    if format_ == MESSAGES.name:  # rows that are read by their columns
+    if format_ == MESSAGES.name:  # such rows are read by their columns
         return None
     entries: list[_Entry] = []
     problems: list[str] = []
@@ -277,11 +277,11 @@ def _of_log(path: Path) -> ToolResults | None:
 
 
 def _by_metric(entries: Sequence[_Entry], *, complete: bool) -> dict[str, list[tuple[int, Row]]]:
-    """The rows of each metric; an item that none has judged is unscored under all.
+    """The rows of each metric; an item that no metric has judged is unscored under all.
 
     Args:
         entries: The records.
-        complete: True if each record has all metrics, so that one that it lacks is unscored too.
+        complete: True if each record should have all metrics: then a missing one is unscored.
     """
     metrics: dict[str, list[tuple[int, Row]]] = {name: [] for *_, of in entries for name in of}
     judged = {(str(item), model) for _, item, model, scores in entries if scores}

@@ -35,10 +35,10 @@ def asking_command(
 
     Args:
         values: Values set by the user.
-        session_of: Makes the session for those who watch it.
+        session_of: Makes the session; gets the callbacks that report its progress.
         lacking: Name of the part that a failed row lacks.
         then: Prints the command that usually follows.
-        carry_out: Carries it out; by itself ``carry_out_alone``.
+        carry_out: Carries the session out; ``carry_out_alone`` by default.
     """
     from ..agents.prediction.asking import carry_out_alone
     from .progress import Reporter
@@ -56,7 +56,7 @@ def asking_command(
 
 
 def failed_code(counts: Iterable[FailureCounts], lacking: str) -> int:
-    """The exit code, 1 where something failed; then says what is lacking and what may help."""
+    """Returns 1 if rows failed, else 0; names on stderr what they lack and what may help."""
     failed = [each for each in counts if each.failed]
     if not failed:
         return 0

@@ -1,4 +1,4 @@
-"""``apbjudge audit``: puts judges through probes and writes judge cards."""
+"""``apbjudge audit``: runs probes on judges and writes judge cards."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def audit(values: Values) -> int:
     settings = {name: value for name, value in values.items() if name in JudgeSpec.model_fields}
     specs = GradeConfig.of({**settings, "judge": asked}).judge if asked else ()
     check_access(specs)
-    config = config.for_judges(specs)  # one size for all, so that they can be compared
+    config = config.for_judges(specs)  # the same size for all, so that they can be compared
     by_name = dict(zip(asked, specs, strict=True))
     gated = _gated(options.fail_on)
     if options.dry_run:
@@ -104,7 +104,7 @@ def audit(values: Values) -> int:
 
 
 def _folder(options: AuditOptions, config: AuditConfig, spec: JudgeSpec, n: int) -> Path:
-    """The audit's folder; the same command finds it again."""
+    """The audit's folder; the same command gets the same folder."""
     from ..runs.session import default_folder
 
     if options.out is not None:
@@ -147,7 +147,7 @@ def show_card(card: Card, out: Path) -> None:
 
 
 def _more_cases(card: Card, config: AuditConfig) -> str:
-    """Advice on getting as many cases as the undecided probes need; empty where there is none."""
+    """Advice on getting as many cases as the undecided probes need; empty if there is none."""
     from ..audits.material import N_SHIPPED
     from ..audits.session import sizes_of
 
@@ -168,15 +168,15 @@ def _more_cases(card: Card, config: AuditConfig) -> str:
 
 
 def _is_finished(name: str) -> bool:
-    """True if a judge is named by the folder of its audit."""
+    """True if the name of a judge is the folder of its finished audit."""
     try:
         return Path(name, CARD).is_file()
-    except OSError:  # longer than a path may be
+    except OSError:  # the name is too long for a path
         return False
 
 
 def code_of(card: Card, max_unscored: float = 0.0, gated: Collection[str] = ()) -> int:
-    """1 for more unscored judgements than allowed, 3 for a failed probe that was named."""
+    """The exit code: 3 if a probe in ``gated`` failed, 1 for too many unscored judgements."""
     cost = card.cost
     share = cost.unscored / max(1, cost.judgements)
     code = unscored_code(share, max_unscored, "judgements")
@@ -242,10 +242,10 @@ def _show_comparison(cards: Sequence[Card], options: AuditOptions) -> None:
 
 
 def _check_comparison(out: Path) -> None:
-    """Refuses to replace files that are no comparison.
+    """Refuses to replace files that are not a comparison of cards.
 
     Raises:
-        OptionError: If there is one.
+        OptionError: If there is such a file.
     """
     import orjson
 

@@ -1,4 +1,4 @@
-"""``apbjudge branch``: cases with plans to runs that were branched where the model is uncertain."""
+"""``apbjudge branch``: executes given plans, with branches where the model is uncertain."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def check(values: Values) -> int:
 
 
 def unanswered_code(report: CaseReport, allowed: float = 0.0) -> int:
-    """The exit code for cases without an answer, which are named."""
+    """The exit code for cases without an answer; names the first 20 of them on stderr."""
     for judgement in report.unanswered[:20]:
         reason = f"{judgement.item_id or judgement.line}: {judgement.reason}: {judgement.detail}"
         typer.echo(visible(f"not answered: {reason}"), err=True)

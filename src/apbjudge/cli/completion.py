@@ -1,4 +1,4 @@
-"""Values that a shell completes: choices, and names of what there is."""
+"""Values for shell completion: choices of a setting, names of protocols, rubrics and metrics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NAMED = "protocol rubric primary fail_under by judge judges escalate ask".split
 
 
 def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
-    """The function that lists the values of a setting; None where the shell completes files itself.
+    """The function that lists the values of a setting; None if the shell completes files itself.
 
-    Of several values in one text, separated by commas, the last one is completed.
+    In a comma-separated list, it completes the last value.
     """
     kind = kinds(field)[0]
     is_list = get_origin(kind) is tuple
@@ -33,7 +33,7 @@ def completer(name: str, field: FieldInfo) -> Callable[[str], list[str]] | None:
 
 
 def _names(setting: str) -> Iterable[str]:
-    """The names that a setting can have; what knows them is imported here, at a TAB."""
+    """The names that a setting can have; imports are local, so that only a TAB needs them."""
     match setting:
         case "protocol":
             from ..protocols import AUTO, CASE, PROTOCOLS

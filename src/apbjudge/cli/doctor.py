@@ -1,4 +1,4 @@
-"""``apbjudge doctor``: what a judge's endpoints can do, and whether a run would work."""
+"""``apbjudge doctor``: checks a model's endpoints, and if a run would work."""
 
 from __future__ import annotations
 

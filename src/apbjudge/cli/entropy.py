@@ -1,4 +1,4 @@
-"""``apbjudge entropy``: whether a model errs where it is uncertain."""
+"""``apbjudge entropy``: compares a model's uncertainty with its errors."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..statistics.gates import GateResult
 
 FAILED_GATE = 3
-"""Exit code of a failed gate; also where it would be 1 otherwise."""
+"""Exit code of a failed gate; it takes precedence over 1."""
 
 
 def _one_or_more(value: Any) -> Any:
@@ -27,7 +27,7 @@ def _one_or_more(value: Any) -> Any:
 
 
 class GateFiles(Config):
-    """Files for continuous integration, and which runs may pass."""
+    """Files for continuous integration, and permission for gates on unfinished runs."""
 
     allow_unfinished: bool = Field(
         default=False,
@@ -70,7 +70,7 @@ class Gates(GateFiles):
         from ..judge.metrics import stated_kind
         from ..statistics.gates import check_limit, parse_condition
 
-        for text in value:  # what is wrong in any case is refused before anything is paid for
+        for text in value:  # an invalid condition is refused before any call is paid for
             condition = parse_condition(text)
             if kind := stated_kind(condition.measure):
                 check_limit(condition.measure, condition, kind)
@@ -108,14 +108,14 @@ def finish(
     prints: bool = True,
     unscored: Sequence[UnscoredRows] = (),
 ) -> int:
-    """Prints the outcomes of gates and writes the files about them.
+    """Prints the outcomes of gates and writes their files.
 
     Args:
         code: The exit code without gates.
-        gates: The outcomes; empty where there are no gates.
+        gates: The outcomes; empty if there are no gates.
         files: Where to write.
         summary: Subject of the gates, for the Markdown file.
-        prints: True if standard output may have the table.
+        prints: True if the table may go to standard output; else stderr names failed gates.
         unscored: Rows without a verdict; errors in JUnit if ``code`` is not 0.
 
     Returns:

@@ -28,7 +28,7 @@ FILES = (
 
 
 class GradeOptions(Gates, Stopping, GradeConfig):
-    """The settings of the command besides the judge's."""
+    """The settings of the command, without those of the judge."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **GradeConfig.groups,
@@ -52,7 +52,7 @@ OF_RUNS = (
     "fail_under gate junit ci_summary full grace allow_unfinished interval n_resamples "
     "bootstrap_seed"
 ).split()
-"""Settings of whole runs, which commands with the options of ``grade`` take and do not list."""
+"""Settings of whole runs; other commands that share ``grade``'s options accept but hide them."""
 
 
 PREDICTIONS = argument(
@@ -98,7 +98,7 @@ def grade(values: Values) -> int:
     print_files(out, *FILES)
     if config.fail_under:
         run = run.gated(*config.fail_under, at=config.gate)
-    else:  # a job of CI has no use for it
+    else:  # a CI job has no use for next steps
         _print_next_steps(run, out)
     code = unscored_code(run.unscored_fraction, config.max_unscored, "rows")
     unscored = unscored_rows(run.judgements) if config.junit is not None else ()
@@ -106,7 +106,7 @@ def grade(values: Values) -> int:
 
 
 def _print_next_steps(run: Run, out: Path) -> None:
-    """Names the commands that a reader of these results mostly needs next."""
+    """Prints the commands that usually follow."""
     from ..records.judgement_table import TRAJECTORY
 
     if not (groups := run.summary.groups):
@@ -126,7 +126,7 @@ def _print_next_steps(run: Run, out: Path) -> None:
 
 
 def unscored_code(share: float, allowed: float, what: str) -> int:
-    """The exit code, 1 for more unscored judgements than allowed."""
+    """Returns 1 if more judgements are unscored than allowed, and says so on stderr; else 0."""
     if share <= allowed:
         return 0
     message = f"{share:.2%} of the {what} are unscored; {allowed:.2%} are allowed"

@@ -1,4 +1,4 @@
-"""Help: in panels on a wide terminal, as plain text anywhere else. Imports nothing heavy."""
+"""Help: in panels on a wide terminal, else as plain text. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 WIDE = 90
-"""Columns of a terminal from which on the help stands in panels."""
+"""Smallest width of a terminal, in columns, for help in panels."""
 
 
 class Plain:
-    """Both kinds of help, in the same groups; mixed into typer's classes."""
+    """Mixin for typer's classes: help in panels or as plain text, with the same groups."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Chooses; what typer's panels would read as markup is escaped."""
+        """Writes panels or plain text; escapes brackets, which typer's panels read as markup."""
         own: Any = self
         is_wide = sys.stdout.isatty() and shutil.get_terminal_size().columns >= WIDE
         own.rich_markup_mode = "rich" if is_wide else None
@@ -25,7 +25,7 @@ class Plain:
         super().format_help(ctx, formatter)  # type: ignore[misc]  # of the command it is mixed into
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments and everyday options come first, then each group under its heading."""
+        """Writes arguments and ungrouped options, then each group under its heading."""
         own: Any = self
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for param in own.get_params(ctx):

@@ -75,8 +75,8 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "rubric show": "Shows a rubric as a judge gets it.",
     },
 }
-"""Each command by the panel of the help that it stands in, or its group does. It is in the module
-of its first word, which is imported when the command is used."""
+"""By panel of the help, the first sentence of each command's help. A command is in the module named
+after its first word, which is imported when the command is used."""
 COMMANDS = {
     name: text
     for commands in PANELS.values()
@@ -94,7 +94,7 @@ GROUPS: Mapping[str, str] = {
 
 
 def command_of(path: str) -> ConfigCommand:
-    """A command by its name, after that of its group."""
+    """A command by its path: its name, after the name of its group if it has one."""
     module, _, part = path.replace("-", "_").partition(" ")
     loaded = import_module(f".{module}", __package__)
     name = part or module
@@ -102,17 +102,20 @@ def command_of(path: str) -> ConfigCommand:
 
 
 def _tune_collector() -> None:
-    """Spares the collector what is loaded to stay; reading rows makes objects without cycles."""
+    """Excludes loaded modules from garbage collection and runs it less often.
+
+    Reading rows creates no reference cycles.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
 class _Lazy(Group):
-    """Commands that are imported when they are used."""
+    """A group whose commands are imported when they are used."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replaces what the help lists by the command itself."""
+        """Replaces the stub that the help lists with the command itself."""
         name, command, rest = super().resolve_command(ctx, args)
         path = " ".join([*ctx.command_path.split()[1:], name or ""])
         if path in COMMANDS:
@@ -145,7 +148,7 @@ def _main(
 
 
 def _stub() -> None:
-    """Stands for a command in the help."""
+    """Placeholder of a command in the help."""
 
 
 app = _group(_main, complete=True)
@@ -164,8 +167,8 @@ for _panel, _commands in PANELS.items():
 
 
 def main() -> None:
-    """Entry point: bad input ends with exit code 2 and one line, never with a traceback."""
-    gc.set_threshold(10_000)  # rows leave no cycles; looking for them took 8 % of a run
+    """Entry point; bad input ends with exit code 2 and one line, never with a traceback."""
+    gc.set_threshold(10_000)  # rows leave no cycles; the search for them took 8 % of a run
     try:
         code = get_command(app).main(prog_name="apbjudge", standalone_mode=False)
         sys.exit(code or 0)
@@ -186,6 +189,6 @@ def main() -> None:
     except OSError as error:  # the disk is full, or standard output can't be written
         where = error.filename or "standard output: can't be written"
         typer.echo(f"apbjudge: {where}: {error.strerror}", err=True)
-        with suppress(OSError, ValueError):  # else the interpreter complains of it at its end
+        with suppress(OSError, ValueError):  # else the interpreter reports it once more at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)

@@ -49,12 +49,12 @@ class ConfigCommand:
     Args:
         run: Gets the values that were set, and returns the exit code; its docstring is the help.
         configs: The configurations; a field that two of them have is one option.
-        omit: Fields that are no options; nor is the model of a judge, which other options name.
-        hide: Fields that are accepted, so that commands can share a file of settings, but that
-            the help does not list.
+        omit: Fields that are not options; ``JudgeSpec.model`` never is: other options name it.
+        hide: Fields that are accepted, so that commands can share a file of settings, but not
+            listed in the help.
 
     Attributes:
-        more: Parameters that are no settings.
+        more: Parameters that are not settings.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class ConfigCommand:
         self.more: list[Parameter] = []
 
     def typer_command(self, path: str) -> Command:
-        """The command as typer has it.
+        """The command as an object of typer.
 
-        Values come as text, and the fields say what is usable: the texts of errors are theirs.
+        Typer passes values as text; the fields validate them and word the errors.
 
         Args:
-            path: Its name, after that of its group, such as ``batch export``.
+            path: Its name, after the name of its group, such as ``batch export``.
         """
 
         def call(**options: Any) -> int:
@@ -122,7 +122,7 @@ class ConfigCommand:
             from ..runs.mirror import bring_up
 
             bring_up(Path(values["out"]))
-        if values.get("dry_run"):  # and all of it is usable, so that nothing secret is printed
+        if values.get("dry_run"):  # ``run`` validated the values, so none is a secret
             typer.echo(f"\n{settings.origins_text()}", nl=False)
         return code
 
@@ -130,14 +130,14 @@ class ConfigCommand:
 def command(
     *configs: type[Config], omit: Sequence[str] = (), hide: Sequence[str] = ()
 ) -> Callable[[Callable[[Values], int]], ConfigCommand]:
-    """Makes a command of a function that takes the values that were set."""
+    """Decorator that makes a command of a function, which gets the values that were set."""
     return lambda run: ConfigCommand(run, configs, omit, hide)
 
 
 def argument(name: str, description: str, kind: Any = Path, **about: Any) -> type[Config]:
-    """A value that is given by position, as a configuration; ``about`` goes to ``Option``.
+    """A configuration with one positional argument; ``about`` goes to ``Option``.
 
-    It is required unless its kind has None.
+    The argument is required unless ``kind`` allows None.
     """
     field = Field(default=None if type(None) in get_args(kind) else ..., description=description)
     stated = Annotated[kind, Option(is_argument=True, **about)]
@@ -145,11 +145,11 @@ def argument(name: str, description: str, kind: Any = Path, **about: Any) -> typ
 
 
 _READ = "predictions drafts cases plans rows run executed cheap strong source".split()
-"""Settings that may be unfinished runs, without any other sign of it."""
+"""Settings that may name an unfinished run, which nothing else would report."""
 
 
 def _unfinished(values: Values) -> Iterator[str]:
-    """Says of each run that is read, and not continued, that it is not finished."""
+    """Warnings about runs that are read, not continued, and that are unfinished."""
     names = [name for name in _READ if name in values and not (name == "run" and "ask" in values)]
     for value in (values[name] for name in names):
         from ..records.run_folder import unfinished_in
@@ -163,7 +163,7 @@ def _with_dashes(token: str) -> str:
 
 
 def _of(kind: Any, about: object) -> Any:
-    """A parameter's annotation: text, a list of texts or a flag, with what typer is told of it."""
+    """A parameter's annotation: text, list of texts or flag, with its typer option or argument."""
     return Annotated[list[str] | None if kind is list else kind | None, about]
 
 
@@ -220,7 +220,7 @@ def print_next(*words: str | Path, err: bool = True) -> None:
 
 
 def json_text(values: Any) -> str:
-    """A result as indented JSON; bytes of a path that are no UTF-8 are written as escapes."""
+    """A result as indented JSON; bytes of a path that are not UTF-8 are written as escapes."""
     import orjson
 
     try:
@@ -246,7 +246,7 @@ class Output(Config):
 
 
 class AsJson(Protocol):
-    """The printed result of a command."""
+    """A result of a command with a JSON form."""
 
     def to_json(self) -> Mapping[str, Any]:
         """The result as JSON values."""
@@ -267,10 +267,10 @@ def print_result(
 
     Args:
         result: Result of a command.
-        as_document: Its text and Markdown.
+        as_document: Converts it to a document, for text and Markdown.
         form: ``text``, ``md``, ``json`` or ``html``.
         out: File for it; None for standard output.
-        page: Its HTML, where the command has any.
+        page: Converts it to HTML; None if the command has no page.
     """
     from ..document.markdown import render_markdown
     from ..document.text import WIDTH, render_text
@@ -294,13 +294,13 @@ def print_result(
 
 
 def print_files(folder: Path, *names: str) -> None:
-    """Prints which of some files a folder has, each once."""
+    """Prints those of the names that are files of a folder, each once."""
     there = [name for name in dict.fromkeys(names) if (folder / name).exists()]
     typer.echo(f"\n{path_text(folder)}/: {' '.join(there)}")
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file, and names it on standard error: standard output may be a table or a page."""
+    """Writes a file and names it on stderr, since stdout may be a table or a page."""
     from ..jsonl import write_atomically
 
     write_atomically(path, data)
@@ -308,12 +308,12 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def print_written(path: Path, more: str = "") -> None:
-    """Names what was written."""
+    """Names a written file or folder on stderr."""
     typer.echo(f"written: {path_text(path)}{more}", err=True)
 
 
 def print_document(document: Document) -> None:
-    """Prints a document as wide and coloured as the terminal; elsewhere texts are one line each."""
+    """Prints a document in the terminal's width and colours; without a terminal, unwrapped."""
     from ..document.text import WIDTH, render_text
 
     width, is_terminal = WIDTH, sys.stdout.isatty()
@@ -324,7 +324,7 @@ def print_document(document: Document) -> None:
 
 
 def print_problems(problems: Sequence[str]) -> int:
-    """Prints the rows that could not be used; the exit code is 1 if there are any."""
+    """Prints unusable rows on stderr; returns the exit code, 1 if there are any."""
     for problem in problems:
         typer.echo(visible(problem), err=True)
     return 1 if problems else 0

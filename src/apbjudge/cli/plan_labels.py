@@ -1,4 +1,4 @@
-"""``apbjudge plan-labels``: which rows to label next."""
+"""``apbjudge plan-labels``: number and sample of the rows to label next."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PredictOptions(PredictConfig):
-    """The settings of the command besides those of the models."""
+    """The settings of the command, without those of the models."""
 
     groups: ClassVar[Mapping[str, str]] = {
         **PredictConfig.groups,

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, now and then a plain line otherwise."""
+"""Progress on stderr: a bar on a terminal, else a plain line every ten seconds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..runs.loop import Events, Progress
 
 PLAIN_EVERY_S = 10.0
 BAD_ROWS_SHOWN = 20
-"""Different faults, and lines of each."""
+"""Largest number of different faults that are shown, and of lines for each."""
 _PLACE = re.compile(r"(.*?):(\d+): (.*?)(?:, got .*)?", re.DOTALL)
-"""Row of a message, and its fault without what the row has."""
+"""File, line and fault of a message; the fault is without the value that was read."""
 
 
 class Reporter:
-    """Shows how a run goes on.
+    """Shows the progress of a run.
 
     Args:
-        stream: Where to; a bar is drawn when it is a terminal.
+        stream: Destination; on a terminal, progress is a bar.
         clock: Returns the time in seconds.
     """
 
@@ -67,7 +67,7 @@ class Reporter:
             self._stream.write(f"… and {self._bad.total()} more bad rows\n")
 
     def progress(self, progress: Progress) -> None:
-        """Takes note of where the run stands."""
+        """Updates the bar, or writes a line if the last one is old enough."""
         now = self._clock()
         if self._bar is not None:
             text = self.line(progress, now)
@@ -83,9 +83,9 @@ class Reporter:
         self._stream.flush()
 
     def line(self, progress: Progress, now: float) -> str:
-        """Rows of all, rate, unscored, cost so far and in the end, and time left, in one line.
+        """One line: finished rows, rate, unscored rows, cost so far and in the end, time left.
 
-        What is still to come is taken to be like the rows of this session.
+        Estimates assume that the remaining rows are like those of this session.
         """
         spent = max(now - self._started, 1e-9)
         finished = progress.done + progress.skipped
@@ -117,10 +117,10 @@ class Reporter:
         return Events(progress=self.progress, bad_row=self.bad_row, note=self.note)
 
     def bad_row(self, message: str) -> None:
-        """Prints what is wrong with a row; of rows with the same fault, the first one's.
+        """Prints the fault of a row; of rows with the same fault, only the first.
 
-        Which others have it is said in the end. Samples and tested models of one case have the
-        same complaint, which counts once.
+        The lines of the others are printed at the end. Successive equal messages count once:
+        samples and tested models of one case repeat the same message.
         """
         if message == self._last_bad:
             return

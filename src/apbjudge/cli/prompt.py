@@ -1,4 +1,4 @@
-"""``apbjudge prompt``: what a judge, or a tested model, would get for an item."""
+"""``apbjudge prompt``: the prompt that a judge or a tested model would get."""
 
 from __future__ import annotations
 

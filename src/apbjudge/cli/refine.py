@@ -1,4 +1,4 @@
-"""``apbjudge refine``: drafts to final answers."""
+"""``apbjudge refine``: turns drafts into final answers."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _WRITTEN_BY_US = re.compile(
     rb"|judge,protocol,setting,tier,"
     rb'|table,number,judge,|kind,item_id,protocol,|\{\n  "apbjudge": "'
 )
-"""Beginnings of a file that this command wrote, in any of its formats."""
+"""Beginnings of files that this command writes, in all its formats."""
 
 
 class ReportOutput(Config):
@@ -95,7 +95,7 @@ def report(values: Values) -> int:
 
 
 def _warn(result: Report) -> None:
-    """Says on standard error what CSV, LaTeX and figures have no place for."""
+    """Prints warnings on stderr, since CSV, LaTeX and figures have no place for them."""
     warnings = [run.unfinished for judge in result.judges for run in judge.runs]
     if unknown := result.unknown_names:
         warnings.append(f"--names: no run has judgements of {', '.join(unknown)}")
@@ -114,10 +114,10 @@ def _print(text: str) -> None:
 
 
 def _check_replaceable(out: Path) -> None:
-    """Refuses to replace a file that is no report.
+    """Refuses to replace a file that is not a report.
 
     Raises:
-        OptionError: If it is none.
+        OptionError: If it is not.
         InputError: If it can't be read.
     """
     from ..jsonl import is_replaceable
@@ -180,7 +180,7 @@ def _text(result: Report, output: ReportOutput) -> str:
 
 
 def _write_leaderboard(result: Report, path: Path | None) -> None:
-    """Writes the leaderboard where a file for it is named."""
+    """Writes the leaderboard if a file for it is named."""
     from ..reports.paper.leaderboard import leaderboard_csv
     from ..version import VERSION
 
@@ -195,7 +195,7 @@ def _write_leaderboard(result: Report, path: Path | None) -> None:
 
 
 def _figures(result: Report, output: ReportOutput) -> str:
-    """The figures in LaTeX; their folder as it is seen from the file that names them."""
+    """LaTeX that includes the figures, with paths relative to the output file."""
     import os
 
     from ..document.latex import figures_latex
@@ -207,7 +207,7 @@ def _figures(result: Report, output: ReportOutput) -> str:
 
 
 def write_all_figures(figures: Sequence[Figure], folder: Path) -> None:
-    """Writes figures into a folder, and says so; raises InputError if it can't be written."""
+    """Writes figures into a folder and names it on stderr; raises InputError if that fails."""
     from ..reports.plots import write_figures
 
     try:

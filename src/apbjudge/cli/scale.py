@@ -62,7 +62,7 @@ def scale(values: Values) -> int:
 
 
 def _print_whole(run: Run | ModelRun[Any] | ExecutionRun | Audit | CaseReport) -> int:
-    """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
+    """Prints the merged result; returns 1 if rows are without a result, else 0."""
     from ..agents.cases.check import CaseReport
     from ..agents.cases.results_text import check_document
     from ..audits.session import Audit

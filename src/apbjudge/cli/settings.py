@@ -21,25 +21,25 @@ Values = dict[str, Any]
 
 ASKED = ("judge", "model", "ask", "judges")
 MODELS = (*ASKED, "escalate", "critic", "user_model")
-"""Settings that name models; of the first ones a command has one, which ``api_base`` is about."""
+"""Settings that name models. A command has one of ``ASKED``; ``api_base`` is its address."""
 ENDPOINT = ("api_base", "api_base_file", "params")
-"""Settings that say where a model is asked: ``params`` may hold addresses of other providers."""
+"""Settings of a model's address: ``params`` may hold addresses of other providers."""
 _ONLY_NAMED = ("overwrite", "take_over", "python", "sandbox")
-"""Settings that destroy or start something: a file that nobody named does not have them."""
+"""Settings that can delete data or start programs: the project file must not have them."""
 
 
 class Settings:
-    """Values that the user set for a command. What is added first counts most.
+    """Values that the user set for a command. Values added first take precedence.
 
     Args:
         fields: The command's settings.
-        command: Its name, after that of its group; a file's table of that name is its own.
+        command: Its name, after that of its group; the name of its own table in a file.
         asks_judge: True if a file's table ``[judge]`` is read.
 
     Attributes:
         values: The values by field name.
-        origins: Where each comes from, in words.
-        from_project: The file of each that comes from the project file.
+        origins: The origin of each value, in words.
+        from_project: The project file of each value that comes from it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Settings:
         A key is the name of a field or of its option, such as ``no_cache``.
 
         Raises:
-            OptionError: If an entry is neither, a file is no TOML, or a key is unknown.
+            OptionError: If an entry is neither, a file is not TOML, or a key is unknown.
         """
         for entry in reversed(entries):
             where = f"--config {entry}"
@@ -85,7 +85,7 @@ class Settings:
                 raise OptionError(f"--config: expected KEY=VALUE or a .toml file, got {entry!r}")
 
     def add_project(self) -> None:
-        """Adds what the project file says, if there is one: see ``find_project``.
+        """Adds the settings of the project file, if there is one: see ``find_project``.
 
         Raises:
             OptionError: If it can't be trusted or read, or has a setting that it must not have.
@@ -96,11 +96,11 @@ class Settings:
     def _add_file(
         self, tables: Mapping[str, Values], rest: Values, where: str, project: Path | None = None
     ) -> None:
-        """Adds the command's own table, then what stands in none, then ``[judge]``.
+        """Adds the command's own table, then entries outside of tables, then ``[judge]``.
 
-        The latter describes one judge, or several: where other models are named, it is left out,
-        and so are addresses in the command's table. A key is sent to no address that stands
-        there for another model.
+        ``[judge]`` describes one or several judges. If the user named other models, it is left
+        out, and so are the addresses in the command's table: no key is sent to an address that
+        was written for another model.
         """
         from ..judge.config import JudgeSpec
 
@@ -128,7 +128,7 @@ class Settings:
             self._add(values, origin)
 
     def _inside(self, value: Any, name: str, where: str, folder: Path) -> Any:
-        """A value of the project file: paths start at its folder, which they may not leave."""
+        """A value of the project file; paths are relative to its folder and must stay in it."""
         if name in _ONLY_NAMED:
             raise OptionError(f"{where}: {name}: expected on the command line only")
         if isinstance(value, list):
@@ -138,7 +138,7 @@ class Settings:
         if not isinstance(value, str) or not (may_be_path or "Path" in kind):
             return value
         before, is_named, text = value.partition("=") if "tuple[tuple" in kind else ("", "", value)
-        is_elsewhere = address_in(value)  # which nobody calls whom the user did not ask to
+        is_elsewhere = address_in(value)  # a URL, which the user did not ask to call
         if is_elsewhere or not Path(os.path.realpath(folder / text)).is_relative_to(
             os.path.realpath(folder)
         ):
@@ -149,7 +149,7 @@ class Settings:
         return f"{before}{is_named}{os.path.relpath(folder / text)}"
 
     def notes(self) -> Iterator[str]:
-        """Notes on where prompts go, and with which key, if the project file alone says so."""
+        """Notes on models and addresses of the project file, keys sent, and left-out settings."""
         models = _models(self.values, MODELS)
         ours = [name for name in (*MODELS, *ENDPOINT) if name in self.from_project]
         if ours and models:
@@ -158,7 +158,7 @@ class Settings:
             more = {name: self.values[name] for name in ENDPOINT if name in self.values}
             keys: list[str] = []
             for model in models:
-                spec = ModelSpec(model=model, **more)  # refuses what may not be printed
+                spec = ModelSpec(model=model, **more)  # refuses values that must not be printed
                 provider = spec.model.partition("/")[0]
                 keys.append(KEYS.get(provider, f"{provider.upper()}_API_KEY"))
             stated = ", ".join(f"{name} {_text(self.values[name])}" for name in ours)
@@ -168,7 +168,7 @@ class Settings:
         yield from (f"note: {text}" for text in self._left_out)
 
     def origins_text(self) -> str:
-        """Each value that was set, and where it comes from, a line each."""
+        """One line for each value that was set, with its origin."""
         rows = [(n, _text(v), self.origins[n]) for n, v in self.values.items() if n != "dry_run"]
         first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
         lines = [f"  {name:<{first}}  {text:<{second}}  {where}" for name, text, where in rows]
@@ -183,13 +183,13 @@ def is_file(entry: str) -> bool:
 def find_project() -> tuple[Path, Mapping[str, Values]] | None:
     """The project file and its tables: the nearest one up to the repository's root, or home.
 
-    Outside both it is looked for in the working directory alone.
+    Outside both, only the working directory is searched.
 
     Raises:
-        OptionError: If it is someone else's, anybody can write it, or it can't be read.
+        OptionError: If another user owns it, anybody can write it, or it can't be read.
     """
     folders: list[Path] = []
-    with suppress(OSError):  # the working directory is gone
+    with suppress(OSError):  # the working directory was deleted
         folders = [Path.cwd(), *Path.cwd().parents]
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  # Path.home() may raise
     ends = [n for n, each in enumerate(folders) if str(each) == home or (each / ".git").exists()]
@@ -215,11 +215,11 @@ def find_project() -> tuple[Path, Mapping[str, Values]] | None:
 
 
 def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to ends at once
+    return os.open(path, flags | os.O_NONBLOCK)  # does not wait for a writer if it is a pipe
 
 
 def project_judges() -> list[str]:
-    """The models in the table ``[judge]`` of the project file; none where it is unusable."""
+    """The models in the table ``[judge]`` of the project file; empty if the file is unusable."""
     with suppress(OptionError):
         if project := find_project():
             return list(map(str, _listed(project[1].get("judge", {}).get("model"))))
@@ -233,10 +233,10 @@ def _table_names() -> list[str]:
 
 
 def _tables(data: bytes, where: str) -> tuple[dict[str, Values], Values]:
-    """The tables of judges and commands by name, and what else is there.
+    """The tables ``[judge]`` and of commands by name, and all other entries.
 
     Raises:
-        OptionError: If it is no TOML.
+        OptionError: If the data is not TOML.
     """
     try:
         values: Values = tomllib.loads(data.decode())
@@ -253,21 +253,21 @@ def _models(values: Values, names: Iterable[str]) -> list[Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    """One or several values as a list; none for None."""
+    """One or several values as a list; empty for None."""
     if isinstance(value, list):
         return cast("list[Any]", value)
     return [] if value is None else [value]
 
 
 def _text(value: Any) -> str:
-    """A value as the command line takes it."""
+    """A value as text, in the form of the command line."""
     if isinstance(value, list):
         return ", ".join(map(_text, cast("list[Any]", value)))
     return str(value).lower() if isinstance(value, bool) else visible(str(value))
 
 
 def _typed(value: Any, field: FieldInfo) -> Any:
-    """Numbers, truth values and tables are read as in TOML; anything else is a path or text."""
+    """Reads numbers, booleans and tables as in TOML; anything else is a path or text."""
     kind = kinds(field)[0]
     if option_of(field).is_log:
         from ..records.files import log_path
@@ -289,7 +289,7 @@ def toml_value(text: str) -> Any:
 
 
 def _by_field(values: Values, fields: Mapping[str, FieldInfo], where: str = "--config") -> Values:
-    """Values by the name of their field, of keys that may be names of options.
+    """Values by field name; their keys may also be names of options.
 
     Raises:
         OptionError: If a key is unknown.

@@ -28,7 +28,7 @@ _FILES = (
 
 
 class SplitOptions(Config):
-    """Input of ``shard`` and ``merge``."""
+    """Input of ``shards split``, and the command whose run is split."""
 
     rows: Annotated[Path, Option(is_argument=True)] = Field(
         description="Input of the command, such as predictions for grade."
@@ -42,7 +42,7 @@ class SplitOptions(Config):
 
 
 class MergeOptions(Config):
-    """The parts and where the whole run goes."""
+    """Input of ``shards merge``, and the folder of the whole run."""
 
     parts: Annotated[tuple[Path, ...], Option(is_argument=True)] = Field(
         description="Folders of all parts of one run, or of runs for all codes of a rubric."
@@ -88,7 +88,7 @@ def merge(values: Values) -> int:
 
 
 def print_merged(run: Run | ModelRun[Any] | ExecutionRun) -> int:
-    """Prints what came of all parts; returns 1 where rows are without a result, else 0."""
+    """Prints the merged result; returns 1 if rows are without a result, else 0."""
     from ..judge.session import Run
 
     if isinstance(run, Run):
@@ -102,7 +102,7 @@ def print_merged(run: Run | ModelRun[Any] | ExecutionRun) -> int:
 
 
 def _text_of(run: Run) -> str:
-    """The results of a run; of the main one of an audit how to come to its card."""
+    """The results of a run; for an audit, the next step towards its card."""
     from ..judge.summary_text import summary_text
 
     identity = run.manifest["identity"]

@@ -1,4 +1,4 @@
-"""``apbjudge simulate``: an environment and tested models to trajectories."""
+"""``apbjudge simulate``: tested models act in an environment and leave trajectories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def simulate(values: Values) -> int:
 
     def print_grade(run: Simulation) -> None:
         name = run.manifest["identity"]["benchmark"][0]
-        is_known = name in ("planbench-xl", "slate")  # which have protocols of their own
+        is_known = name in ("planbench-xl", "slate")  # these have their own protocols
         how = [name, "--cases", path] if is_known else ["outcome"]
         if any(each.played for each in run.counts.values()):
             print_next("grade", Path(run), "--protocol", *how)

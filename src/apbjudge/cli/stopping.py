@@ -33,11 +33,11 @@ class Stopping(Config):
 
 @contextmanager
 def stoppable(values: Values, out: Path | None) -> Generator[None]:
-    """Ends the command with its exit code where it is stopped, and says how to continue.
+    """Ends a stopped command with its exit code, and says how to continue.
 
     Args:
         values: Values set by the user.
-        out: The run's folder; None where nothing is kept.
+        out: The run's folder; None if there is none to continue from.
     """
     from ..runs.event_loops import Stop, signals_pause
 

@@ -1,6 +1,6 @@
-"""What needs the folder ``agents``: commands, and the tested models of those that serve judges.
+"""Commands, and parts of commands, that need the folder ``agents``: those for tested models.
 
-Without that folder the judge's side has all other commands, and these serve judges alone.
+Without that folder, all other commands exist, and commands for both serve judges alone.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ LEFT_OUT = (
         "branch build check entropy execute planbench predict refine scale simulate validate"
     ).split()
 )
-"""Commands of tested models, where they are not installed."""
+"""Commands that are absent because the folder ``agents`` is not installed."""
 
 
 class _Names(NamedTuple):
-    """Names below ``apbjudge`` that are imported when they are used.
+    """Import paths below ``apbjudge``, imported when they are used.
 
     Attributes:
-        settings: The settings that a command has for tested models.
-        function: Serves both.
-        of_judges: Serves judges alone, in the same way.
+        settings: The command's settings for tested models.
+        function: Function for judges and tested models.
+        of_judges: Function for judges alone, with the same signature.
     """
 
     settings: str
@@ -59,7 +59,7 @@ _TABLE: Mapping[str, _Names] = {
 
 
 def settings_of(command: str) -> list[type[Config]]:
-    """The settings that a command has for tested models; none without them."""
+    """The command's settings for tested models; empty without the folder ``agents``."""
     return [_imported(_TABLE[command].settings)] if _HAS_AGENTS else []
 
 

@@ -1,4 +1,4 @@
-"""``apbjudge validate``: whether better plans succeed."""
+"""``apbjudge validate``: compares verdicts on plans with executions of the plans."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Ways into other tools, each an adapter of its own: engines for many machines, test runners."""
+"""Adapters for other tools: engines for many machines, test runners, evaluation, training."""

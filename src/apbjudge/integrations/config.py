@@ -14,7 +14,7 @@ ScoreTarget = Literal["otlp", "langfuse", "phoenix", "langsmith"]
 
 
 class ScaleConfig(Config):
-    """The engine, and how often a part is started."""
+    """The engine, and the number of times that a part is started."""
 
     engine: Literal["local", "ray", "slurm"] = Field(
         default="local",

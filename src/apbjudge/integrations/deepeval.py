@@ -12,9 +12,9 @@ _BaseMetric: Any = host("deepeval", "deepeval.metrics").BaseMetric
 
 
 class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as tools come
-    """A metric of DeepEval that is our judge's verdict.
+    """A metric of DeepEval whose score is our judge's verdict.
 
-    ``score_breakdown`` has 0 or 1 for each error code, 1 where the error is there;
+    ``score_breakdown`` has 0 or 1 for each error code, 1 if the error is present;
     ``verbose_logs`` has the metadata. A test case that can't be judged raises a ``JudgeError``,
     which DeepEval shows as the metric's error (or counts as one, with ``--ignore-errors``).
 
@@ -22,7 +22,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         threshold: Score from which a test case passes; at 1 it passes if the verdict is *correct*.
         response: Graded part: the output, or the tools that were called.
         options: Options of ``grade``: ``judge``, ``protocol``, ``rubric``, ….
-        **more: The same by name, which count more.
+        **more: Options of ``grade`` by name; they take precedence over ``options``.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         options: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        # DeepEval copies a metric by handing attributes to parameters of the same names
+        # DeepEval copies a metric by passing attributes to parameters of the same names
         self.threshold = threshold
         self.response = response
         self.options = {**(options or {}), **more}
@@ -51,7 +51,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         return self._taken(results_of([self._row(test_case)], **self.options))
 
     async def a_measure(self, test_case: Any, *_: Any, **__: Any) -> float:
-        """Judges a test case while others are judged; returns the score, 0 to 1."""
+        """Judges a test case concurrently with others; returns the score, 0 to 1."""
         return self._taken(await aresults_of([self._row(test_case)], **self.options))
 
     def is_successful(self) -> bool:
@@ -60,7 +60,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
         return self.success
 
     def _row(self, case: Any) -> dict[str, Any]:
-        """The row of a test case; fields of its metadata count more."""
+        """The row of a test case; fields of its metadata take precedence."""
         expected = _calls(case.expected_tools)
         fields: dict[str, Any] = {"expected_output": case.expected_output}
         fields = fields if expected is None else {"expected_tools": expected}
@@ -82,7 +82,7 @@ class PlanMetric(_BaseMetric):  # pyright: ignore[reportUntypedBaseClass] - as t
 
 
 def _calls(tools: list[Any] | None) -> list[dict[str, Any]] | None:
-    """Calls of DeepEval as a plan has them."""
+    """Calls of DeepEval in the form of a plan's calls; None if there are none."""
     if tools is None:
         return None
     return [{"name": of.name, "arguments": of.input_parameters or {}} for of in tools]

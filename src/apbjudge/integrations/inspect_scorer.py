@@ -1,6 +1,6 @@
-"""A scorer of Inspect AI: the verdict of our judge on the plan of a sample.
+"""A scorer for Inspect AI: our judge's verdict on the plan of a sample.
 
-A task imports it; ``inspect score`` knows it by this package's entry point.
+A task imports it; ``inspect score`` loads it through this package's entry point.
 """
 
 # the package is not installed where types are checked
@@ -53,11 +53,11 @@ def interval(cluster: str | None = None) -> Metric:
 
     Args:
         cluster: Field of the samples' metadata: samples with the same value were sampled together,
-            such as variants of one case. None where each was sampled by itself.
+            such as variants of one case. None if samples are independent.
 
     Returns:
-        The metric: ``low``, ``high``, ``n`` (samples), ``clusters``. The ends are NaN where there
-        is no interval, as for one sample.
+        The metric: ``low``, ``high``, ``n`` (samples), ``clusters``. The ends are NaN if there is
+        no interval, as for one sample.
     """
 
     def measured(scores: list[SampleScore]) -> Value:
@@ -99,10 +99,10 @@ def plan_judge(judge: str = "static", **options: Any) -> Scorer:
 
     The input is the query. The plan is the calls that the tested model made, else its text. The
     sample's metadata may hold every other field of a row, such as ``tools`` (else those of the
-    task), ``split`` or ``reference``. All samples of a task are of one protocol.
+    task), ``split`` or ``reference``. All samples of a task have the same protocol.
 
     Args:
-        judge: ``static``, which proves faults and gives no grade, or a litellm model.
+        judge: ``static``, which proves faults and states no grade, or a litellm model.
         **options: Options of ``apbjudge.grade``.
 
     Returns:
@@ -142,7 +142,7 @@ def plan_judge(judge: str = "static", **options: Any) -> Scorer:
 
 
 def _row(state: TaskState) -> dict[str, Any]:
-    """The sample as a row of ``grade``; what its metadata says counts more."""
+    """The sample as a row of ``grade``; its metadata takes precedence."""
     calls = [
         {"tool": call.function, "args": call.arguments}
         for message in state.messages

@@ -1,7 +1,7 @@
-"""Shared by the adapters: a row from another tool's example, and a result in terms that tools know.
+"""Shared by the adapters: converts a tool's example to a row, and a judgement to a result.
 
-A row that can't be judged has no score: each adapter states that in the way of its tool, and none
-of them makes a grade of it.
+A row that can't be judged has no score, which each adapter reports in its tool's own way.
+promptfoo knows no missing score: there, such a row fails with score 0.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from ..records.parameters import parsed
 from ..runs.loop import Events
 
 OF_RUNS = ("batch", "max_calls", "max_cost", "max_seconds", "max_tokens", "shard")
-"""Options that are about a run as a whole, which rows one at a time can't hold."""
+"""Options for a whole run, which can't apply where rows are judged one at a time."""
 _logger = logging.getLogger(__name__)
 _EVENTS = Events(progress=lambda progress: None, bad_row=_logger.info, note=_logger.info)
-"""A tool shows results itself; what else there is to say goes to the log."""
+"""Tools show the results themselves; bad rows and notes go to the log."""
 
 
 class Result(NamedTuple):
-    """A judgement as other tools take it.
+    """A judgement in the form that other tools use.
 
     Attributes:
-        score: The grade, 0 to 1; without one, 1 for correct and 0 for not. None where the row could
-            not be judged.
-        is_correct: The verdict; None likewise.
-        reason: The judge's reason, with what a rule changed; or why there is no verdict.
-        codes: For each error code of the rubric, true where the error is there; empty without.
-        metadata: Texts by name: judge, protocol, rubric, error codes, category, fingerprint.
-        judgement: It, for tools that take more than this.
+        score: The grade, 0 to 1; without a grade, 1 for correct and 0 for incorrect. None if the
+            row could not be judged.
+        is_correct: The verdict; None if the row could not be judged.
+        reason: The judge's reasoning and the changes by rule; or why there is no verdict.
+        codes: True for each error code of the rubric that is present; empty without codes.
+        metadata: Texts by name: judge, protocol, rubric, error codes, category, fingerprint; or
+            ``unscored``, the reason why there is no verdict.
+        judgement: The judgement, for tools that use more of it.
     """
 
     score: float | None
@@ -56,14 +57,14 @@ class Result(NamedTuple):
 def row_of(
     output: object, fields: Mapping[str, Any], *, query: object = None, number: int = 1
 ) -> dict[str, Any]:
-    """A row of an example of another tool.
+    """Converts an example of another tool to a row.
 
     Args:
         output: The tested model's reply: its text, its messages, or an object, which counts as
             JSON.
-        fields: Fields of a row by their names (``docs/input.md``), also by the names that are read
-            as such; None is left out.
-        query: The task, as text or messages (also as JSON), where ``fields`` have none.
+        fields: Fields of a row by their names or aliases (``docs/input.md``); fields that are None
+            are left out.
+        query: The task, as text or messages (also as JSON), if ``fields`` have none.
         number: Number of the example, for its id if ``fields`` have none.
     """
     row = {"id": f"example-{number}", "tested_model": "tested-model"}
@@ -80,7 +81,7 @@ def results_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list[Result
     """The results of rows, in their order, from one call of ``grade``.
 
     Args:
-        rows: Rows as of ``row_of``; those of one id are several samples of one case.
+        rows: Rows as from ``row_of``; rows with the same id are samples of one case.
         **options: Options of ``grade``.
 
     Raises:
@@ -91,7 +92,7 @@ def results_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list[Result
 
 
 async def aresults_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> list[Result]:
-    """The results of rows while the event loop goes on; see ``results_of``."""
+    """``results_of`` without blocking the event loop."""
     return _in_order(await agrade(_samples(rows), **{"events": _EVENTS, **options}))
 
 
@@ -113,7 +114,7 @@ def check_options(options: Mapping[str, Any], of: str) -> None:
 
 
 def judge_name(options: Mapping[str, Any]) -> str:
-    """The name of the judge that options of ``grade`` state."""
+    """The name of the judge in options of ``grade``."""
     judge = options.get("judge", STATIC)
     return judge if isinstance(judge, str) else str(getattr(judge, "__name__", judge))
 
@@ -122,7 +123,7 @@ def host(package: str, module: str = "") -> Any:
     """A module of an adapter's tool.
 
     Raises:
-        ModuleNotFoundError: If the tool is not installed, with what installs it.
+        ModuleNotFoundError: If the tool is not installed; the message has the command for it.
     """
     if find_spec(package) is None:
         raise ModuleNotFoundError(needs(f"apbjudge.integrations.{package}", package), name=package)
@@ -130,7 +131,7 @@ def host(package: str, module: str = "") -> Any:
 
 
 def result_of(judgement: Judgement) -> Result:
-    """A judgement as other tools take it."""
+    """Converts a judgement to the form that other tools use."""
     of = judgement
     facts = {"judge": of.judge, "protocol": of.protocol, "rubric": of.rubric}
     if not isinstance(of, Verdict):
@@ -156,7 +157,7 @@ def _in_order(run: Run) -> list[Result]:
 
 
 def _samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with an id of their own each, numbered as ``predict`` numbers samples."""
+    """The rows, each with a unique id: samples are numbered as ``predict`` numbers them."""
     counts: dict[object, int] = {}
     samples: list[dict[str, Any]] = []
     for row in rows:
@@ -168,7 +169,7 @@ def _samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _json(value: object) -> bytes:
-    """A value as JSON; an array of objects becomes a list, and a value without a JSON type text."""
+    """A value as JSON; other arrays become lists, and values without a JSON type become text."""
     option = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     return orjson.dumps(
         value, default=lambda of: of.tolist() if hasattr(of, "tolist") else str(of), option=option
@@ -186,7 +187,7 @@ def _response(output: object) -> str:
 
 
 def _chat(value: object) -> Messages | None:
-    """Chat messages, also as JSON; None where a value is no list of them."""
+    """Reads chat messages, also as JSON; None if the value is not a list of messages."""
     listed = as_list(parsed(value))
     if not listed or not all(map(is_message, listed)):
         return None

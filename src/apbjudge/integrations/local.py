@@ -1,4 +1,4 @@
-"""Parts as processes of this machine, each of which does one part after another."""
+"""Runs parts in processes of this machine; each process runs one part after another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STARTS = 3
 
 
 class _Worker(NamedTuple):
-    """A process; in a pool of its own, since a killed one ends all of a pool."""
+    """A process in its own pool, since a killed process breaks its whole pool."""
 
     pool: ProcessPoolExecutor
     pid: int
@@ -35,7 +35,7 @@ def run_parts(parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ende
     waiting, running = list(reversed(parts)), dict[Future[Ended], tuple[Part, _Worker]]()
     try:
         while waiting or running:
-            while waiting and idle:  # no more than that: what a pool has queued can't be taken back
+            while waiting and idle:  # queue none: a queued part can't be cancelled
                 part, worker = waiting.pop(), idle.pop()
                 running[worker.pool.submit(_run, part)] = part, worker
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -52,7 +52,7 @@ def run_parts(parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ende
 
 
 def _end(workers: Sequence[_Worker]) -> None:
-    """Ends processes when their parts are paused, or at once on a second request."""
+    """Ends processes once their parts are paused; a second request ends them at once."""
     try:
         _terminate(workers)
     except (KeyboardInterrupt, PausedError):
@@ -69,7 +69,7 @@ def _terminate(workers: Sequence[_Worker]) -> None:
 
 
 def _started() -> _Worker:
-    for _ in range(_STARTS):  # one may be killed as it begins
+    for _ in range(_STARTS):  # a process may be killed while it starts
         pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
         with suppress(BrokenProcessPool):
             return _Worker(pool, pool.submit(os.getpid).result())
@@ -80,16 +80,16 @@ def _started() -> _Worker:
 
 
 def _begin() -> None:
-    """Sets the signals of a process.
+    """Initializes a process: it ignores Ctrl-C and watches its parent.
 
-    Ctrl-C reaches all processes of a terminal; the first one pauses the others.
+    Ctrl-C reaches all processes of a terminal; the parent then pauses the others.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_follow_parent, daemon=True).start()
 
 
 def _follow_parent() -> None:
-    """Pauses the part of a process whose parent was killed; see ``_run`` for its end."""
+    """Pauses this process's part when the parent dies; ``_run`` then ends the process."""
     if (parent := parent_process()) is not None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
@@ -98,5 +98,5 @@ def _follow_parent() -> None:
 def _run(part: Part) -> Ended:
     ended = run_in_worker(part)
     if (parent := parent_process()) is None or not parent.is_alive():
-        os._exit(ended.code)  # nobody would ever end it
+        os._exit(ended.code)  # no parent is left to end this process
     return ended

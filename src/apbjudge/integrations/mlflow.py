@@ -13,7 +13,7 @@ _entities: Any = host("mlflow", "mlflow.entities")
 
 
 def plan_scorer(name: str = "apbjudge", **options: Any) -> Any:
-    """A scorer of MLflow whose feedback is our judge's verdict.
+    """A scorer for MLflow whose feedback is our judge's verdict.
 
     A row's fields are the entries of ``inputs`` and ``expectations``. The feedback's value is the
     score, 0 to 1, its rationale the reason; its metadata names error codes, judge, protocol and
@@ -24,7 +24,7 @@ def plan_scorer(name: str = "apbjudge", **options: Any) -> Any:
         **options: Options of ``grade``: ``judge``, ``protocol``, ``rubric``, ….
 
     Raises:
-        OptionError: If an option is about a run as a whole.
+        OptionError: If an option applies to whole runs only.
     """
     check_options(options, "plan_scorer")
     judge = judge_name(options)
@@ -49,5 +49,5 @@ def plan_scorer(name: str = "apbjudge", **options: Any) -> Any:
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """The fields of a mapping; none of anything else."""
+    """The fields of a mapping; empty for any other value."""
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}

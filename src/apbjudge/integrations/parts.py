@@ -1,4 +1,4 @@
-"""A part of a run, as an engine gets it: it can be sent to another process or machine."""
+"""A part of a run, in the form that an engine can send to another process or machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..runs.results import FailureCounts
 from ..runs.resume import changed_settings
 
 DONE, LEFT, UNUSABLE, PAUSED = 0, 1, 2, 75
-"""The ending of a part, as exit codes of commands."""
+"""Outcomes of a part, as exit codes of commands."""
 
 
 class Part(NamedTuple):
@@ -37,12 +37,12 @@ class Part(NamedTuple):
 
     Attributes:
         command: The command; its function has the same name.
-        rows: Its input.
-        options: Its other options, by their names in Python.
-        shard: The part, for ``shard``; None for the whole.
-        folder: Folder of its run, or its runs.
+        rows: Input of the command.
+        options: The command's other options, by their names in Python.
+        shard: Value of the option ``shard``; None for the whole run.
+        folder: Folder of the part's run, or of its runs.
         grace_s: Seconds that calls in flight have to finish after SIGTERM.
-        like: Folder of another part whose run is of the same settings; None where there is none.
+        like: Folder of another part, whose settings must be the same; None if there is none.
     """
 
     command: PartCommand
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
     @property
     def runs(self) -> list[Path]:
-        """Folders of its runs; none of an audit that has no manifest, as in an unfinished merge."""
+        """Folders of its runs; empty for an audit without a manifest (an unfinished merge)."""
         match self.command:
             case "audit" if (self.folder / MANIFEST).exists():
                 return [path.parent for path in sorted(self.folder.glob(f"*/*/{MANIFEST}"))]
@@ -69,7 +69,7 @@ class Part(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """True if it needs no further start."""
+        """True if all its runs are finished."""
         manifests = [manifest_of(run) for run in self.runs]
         return bool(manifests) and all(of.get("state") == "done" for of in manifests)
 
@@ -81,14 +81,14 @@ class Part(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The ending of a part, with a message."""
+    """Outcome of a part, with a message."""
 
     code: int
     text: str = ""
 
 
 def run_part(part: Part) -> Ended:
-    """Runs a part in this process; its reports go to standard error."""
+    """Runs a part in this process; its notes go to stderr."""
     name = part.folder.name
 
     def say(text: str) -> None:
@@ -97,7 +97,7 @@ def run_part(part: Part) -> Ended:
     is_checked = False
 
     def check(progress: Progress) -> None:
-        """Refuses a plan whose settings changed, before more than a few calls are made."""
+        """Refuses a part with changed settings at the first report, after few calls at most."""
         nonlocal is_checked
         if part.like is not None and not is_checked:
             check_alike(part.like, part.folder)
@@ -105,13 +105,13 @@ def run_part(part: Part) -> Ended:
 
     events = Events(progress=check, bad_row=say, note=say)
     stop = current_stop()
-    is_main = current_thread() is main_thread()  # only there are signals taken
+    is_main = current_thread() is main_thread()  # others can't set handlers
     try:
         with stop.applied(), signals_pause(stop, part.grace_s) if is_main else nullcontext():
             run = part.call(events)
     except PausedError:
         return Ended(PAUSED, "paused")
-    except BusyError as error:  # left by an engine that was killed, or another one is at it
+    except BusyError as error:  # a killed engine's process, or another engine, runs it
         return Ended(PAUSED, str(error))
     except ApbJudgeError as error:
         return Ended(UNUSABLE, str(error))
@@ -143,7 +143,7 @@ def _failures(command: PartCommand, run: Any) -> Iterable[FailureCounts]:
 
 
 def run_in_worker(part: Part) -> Ended:
-    """Runs a part in a process that runs others: connections and caches stay open in between."""
+    """Runs a part in a process that runs several: connections and caches stay open in between."""
     runner, pool = _of_worker()
     with one_loop(runner), pool.shared():
         return run_part(part)
@@ -164,7 +164,7 @@ def _of_worker() -> tuple[Runner, Pool]:
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """The manifest of a part's run; empty where there is none."""
+    """The manifest of a part's run; empty if there is none that can be read."""
     try:
         manifest: object = orjson.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
@@ -173,7 +173,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def check_alike(one: Path, other: Path) -> None:
-    """Refuses two parts whose runs of the same name have different settings: they can't be merged.
+    """Refuses two parts whose runs of the same name differ in settings: they can't be merged.
 
     Raises:
         OptionError: If they do.
@@ -191,6 +191,6 @@ def check_alike(one: Path, other: Path) -> None:
 
 
 def _settings(run: Path) -> dict[str, Any]:
-    """The settings of a run, without the part that it is of."""
+    """The settings of a run, without the number of its part."""
     identity = manifest_of(run).get("identity", {})
     return {name: value for name, value in identity.items() if name != "shard"}

@@ -1,7 +1,7 @@
 """Grades outputs in promptfoo, as a Python assertion; see ``docs/integrations-hosts.md``.
 
-promptfoo calls a function in a file of the user's, which imports ``get_assert`` from here. The
-tool itself is an npm package, so nothing of it is imported.
+promptfoo calls a function in the user's file, which imports ``get_assert`` from here. promptfoo
+is an npm package, so this module imports nothing of it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .judging import check_options, results_of, row_of
 def get_assert(output: object, context: Mapping[str, Any]) -> dict[str, Any]:
     """A promptfoo ``GradingResult`` of one output.
 
-    The row's fields are the test's ``vars``; the prompt is the query where they have none. The
-    options of ``grade`` are the assertion's ``config``. Scores by name are higher where it is
-    better: ``no E5`` is 1 for an output without that error, ``judged`` is 0 for one that could not
-    be judged. Such an output fails, since promptfoo has no other outcome; the reason explains it.
+    The row's fields are the test's ``vars``; without a query there, the prompt is the query. The
+    options of ``grade`` are the assertion's ``config``. In ``namedScores``, higher is better:
+    ``no E5`` is 1 for an output without that error, ``judged`` is 0 for one that could not be
+    judged. Such an output fails, since promptfoo has no other outcome; the reason explains it.
 
     Args:
         output: The output, text or an object.

@@ -1,9 +1,9 @@
-"""A plug-in of pytest: tests hand over rows, and the session ends with one run of all of them.
+"""A plug-in for pytest: tests submit rows, and the session ends with one run of all of them.
 
-A test gets a ``Run`` of its own rows at once, to assert conditions on. Its rows travel with its
-report, also from a worker of xdist, so that the controller can grade all rows of the session into
-one folder, with a record each: the replies of models are in their cache by then. A test run that
-does not use the plug-in imports nothing but this file.
+A test gets a ``Run`` of its own rows at once, to assert conditions on. Its rows are sent with its
+report, also by a worker of xdist, so that the controller can grade all rows of the session into
+one folder, one record each; by then, the models' replies are in the cache. A test run that does
+not use the plug-in imports only this file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..statistics.gates import GateResult
 
 OPTIONS = "apbjudge"
-"""Name of the ini option, of the marker, of the plug-in and of what a report carries."""
+"""Name of the ini option, the marker, the plug-in, and the attribute of reports with rows."""
 ROWS = "rows.jsonl"
 Row = Mapping[str, Any]
 Judged = Callable[[Row | Sequence[Row]], "Run"]
@@ -67,7 +67,7 @@ def judged(request: pytest.FixtureRequest) -> Judged:
     node: Any = request.node  # its type is not stated
     settings = settings_of(request.config)
     for condition in _conditions(node):
-        parse_condition(condition)  # before anything is paid for
+        parse_condition(condition)  # before any call is paid for
     texts = node.stash.setdefault(_ROWS, list[str]())
 
     def judge(rows: Row | Sequence[Row]) -> Run:
@@ -95,11 +95,11 @@ def pytest_runtest_makereport(
 
 
 def _print(line: str) -> None:
-    sys.stderr.write(f"{line}\n")  # pytest shows it with a test that fails
+    sys.stderr.write(f"{line}\n")  # pytest shows it if the test fails
 
 
 def _events(say: Callable[[str], None]) -> Events:
-    """The lines of a run's report."""
+    """Callbacks that print a run's bad rows and notes."""
     from ..errors import visible
     from ..runs.loop import Events
 
@@ -119,10 +119,10 @@ class _Settings:
     """The option in the ini file.
 
     Attributes:
-        options: Those of ``grade``.
+        options: Options of ``grade``.
         fail_under: Conditions on the whole session.
-        gate: Place at which conditions are checked.
-        max_unscored: Share of unscored rows up to which the session does not fail.
+        gate: ``point`` or ``low``: the value or the end of an interval that must meet conditions.
+        max_unscored: Largest share of unscored rows, 0 to 1, with which the session passes.
     """
 
     out: Path
@@ -173,7 +173,7 @@ class _Session:
     """The tests of a session that judged rows, and their outcomes.
 
     Attributes:
-        tests: Conditions and rows by the test's id; of a test that was tried again its last rows.
+        tests: Conditions and rows by test id; for a repeated test, those of the last attempt.
         lines: Lines of the terminal summary.
     """
 
@@ -184,7 +184,7 @@ class _Session:
     lines: list[str] = field(default_factory=list[str])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes over the rows that a test judged, in this process or another."""
+        """Collects the rows that a test judged, in this process or another."""
         if not report.skipped and (sent := getattr(report, OPTIONS, None)) is not None:
             self.tests[report.nodeid] = sent
 
@@ -210,7 +210,7 @@ class _Session:
                 terminalreporter.line(line)
 
     def _finish(self) -> bool:
-        """True if a condition is not met, or more rows are unscored than allowed."""
+        """Grades all rows; True if a condition fails or too many rows are unscored."""
         from ..errors import path_text
         from ..functions import grade
         from ..judge.session import write_summary
@@ -218,7 +218,7 @@ class _Session:
         from ..statistics.gates import check
 
         settings, functions = settings_of(self.config), dict[str, _Function]()
-        for test, (conditions, rows) in sorted(self.tests.items()):  # they end in any order
+        for test, (conditions, rows) in sorted(self.tests.items()):  # tests end in any order
             function = functions.setdefault(test.partition("[")[0], _Function())
             function.conditions |= dict.fromkeys(conditions)
             function.rows |= dict.fromkeys(rows)
@@ -259,14 +259,14 @@ class _Session:
 
 @dataclass
 class _Function:
-    """A test, whatever its parameters: its conditions and rows, in order and each once."""
+    """A test function with all its parameters: conditions and rows, in order, each once."""
 
     conditions: dict[str, None] = field(default_factory=dict[str, None])
     rows: dict[str, None] = field(default_factory=dict[str, None])
 
 
 def _summary_of(run: Run, lines: Set[int], settings: _Settings) -> Summary:
-    """The summary of the rows in some lines of a run's file."""
+    """The summary of the rows at some lines of a run's input."""
     from ..judge.summary import summarize
     from ..records.judgements import judgement_row
     from ..statistics.config import IntervalConfig

@@ -1,4 +1,4 @@
-"""Parts as tasks of a Ray cluster, which restarts tasks whose worker or node is lost."""
+"""Runs parts as tasks of a Ray cluster, which restarts tasks whose worker or node is lost."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def run_parts(
     """Runs parts; see ``scale.Engine``.
 
     Joins the cluster that ``RAY_ADDRESS`` or an earlier ``ray.init`` names, else starts one on this
-    machine, which ends with the parts. All nodes have to have the working directory and the folders
-    on a disk that they share, and the keys of models in their environment.
+    machine, which ends with the parts. The working directory and all folders must be on a disk that
+    the nodes share, and the models' keys in each node's environment.
 
     Raises:
         ModuleNotFoundError: If Ray is not installed.
@@ -32,7 +32,7 @@ def run_parts(
     """
     if find_spec("ray") is None:
         raise ModuleNotFoundError(needs("--engine ray", "ray"), name="ray")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray sends usage statistics
     ray: Any = import_module("ray")
     is_ours = _begin(ray)
     task = ray.remote(num_cpus=1, max_retries=retries)(_run)
@@ -46,13 +46,13 @@ def run_parts(
             part = running.pop(ended)
             try:
                 yield part, ray.get(ended)
-            except ray.exceptions.RayTaskError as error:  # a fault of the code, not of a node
+            except ray.exceptions.RayTaskError as error:  # a fault in our code, not of a node
                 raise error.cause from error
             except ray.exceptions.RayError as error:
                 yield part, Ended(PAUSED, str(error).splitlines()[0])
     finally:
         for ended in running:
-            ray.cancel(ended, recursive=False)  # which pauses its part
+            ray.cancel(ended, recursive=False)  # its worker then pauses the part
         if running:
             grace_s = max(part.grace_s for part in running.values())
             ray.wait(list(running), num_returns=len(running), timeout=grace_s)
@@ -61,7 +61,7 @@ def run_parts(
 
 
 def _begin(ray: Any) -> bool:
-    """Joins or starts a cluster; False if the caller has done so."""
+    """Joins or starts a cluster; False if the caller has done so already."""
     if ray.is_initialized():
         return False
     try:
@@ -73,14 +73,14 @@ def _begin(ray: Any) -> bool:
 
 
 def _run(part: Part, folder: Path) -> Ended:
-    """Runs a part in a worker, whose directory and signals are Ray's."""
+    """Runs a part in a worker of Ray, whose directory and signal handlers it replaces."""
     try:
         os.chdir(folder)
     except OSError as error:
         expected = "expected the working directory of scale on every node"
         return Ended(UNUSABLE, f"{folder}: {error.strerror}: {expected}")
     before = {of: signal.getsignal(of) for of in (signal.SIGTERM, signal.SIGINT)}
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # then the part takes it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the part sets its own handler
     signal.signal(signal.SIGINT, lambda sign, frame: signal.raise_signal(signal.SIGTERM))
     try:
         return run_in_worker(part)

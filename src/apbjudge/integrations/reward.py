@@ -1,6 +1,6 @@
-"""Rewards for training a tested model, by proofs and optionally a judge, for TRL and verl.
+"""Rewards for training a tested model with TRL or verl: by proofs, and optionally by a judge.
 
-The effect of a judge's known error on training: ``docs/integrations-hosts.md``.
+For the effect of a judge's known error on training, see ``docs/integrations-hosts.md``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from ..judge.config import InputConfig
 from .judging import Result, results_of, row_of
 
 Reward = Callable[..., list[float | None]]
-"""Takes ``prompts``, ``completions`` and the columns of the data set, by name."""
+"""Function of ``prompts``, ``completions`` and the columns of the data set, by name."""
 
 _NOT_COLUMNS = ("completion_ids", "environments")
-"""Lists that TRL hands over besides the columns."""
+"""Lists that TRL passes in addition to the columns."""
 _OF_ROWS = InputConfig.model_fields.keys()
-"""Options of ``grade`` that bear on the reading of rows, and so on proofs."""
+"""Options of ``grade`` that affect how rows are read, and so proofs."""
 
 
 def reward(
     prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
 ) -> list[float | None]:
-    """A reward for TRL by proofs alone: 0 where a fault is proven, else 1; None for a bad row.
+    """A reward for TRL by proofs alone: 0 if a fault is proven, else 1; None for a bad row.
 
     Args:
         prompts: Texts or chat messages.
@@ -37,10 +37,10 @@ def reward(
 
 
 def reward_by(judge: Any = STATIC, **options: Any) -> Reward:
-    """A reward for TRL by a judge: 1 for correct, 0 for not; None where there is no verdict.
+    """A reward for TRL by a judge: 1 for correct, 0 for incorrect; None without a verdict.
 
-    Proofs come first: a reply with a proven fault gets 0 and the judge is not asked about it. The
-    others of a batch are judged in one call of ``grade``.
+    Proofs come first: a reply with a proven fault gets 0, and the judge is not asked about it. The
+    other replies of a batch are judged in one call of ``grade``.
 
     Args:
         judge: As ``grade`` takes it.
@@ -64,14 +64,14 @@ def compute_score(
     unscored: float | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """A score for verl of one reply: ``score``, 1 or 0 as of ``reward_by``, and its ``codes``.
+    """A score for verl of one reply: ``score``, 1 or 0 as in ``reward_by``, and error ``codes``.
 
     Args:
         data_source: Name of the data set.
         solution_str: The reply.
         ground_truth: The reference: the text of a plan, or a list of calls, also as JSON.
         extra_info: Fields of the row, such as ``query`` and ``tools_json``.
-        unscored: Score where there is no verdict, for which verl has no value of its own.
+        unscored: Score if there is no verdict, since verl has no value for that.
         **options: Options of ``grade``.
 
     Raises:
@@ -127,7 +127,7 @@ def _rewards(
 
 
 def _proven_or_judged(rows: Sequence[dict[str, Any]], options: Mapping[str, Any]) -> list[Result]:
-    """The results of rows: by proofs, and by the judge where nothing is proven."""
+    """The results of rows: by proofs, and by the judge if nothing is proven."""
     by_proof = {name: value for name, value in options.items() if name in _OF_ROWS}
     results = results_of(rows, **by_proof)
     if options.get("judge", STATIC) == STATIC:

@@ -51,7 +51,7 @@ _OF_ROWS: Mapping[str, Schema] = {
     "sources": {"type": ["array", "null"], "items": _COUNT},
     "stage": {},
 }
-"""Fields of a row that are no texts."""
+"""Fields of a row that are not, or not only, texts."""
 
 
 _ADDED: Mapping[str, str] = {
@@ -61,7 +61,7 @@ _ADDED: Mapping[str, str] = {
     "TaskPaths": "shortest not_catalogued only_catalogued is_shorter",
     "BlockPlan": "fingerprint",
 }
-"""Properties that the JSON of a class has besides its fields."""
+"""Properties of a class that its JSON has in addition to the fields."""
 _OMITTED: Mapping[str, str] = {
     "LabelPlan": "rows",
     "Variant": "row truth",
@@ -75,18 +75,18 @@ _HAS_AGENTS = find_spec("..agents", __package__) is not None
 
 
 class _Described(GenerateJsonSchema):
-    """Schemas whose fields are described as the docstrings of their classes describe them."""
+    """Schemas with descriptions from the docstrings of classes."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
-        """A dataclass."""
+        """The schema of a dataclass."""
         return self._object(super().dataclass_schema(schema), schema["cls"])
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """A pydantic model."""
+        """The schema of a pydantic model."""
         return self._object(super().model_schema(schema), schema["cls"])
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> Schema:
-        """A dict of known keys."""
+        """The schema of a ``TypedDict``."""
         return self._object(super().typed_dict_schema(schema), schema.get("cls", dict))
 
     def _object(self, made: Schema, of: type) -> Schema:
@@ -99,10 +99,10 @@ class _Described(GenerateJsonSchema):
 
 
 class _Written(_Described):
-    """Schemas of what is written: objects have all of their fields, and no others."""
+    """Schemas of written files: objects have all of their fields, and no others."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: FBT001 - as the base has it
-        """True but for keys that a dict need not have."""
+        """True except for optional keys of a ``TypedDict``."""
         return field["type"] != "typed-dict-field" or super().field_is_required(field, total)
 
     def _object(self, made: Schema, of: type) -> Schema:
@@ -120,7 +120,7 @@ class _Written(_Described):
 
 
 def _attributes(of: type) -> dict[str, str]:
-    """Descriptions of the fields of a class, by the docstrings of it and its bases."""
+    """Descriptions of the fields of a class, from its docstring and those of its bases."""
     about: dict[str, str] = {}
     for base in getattr(of, "__orig_bases__", of.__bases__):
         about |= _attributes(base) if isinstance(base, type) else {}
@@ -129,7 +129,7 @@ def _attributes(of: type) -> dict[str, str]:
 
 
 def _property(of: property | cached_property[Any]) -> Schema:
-    """The value of a property."""
+    """The schema of a property's value."""
     get: Any = of.func if isinstance(of, cached_property) else of.fget
     kind = TypeAdapter[Any](get_type_hints(get)["return"])
     return {**kind.json_schema(mode="serialization"), "description": get.__doc__}
@@ -146,7 +146,7 @@ def _read(of: Any) -> Schema:
 
 
 def _written(path: str, **more: Schema) -> Schema:
-    """What is written of a type, with more fields, whose definitions become those of the whole."""
+    """The schema of a written type with more fields; their definitions are moved to its top."""
     of = TypeAdapter[Any](_type(path))
     schema = of.json_schema(mode="serialization", schema_generator=_Written)
     for about in more.values():
@@ -157,7 +157,7 @@ def _written(path: str, **more: Schema) -> Schema:
 
 
 def _nested(path: str, kind: str, **more: Schema) -> Schema:
-    """What is written of a type, in a list or by a name, as a field of something else."""
+    """The schema of a field that holds a list, or an object by name, of a written type."""
     of = _written(path, **more)
     name = path.rpartition(":")[2]
     inner = {"items" if kind == "array" else "additionalProperties": {"$ref": f"#/$defs/{name}"}}
@@ -165,7 +165,7 @@ def _nested(path: str, kind: str, **more: Schema) -> Schema:
 
 
 def _any_of(*names: str) -> Schema:
-    """A row that has one of some fields."""
+    """The condition that an object has at least one of some fields."""
     return {"anyOf": [{"required": [name]} for name in names]}
 
 
@@ -180,7 +180,7 @@ def _rows(*required: str, ids: Iterable[str]) -> Schema:
 
 
 def _judgements() -> Schema:
-    """Both kinds; optional columns may be null, and columns of later versions are ignored."""
+    """Verdict or unscored; optional columns may be null, and unknown columns are ignored."""
     schema, texts = _read(Judgement), _attributes(Verdict)
     required = [column.name for column in COLUMNS.values() if column.is_required]
     for kind in ("Verdict", "Unscored"):
@@ -201,7 +201,7 @@ def _labels() -> Schema:
 
 
 def _pairs() -> Schema:
-    """Texts with a label of both, which says ``same`` where others say what is correct."""
+    """A pair of texts with a label, which has ``same`` in place of ``is_correct``."""
     label = _labels()["properties"]
     text: Schema = {"type": "string"}
     properties: dict[str, Schema] = {
@@ -221,13 +221,13 @@ def _trajectories() -> Schema:
 
 
 def _properties(of: Any, *but: str) -> dict[str, Schema]:
-    """The fields of a dataclass, as its own schema has them."""
+    """The properties of a dataclass's schema, except some."""
     schema = TypeAdapter(of).json_schema(mode="serialization", schema_generator=_Described)
     return {name: about for name, about in schema["properties"].items() if name not in but}
 
 
 def _closed(properties: Mapping[str, Schema]) -> Schema:
-    """An object with these properties, all of them."""
+    """An object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -257,7 +257,7 @@ def _summary() -> Schema:
 
 
 def _labelling() -> Schema:
-    """A label as a click on the page leaves it; what is empty may be left out."""
+    """A label as the labelling page writes it; empty fields may be absent."""
     more = {
         "step": {"description": "Number of clicks on the item; absent in a label made elsewhere."},
         "saw_judge": {"description": "True once the rater was shown the judge's verdict."},
@@ -269,13 +269,13 @@ def _labelling() -> Schema:
 
 
 def _variants() -> Schema:
-    """A row of an audit: its known facts, without the row itself."""
+    """A variant of an audit: the known facts about its row, without the row."""
     run: Schema = {"type": "string", "description": "Run of the audit, a folder in runs/."}
     return _written("audits.variants:Variant", run=run, **_properties(Truth, "grade"))
 
 
 def _check() -> Schema:
-    """A report on cases, its findings by check."""
+    """A report on cases, with findings by check."""
     certainty: Schema = {"enum": ["proven", "suspected"], "description": "How sure findings are."}
     of = _nested("agents.cases.check:FindingCounts", "object", certainty=certainty)
     of["description"] = "Findings by check; checks without any are left out."
@@ -283,7 +283,7 @@ def _check() -> Schema:
 
 
 def _validation() -> Schema:
-    """Verdicts against executions, the runs of judges in a list."""
+    """Verdicts against executions, with the judges' runs in a list."""
     environments = "agents.environments.execution"
     name: Schema = {"type": "string", "description": "The judge's name."}
     judged = _nested(f"{environments}.judged_plans:JudgedPart", "array", judge=name)
@@ -325,7 +325,7 @@ def _block_plan() -> Schema:
 
 
 def _generated() -> Schema:
-    """What was generated; a file also has what it was generated by."""
+    """Counts of a generated benchmark; its file also states the generator."""
     counts: Schema = {"type": "object", "additionalProperties": _COUNT}
     counts["description"] = "Executable tools by number of inputs."
     tasks = _nested("integrations.written:TaskCount", "array")
@@ -353,9 +353,12 @@ def _manifest() -> Schema:
 
 
 class _File(NamedTuple):
-    """A file that has a schema: its title, and what makes the schema of a line, or of all of it.
+    """A file that has a schema.
 
-    What is made of a type that is written names it as ``module:name``.
+    Attributes:
+        title: Its title.
+        make: Function that makes the schema of a line, or of the whole file; or the written type,
+            as ``module:name``.
     """
 
     title: str
@@ -454,7 +457,7 @@ SCHEMAS: Mapping[str, str] = {name: file.title for name, file in _FILES.items()}
 def schema(name: str) -> Schema:
     """The JSON Schema (draft 2020-12) of a file that is read or written.
 
-    Of a file of lines it is that of one line.
+    For a file of lines, it is the schema of one line.
 
     Args:
         name: One of ``SCHEMAS``, as ``apbjudge schema`` lists them.

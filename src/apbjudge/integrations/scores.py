@@ -1,9 +1,9 @@
-"""Verdicts as scores of the traces that were judged, for the tools that hold the traces.
+"""Exports verdicts as scores of the traces that were judged, to the tools that store the traces.
 
-A score belongs to a trace: the id that a log gives a trajectory is its case's id, of whole
-trajectories and of their steps alike. Where a step's row names the span that says it, the score is
-that span's. Each score has an id of its own, the same every time, so that
-a server that is sent it again replaces it (OpenTelemetry has no such ids).
+The trace of a score is the judgement's ``case_id``: the trajectory's id in its log, for whole
+trajectories and for steps. If a step's row names a span, the score belongs to that span. Each
+score has a deterministic id, so that a server replaces a score that is sent again (OpenTelemetry
+has no such ids).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .config import ExportConfig, ScoreTarget
 
 _HEX = re.compile(r"(?!0+$)(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{16})")
 _TRACE, _SPAN = 32, 16
-"""Hexadecimal digits of ids of OpenTelemetry."""
+"""Lengths of OpenTelemetry's ids of traces and spans, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,17 @@ class _Score:
     """One fact of a judgement.
 
     Attributes:
-        id: The same for the same fact of the same judgement.
+        id: Deterministic: equal for the same fact of the same judgement.
         name: Protocol and fact, such as ``holistic.is_correct``.
-        trace_id: As the target writes it.
-        span_id: Likewise; empty where it is the trace that is judged, or the span is not known.
+        trace_id: In the form of the target tool.
+        span_id: Likewise; empty if the whole trace is judged, or the span is unknown.
         value: The number, 1 or 0 for true and false; None for a category, or without a verdict.
         label: ``pass``, ``fail``, ``present``, ``absent``, a category; empty without.
-        is_truth: True if it is true or false.
+        is_truth: True if the fact is a boolean.
         explanation: Reasoning of the judge, or why there is no verdict; only of ``is_correct``.
-        failure: Reason why there is no verdict; empty where there is one.
+        failure: Reason why there is no verdict; empty with a verdict.
         is_by_rule: True if no model judged.
-        about: The judgement that it is of.
+        about: Identifying fields of the judgement, such as ``item_id`` and ``judge``.
     """
 
     id: UUID
@@ -77,18 +77,18 @@ class _Score:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A tool that takes scores.
+    """A tool that accepts scores.
 
     Attributes:
         title: Its name.
         path: Path of its API, below the address of the server.
-        size: Scores that make one request.
-        id: An id as the tool writes those of its traces, or of its spans; empty where it can't be
-            one. Gets the format of the log too, and the hexadecimal digits of such an id.
-        body: The request of some scores. Gets the settings and the time of the run too.
-        authorised: The headers of a key.
-        span_path: Path for scores of spans, where it is another.
-        needs_value: True if it has no place for a judgement without a verdict.
+        size: Largest number of scores in a request.
+        id: Converts an id to the tool's form; empty if it can't be an id of a trace or span. Gets
+            the id, the format of the log, and the length of such ids in hexadecimal digits.
+        body: Makes a request of scores. Gets the scores, the settings, and the time of the run.
+        authorised: Makes the headers for a key.
+        span_path: Path for scores of spans; empty if it is ``path``.
+        needs_value: True if the tool can't represent a judgement without a verdict.
     """
 
     title: str
@@ -103,19 +103,19 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreExport(Shown):
-    """The scores that were made of a run.
+    """Counts of the scores exported from a run.
 
     Attributes:
         to: The tool.
         out: The file that was written; None for none.
-        url: The address that they were sent to; None for none.
-        judgements: Judgements of the run.
-        scores: Scores of them.
-        requests: Requests that these make: lines of the file.
-        of_spans: Those of the scores that are of a span.
-        no_trace: Judgements whose id is not that of a trace.
-        no_value: Judgements without a verdict that the tool has no place for.
-        problems: A line for each row that is no judgement.
+        url: The address that the scores were sent to; None for none.
+        judgements: Number of judgements of the run.
+        scores: Number of scores.
+        requests: Number of requests, which are the lines of the file.
+        of_spans: Number of scores of spans.
+        no_trace: Judgements left out: the case id is no trace id, or there was no prediction.
+        no_value: Judgements left out: they have no verdict, and the tool needs one.
+        problems: A line for each row that is not a judgement.
     """
 
     to: ScoreTarget
@@ -156,7 +156,7 @@ def export(config: ExportConfig) -> ScoreExport:
 
     Raises:
         InputError: If the run can't be read or has no judgement of a trace, or the server did not
-            take all scores.
+            accept all scores.
         OptionError: If there is neither a file nor an address, the file exists, or there is no key.
     """
     target = _TARGETS[config.to]
@@ -204,7 +204,7 @@ def export(config: ExportConfig) -> ScoreExport:
 
 
 class _Reading:
-    """The scores of a file of judgements, and what was left out of it as far as it was read."""
+    """Iterates over the scores of a file of judgements; counts what it read and left out."""
 
     def __init__(self, file: Path, target: _Target) -> None:
         self._file, self._target = file, target
@@ -238,7 +238,7 @@ class _Reading:
 
 
 def _scores(judgement: Verdict | Unscored, trace_id: str, span_id: str) -> Iterator[_Score]:
-    """The facts of a judgement that are scores: whether it passes, grade, codes, category."""
+    """The scores of a judgement: verdict, grade, error codes, category."""
     about = {
         name: value
         for name in "item_id tested_model protocol rubric judge decided_by fingerprint".split()
@@ -308,7 +308,7 @@ def _send(
     address = (config.url or "").rstrip("/")
     url, accepted = address, 0
 
-    def is_of_spans(line: bytes) -> bool:  # in a text of the line, the quotes are escaped
+    def is_of_spans(line: bytes) -> bool:  # in texts, quotes are escaped
         return bool(target.span_path) and b'"span_id":' in line
 
     async def send() -> None:
@@ -346,7 +346,7 @@ def _api_key(key: str) -> Mapping[str, str]:
 
 
 def _hex_id(stated: str, _: str, digits: int) -> str:
-    """An id of OpenTelemetry: hexadecimal digits, not all of them 0."""
+    """An id of OpenTelemetry: hexadecimal digits, not all of them 0; empty for other texts."""
     return stated.lower() if len(stated) == digits and _HEX.fullmatch(stated) else ""
 
 
@@ -358,7 +358,7 @@ def _uuid(stated: str, _: str, __: int) -> str:
 
 
 def _langfuse_id(stated: str, log: str, digits: int) -> str:
-    """Langfuse lets users choose ids: any of its own logs, elsewhere those of OpenTelemetry."""
+    """An id of Langfuse: any id in its own logs, as users choose them; else OpenTelemetry's."""
     return stated if log == "langfuse" or _hex_id(stated, log, digits) else ""
 
 
@@ -438,7 +438,7 @@ def _phoenix(scores: Iterable[_Score], _: ExportConfig, __: datetime) -> Mapping
 
 
 def _langsmith(scores: Sequence[_Score], config: ExportConfig, when: datetime) -> Mapping[str, Any]:
-    """Feedback on a run; on that at the root of a trace, which has the id of the trace."""
+    """Feedback on a run: of the span, or else the root run, whose id is that of the trace."""
     (of,) = scores
     return {
         "id": str(of.id),

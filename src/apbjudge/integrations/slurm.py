@@ -1,4 +1,4 @@
-"""Parts as an array of Slurm jobs, and a job behind it that merges them."""
+"""Runs parts as an array of Slurm jobs, followed by a job that merges them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SCRIPT = Path(__file__).with_name("slurm.sh")
 
 
 def submit(plan: Path, parts: int, out: Path, config: ScaleConfig) -> str:
-    """Submits the parts and the merge; returns a line on the jobs.
+    """Submits the parts and the merge; returns a line that names the jobs.
 
-    Resources, partition and account are the site's: ``SBATCH_*`` variables state them.
+    Resources, partition and account depend on the site: set them in ``SBATCH_*`` variables.
 
     Raises:
         OptionError: If a job can't be submitted.
@@ -57,4 +57,4 @@ def _sbatch(words: list[str], states: Mapping[str, str]) -> str:
         ) from None
     except subprocess.CalledProcessError as error:
         raise OptionError(f"sbatch: {error.stderr.strip() or error.returncode}") from None
-    return done.stdout.strip().partition(";")[0]  # of several clusters the name follows
+    return done.stdout.strip().partition(";")[0]  # with several clusters, ";name" follows

@@ -34,7 +34,7 @@ class ScheduledTurn(TypedDict):
     """A judgement of an audit, in the order of asking.
 
     Attributes:
-        turn: From 0.
+        turn: Position in that order, from 0.
         run: Run of the audit, a folder in ``runs/``.
         name: Variant that is judged, as in ``variants.jsonl``.
     """
@@ -52,7 +52,7 @@ class _Recorded(TypedDict):
         line: 1-based line of its row in the input.
         fingerprint: Hash of the request and the model; it changes with every relevant setting.
         usage: Calls and tokens, repetitions included.
-        cost_usd: Price in US dollars; null where that of one call is not known.
+        cost_usd: Price in US dollars; null if the price of a call is unknown.
     """
 
     id: str
@@ -67,15 +67,15 @@ class Failure(_Recorded):
 
     Attributes:
         tested_model: The tested model; ``model`` where it writes texts.
-        reason: As of an unscored judgement, such as ``timeout``.
-        detail: The event, in a sentence.
-        case_id: The case, where it is known.
-        task: The task of a benchmark, or the hash of what was to be written.
+        reason: As for an unscored judgement, such as ``timeout``.
+        detail: The failure, in a sentence.
+        case_id: The case, if it is known.
+        task: The task of a benchmark, or the hash of a request for a text.
         plan_sha256: SHA-256 of the text of the plan that was to be carried out.
-        seed: Of a text to be written, the seed's id.
-        kind: Of a text to be written, its kind.
-        model: Of a text to be written, the model.
-        attempts: Of a text to be written, the replies before the failure.
+        seed: For a text to be written, the seed's id.
+        kind: For a text to be written, its kind.
+        model: For a text to be written, the model.
+        attempts: For a text to be written, the replies before the failure.
     """
 
     tested_model: NotRequired[str]
@@ -99,12 +99,12 @@ class _Answered(_Recorded):
         model_response: Its raw reply; one with native tool calls as a chat message in JSON.
         is_readable: True if a plan or steps can be read in the reply.
         finish_reason: Why the endpoint ended the reply, such as ``stop`` or ``length``.
-        refusal: The refusal that the endpoint stated apart from the reply; null without.
+        refusal: The refusal that the endpoint stated separately from the reply; null without.
         served_model: The model by the endpoint's own name.
         latency_s: Seconds until the answer; null if not measured.
         settings: Sampling settings of the request.
         prompt_set: The prompts.
-        format_demanded: True where the prompts demand the benchmark's format, else null.
+        format_demanded: True if the prompts demand the benchmark's format, else null.
         messages: The request; pictures by path and SHA-256.
     """
 
@@ -127,7 +127,7 @@ class Prediction(_Answered):
     """A prediction, and with ``--full`` the fields of its case, as in a line of cases.
 
     Attributes:
-        reasoning_content: The model's reasoning, where the reply itself is empty.
+        reasoning_content: The model's reasoning, if the reply itself is empty.
     """
 
     reasoning_content: NotRequired[str]
@@ -141,9 +141,9 @@ class Round(TypedDict):
         endorses: True if the review keeps the draft.
         critique_finish_reason: Why the endpoint ended the review.
         critic_served_model: The reviewer by the endpoint's own name.
-        model_response: The answer after it; null where the draft was kept.
-        finish_reason: Why the endpoint ended the answer.
-        refusal: The refusal that the endpoint stated apart from the answer.
+        model_response: The answer after it; null if the draft was kept.
+        finish_reason: Reason why the endpoint ended the answer.
+        refusal: The refusal that the endpoint stated separately from the answer.
     """
 
     critique: str
@@ -161,7 +161,7 @@ class Refined(_Answered):
 
     Attributes:
         method: Method of refinement, such as ``review``.
-        mode: Who reviewed: ``self`` or ``critic``, or what took the place of a review.
+        mode: The reviewer, ``self`` or ``critic``, or the substitute for a review.
         guide: Guide of the review; null for modes without one.
         draft_sha256: SHA-256 of the draft's text.
         is_unchanged: True if the plan or steps are those of the draft.
@@ -189,9 +189,9 @@ class PlayedCall(TypedDict):
 
     Attributes:
         name: The tool.
-        arguments: Its arguments; null where they can't be read.
+        arguments: Its arguments; null if they can't be read.
         content: Its result.
-        is_error: True if that is an error.
+        is_error: True if the result is an error.
     """
 
     name: str
@@ -208,10 +208,10 @@ class PlayedStep(_Recorded):
         tested_model: The tested model.
         task: The task of the benchmark.
         plan_sha256: SHA-256 of the prediction's text.
-        result: ``same_state`` as the reference leads to, ``other_state``, ``error`` of a call,
-            ``no_reference`` to compare with, or ``not_executable`` by code.
+        result: ``same_state`` as after the reference, ``other_state``, ``error`` of a call,
+            ``no_reference`` to compare with, or ``not_executable``.
         detail: The first error, or why nothing was carried out; empty otherwise.
-        reference_changes: True if the reference changes the state; null where that is not known.
+        reference_changes: True if the reference changes the state; null if unknown.
         calls: The calls, in order.
         latency_s: Null, as no model is asked.
     """
@@ -228,13 +228,13 @@ class PlayedStep(_Recorded):
 
 
 class Corrected(TypedDict):
-    """What a successful run does otherwise than the first pass.
+    """Differences between a successful run and the first pass.
 
     Attributes:
         substep: The first substep at which they differ.
         kinds: All kinds of correction that apply; empty for none.
         later_changed: Later substeps with another action.
-        scope: As ``--scope`` of the command.
+        scope: Value of ``--scope`` of the command.
     """
 
     substep: str
@@ -253,19 +253,19 @@ class Branched(_Recorded):
         first_success: True if the first pass is right by the reference.
         success: True if the result is.
         branches: Runs after the first.
-        accepted: True if the verifier accepted the last run; null where none was asked.
+        accepted: True if the verifier accepted the last run; null if none was asked.
         correction: Difference between a right result and a wrong first pass; null otherwise.
-        memory: With ``--memory``: what is measured inside and outside of it.
-        votes: Of ``self-consistency-plan``: runs that agree with the result.
-        voters: Of ``self-consistency-plan``: runs with final outputs.
-        attempts: Of ``reflexion``: runs.
-        reflections: Of ``reflexion``: the texts between them.
-        latency_s: Seconds of all calls; null where none was measured.
+        memory: With ``--memory``: measures of the case, for inside or outside of the memory.
+        votes: For ``self-consistency-plan``: number of runs that agree with the result.
+        voters: For ``self-consistency-plan``: number of runs with final outputs.
+        attempts: For ``reflexion``: number of runs.
+        reflections: For ``reflexion``: the texts between the runs.
+        latency_s: Seconds of all calls; null if none was measured.
         requests: Requests for text; one for several samples counts once.
         samples: Replies to them.
         forward_passes: Requests for the probabilities of labels, which generate nothing.
         forward_tokens: Tokens sent with forward passes.
-        elapsed_s: Seconds from begin to end.
+        elapsed_s: Seconds from start to end.
         runs: The first pass and the result, as lines of ``trajectories.jsonl``.
     """
 
@@ -295,10 +295,10 @@ class Attempt(TypedDict):
     """A reply to a request for a text.
 
     Attributes:
-        fingerprint: Hash of what was asked, and of whom.
+        fingerprint: Hash of the request and the model.
         reply: The raw reply.
         finish_reason: Why the endpoint ended it.
-        refusal: The refusal that the endpoint stated apart from the reply.
+        refusal: The refusal that the endpoint stated separately from the reply.
         served_model: The model by the endpoint's own name.
         complaints: The rules that it breaks: ``code``, and ``text`` as the model reads it.
     """
@@ -317,13 +317,13 @@ class WrittenText(_Recorded):
     Attributes:
         kind: Kind of text to be written.
         model: The model.
-        seed: Of ``build``: the seed's id.
-        task: Of ``build``: hash of what was asked for.
-        value: The text or its parts; null where none was accepted.
-        rejected: The rule that the last reply broke; null where a text was accepted.
-        complaints: Of the text, as the model read them.
+        seed: For ``build``: the seed's id.
+        task: For ``build``: hash of the request.
+        value: The text or its parts; null if none was accepted.
+        rejected: The rule that the last reply broke; null if a text was accepted.
+        complaints: Complaints about the text, in the words that the model got.
         attempts: Every reply.
-        latency_s: Seconds of all calls; null where none was measured.
+        latency_s: Seconds of all calls; null if none was measured.
         settings: Sampling settings.
         prompt_set: The prompts.
     """
@@ -342,7 +342,7 @@ class WrittenText(_Recorded):
 
 
 class BuildManifest(TypedDict):
-    """How cases were built.
+    """Record of a run of ``build``.
 
     Attributes:
         apbjudge: Version.
@@ -350,7 +350,7 @@ class BuildManifest(TypedDict):
         config: The settings.
         inputs: SHA-256 of the files of each input.
         writing: Texts by a model: ``models``, ``prompts``, ``texts`` by kind and outcome,
-            ``not_asked`` by kind and reason; null where none was asked.
+            ``not_asked`` by kind and reason; null if none was asked.
         outputs: SHA-256 of the files.
     """
 
@@ -377,10 +377,10 @@ class TaskCount(TypedDict):
 
 
 class Generator(TypedDict):
-    """What a benchmark was generated by, as its file says.
+    """The generator of a benchmark, as ``generated.json`` states it.
 
     Attributes:
-        generator: Version of the generator, by which the same settings give the same bytes.
+        generator: Version of the generator; equal versions and settings give equal bytes.
         version: Version of apbjudge.
         settings: The settings.
         texts: Model, prompts and files of the texts; absent without any.
@@ -397,11 +397,11 @@ class ReportedJudge(TypedDict):
 
     Attributes:
         judge: The judge.
-        note: A remark that belongs to every figure; null without.
+        note: A remark that applies to every figure; null if there is none.
         runs: Folders of its runs.
         rows: Rows.
-        scored: Those with a verdict.
-        unscored: The others by reason.
+        scored: Number of rows with a verdict.
+        unscored: Number of the other rows, by reason.
     """
 
     judge: str
@@ -449,7 +449,7 @@ class ReportJson(TypedDict):
         apbjudge: Version.
         judges: The judges.
         judge_settings: Settings of the judges by title; null unless asked for by name.
-        tested_models: Settings of the tested models by title; null where no run has any.
+        tested_models: Settings of the tested models by title; null if no run has any.
         changes: Items on which two runs differ; null unless asked for by name.
         tables: The tables.
     """
@@ -470,14 +470,14 @@ class ReproducedPart(TypedDict):
         title: Its title.
         state: ``made``, or the reason why not.
         detail: The data that it needs, the command, or why nothing makes it.
-        command: The command that makes it, where ``reproduce`` does not.
+        command: The command that makes it, if ``reproduce`` does not.
         note: A remark on the published figures.
-        missing: Models of the paper that no row is of, and rows of the others.
+        missing: Models of the paper without a row of ours, and missing rows of the other models.
         figures: Names of our figures.
-        compared: Published figures beside ours: judge, heads, section and column; ``published`` in
+        compared: Published figures and ours: judge, heads, section and column; ``published`` in
             the unit of the metric, ``printed`` as in the paper, ``is_inside`` of our interval, and
             the fields of an estimate.
-        table: Our table; null where none was made.
+        table: Our table; null if none was made.
     """
 
     place: str
@@ -501,7 +501,7 @@ class ReproducedJson(TypedDict):
         note: A remark on it.
         parts: Its tables and figures.
         tested_models: Settings of the tested models by title, a row for each in each run.
-        unjudged: Folders of predictions of which no judgements were given.
+        unjudged: Folders of predictions without judgements.
     """
 
     paper: str

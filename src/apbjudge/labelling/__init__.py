@@ -1,1 +1,1 @@
-"""A local page where humans label items: questions, queue, server and the file of labels."""
+"""A local page on which humans label items: questions, queue, server and the file of labels."""

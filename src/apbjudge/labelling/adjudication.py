@@ -19,7 +19,7 @@ from .clicks import answers
 from .queue import Key, Problem, QueuedItem
 
 ADJUDICATED = "adjudicated"
-"""The rater of adjudicated labels whose adjudicator gave no name."""
+"""Name of the rater of adjudicated labels if the adjudicator states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Adjudication:
 
     Attributes:
         disputed: The raters' labels of each item on which two of them differ.
-        agreed: One label by the adjudicator for each item on which all agree.
-        n_single: Items with the label of one rater, which need no decision.
+        agreed: One joint label, under the adjudicator's name, for each item on which all agree.
+        n_single: Number of items with the label of one rater, which need no decision.
     """
 
     disputed: dict[Key, tuple[HumanLabel, ...]]
@@ -47,19 +47,20 @@ def compared(
 ) -> Adjudication:
     """Compares the raters of some files.
 
-    Raters differ where both answered and the answers are not the same: correct, a code, the grade
-    or the category. Notes, unsure marks and marked steps are no differences.
+    Two raters differ if both answered a question (correct, a code, the grade, the category) and the
+    answers are not equal. Notes, unsure marks and marked steps do not count.
 
     Args:
-        paths: Files of labels. Lines without a rater are attributed to the file's name.
+        paths: Files of labels. If there are several, lines without a rater are attributed to the
+            file's name.
         queue: The items.
-        adjudicator: Who decides; none of the raters.
+        adjudicator: Name of the adjudicator, who must not be one of the raters.
         problem: Called with the complaint about each unusable row.
-        codes: The error codes that there are.
+        codes: The error codes that exist.
 
     Raises:
-        InputError: If a file is unusable, there is only one rater, the adjudicator is one, or a
-            rater says different things of an item in two files: those may be two of one name.
+        InputError: If a file is unusable, there is only one rater, the adjudicator is a rater, or a
+            rater's labels of an item differ between two files: two people may share the name.
     """
     by_file = {path: list(_labels(path, paths, problem, codes)) for path in paths}
     _check_names(by_file)
@@ -89,7 +90,7 @@ def compared(
 
 
 def decided_from(labels: Sequence[HumanLabel]) -> tuple[dict[str, Any], ...]:
-    """The raters' labels as an adjudicated label states them, without empty fields."""
+    """The raters' labels in the form of an adjudicated label's field, without empty fields."""
     return tuple(
         {
             "rater": label.rater,
@@ -135,7 +136,7 @@ def _differ(a: HumanLabel, b: HumanLabel) -> bool:
 
 
 def _together(labels: Sequence[HumanLabel], key: Key, adjudicator: str) -> HumanLabel:
-    """The joint label of raters who agree; if one did not answer, the other's answer counts."""
+    """The joint label of raters who agree; an answer counts if any of them answered."""
     item_id, tested_model = key
 
     def first(name: str) -> Any:

@@ -14,10 +14,10 @@ from ..records import ErrorCode, HumanLabel
 from ..rubrics import Rubric
 
 MAX_NOTE = 4000
-"""Characters of a note."""
+"""Largest length of a note, in characters."""
 
 ANSWERS = ("is_correct", "grade", "errors", "category", "note", "unsure", "faulty_steps")
-"""Fields of a label that are the rater's own word."""
+"""Fields of a label that are the rater's answers."""
 
 
 def answers(label: HumanLabel) -> dict[str, Any]:
@@ -43,14 +43,14 @@ def clicked(
 
     Args:
         label: The label before.
-        click: ``{"set": …, "to": …}``: ``correct`` (true or false), ``flag`` (a code, set or
-            taken back), ``grade`` (one of the rubric's), ``category`` (1 to 5), ``step`` (number
-            of a faulty step, marked or taken back), ``unsure`` (true or false) or ``note`` (text).
+        click: ``{"set": …, "to": …}``: ``correct`` (true or false), ``flag`` (a code to toggle),
+            ``grade`` (one of the rubric's), ``category`` (1 to 5), ``step`` (number of a faulty
+            step to toggle), ``unsure`` (true or false) or ``note`` (text).
         rubric: The rubric of the label.
-        n_steps: Steps of the prediction.
+        n_steps: Number of steps of the prediction.
 
     Raises:
-        RowError: If the rubric does not ask for this, or the value is none of its own.
+        RowError: If the rubric does not ask for this, or does not allow the value.
     """
     name, value, shape = click.get("set"), click.get("to"), rubric.shape
     if name == "note":
@@ -124,7 +124,7 @@ def _correct(rubric: Rubric) -> dict[str, Any]:
 
 
 def _incorrect(label: HumanLabel) -> dict[str, Any]:
-    """A perfect grade and flags that are all false would contradict that it is not correct."""
+    """Changes that make a label incorrect; removes a perfect grade, and flags if all are false."""
     return {
         "is_correct": False,
         "grade": None if label.grade == 1 else label.grade,
@@ -133,7 +133,7 @@ def _incorrect(label: HumanLabel) -> dict[str, Any]:
 
 
 def missing(label: HumanLabel, rubric: Rubric) -> tuple[str, ...]:
-    """The questions of the rubric without an answer, in words; empty when complete."""
+    """The unanswered questions of the rubric, in words; empty if the label is complete."""
     if rubric.shape == "category":
         return () if label.category is not None else ("a category",)
     if label.is_correct is None:

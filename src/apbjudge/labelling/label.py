@@ -1,4 +1,4 @@
-"""Labelling by hand: from files to a local page, and the result."""
+"""Labelling by hand: serves files on a local page, and summarises the result."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Labelled:
     """The result of labelling.
 
     Attributes:
-        total: Items that were to be labelled.
-        by_rater: Items that each rater has labelled completely, earlier sessions included.
+        total: Number of items to label.
+        by_rater: Number of items that each rater has labelled completely, in all sessions.
         out: The file of labels.
         design: The value for ``calibrate --design``; None if none fits.
         files: The files that were written for Label Studio.
@@ -57,7 +57,7 @@ def now() -> datetime:
 
 
 def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
-    """The file of rows; of a log, a new file next to the labels with a row for each trajectory."""
+    """The file of rows; for a log, a new file next to the labels with a row a trajectory."""
     reading = GradeConfig(protocol=config.protocol, tested_model=config.tested_model)
     if not is_log(log, reading):
         return log
@@ -73,12 +73,12 @@ def _rows_of(log: Path, config: LabelConfig, problem: Problem) -> Path:
 
 
 def open_service(config: LabelConfig, *, problem: Problem, clock: Clock = now) -> LabelService:
-    """Reads the files and takes hold of the file of labels.
+    """Reads the files and locks the file of labels.
 
     Args:
         config: The items to be labelled.
         problem: Called with a line about each row that can't be used.
-        clock: Returns the time, for the times in labels.
+        clock: Returns the current time, for the times in labels.
 
     Raises:
         OptionError: If an option is unusable, or another process writes the labels.
@@ -156,10 +156,10 @@ def label(
     problem: Problem = _print_line,
     started: Callable[[str], None] = _print_line,
 ) -> Labelled:
-    """Serves the page on 127.0.0.1 until Ctrl-C; does not where labels go to or from a file.
+    """Serves the page on 127.0.0.1 until Ctrl-C, or only imports or exports labels.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         problem: Called with a line about each row that can't be used; by default it is written to
             standard error.
         started: Called with the address to open, token included; likewise.

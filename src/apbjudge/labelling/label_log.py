@@ -1,9 +1,9 @@
 """The file of labels: a line per click, each with the rater's whole label of the item at that time.
 
-Of a rater's lines on an item the last one counts, for ``records.resolve`` as for this module.
-``step`` says how many clicks lead to a line, those that were undone left out; so the file itself
-holds what undo goes back to. A line without it was not written here: it is where undo ends, and
-it is never changed or removed. ``skipped`` in a line without label puts the item at the end.
+Of a rater's lines on an item, the last one counts, here and for ``records.resolve``. ``step`` is
+the number of clicks that lead to a line, without undone ones; so the file contains all states for
+undo. A line without ``step`` was not written here: undo stops at it, and it is never changed or
+removed. ``skipped`` in a line without label moves the item to the end of the queue.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Key = tuple[str, str]
 """Item id and tested model."""
 
 Clock = Callable[[], datetime]
-"""Returns the time now, in UTC."""
+"""Returns the current time in UTC."""
 
 _HEAD = b'{"item_id":"'
-"""The beginning of every line written here; nobody writes it by hand."""
+"""The beginning of every line written here; lines written by hand rarely have it."""
 
 
 @dataclass(slots=True)
@@ -43,13 +43,13 @@ class LabelHistory:
     """The clicks of one rater on one item.
 
     Attributes:
-        base: The label that undo ends at.
-        steps: The labels since then, oldest first.
-        revision: Grows with every change in this session.
+        base: The label at which undo stops.
+        steps: The labels after it, oldest first.
+        revision: Number that grows with every change in this session.
         saw_judge: True if the rater has been shown the judge's verdict.
-        skipped: True if the rater has put the item off; never with a label.
-        shown_at: When the rater first saw the item; None where unknown.
-        seconds: Time that the rater has had the item open.
+        skipped: True if the rater has postponed the item; never with a label.
+        shown_at: Time when the rater first saw the item; None if unknown.
+        seconds: Time for which the rater has had the item open.
     """
 
     base: HumanLabel
@@ -73,20 +73,20 @@ class LabelHistory:
 
 
 class LabelLog:
-    """Labels in a file that no other process writes meanwhile.
+    """Labels in a file, locked against other processes.
 
-    A change is on disk when its method returns, and a kill at any time leaves the file
-    with whole lines or with a torn last one, which the next opening cuts off. When somebody
-    removes the file or puts another one in its place, changes are refused: they would be lost.
+    A change is on disk when its method returns. If the process is killed, the file has whole lines,
+    or an incomplete last one, which the next opening removes. If somebody removes or replaces the
+    file, changes are refused, since they would be lost.
 
     Args:
-        path: The file; created when missing, continued when it exists.
+        path: The file; created if missing, continued if it exists.
         bad: Called with the fault of each line that is not a label; such lines stay.
-        clock: Returns the time; without it no times are written.
+        clock: Returns the current time; without it, no times are written.
 
     Raises:
-        OptionError: If the name is one of a table, or another process writes the file.
-        InputError: If the file can't be read or written, or holds something else than labels.
+        OptionError: If the name is that of a table, or another process writes the file.
+        InputError: If the file can't be read or written, or has something other than labels.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LabelLog:
                 f"--out: expected a file of JSON lines, such as labels.jsonl, since every click "
                 f"is added as a line; got {str(path)!r}"
             )
-        self.path = Path(os.path.realpath(path))  # through links, so that a lock has one place
+        self.path = Path(os.path.realpath(path))  # resolves links, so that there is one lock
         self._temporary = self.path.with_name(f".{self.path.name}.tmp")
         self._histories: dict[tuple[str, Key], LabelHistory] = {}
         self._clock, self._codes = clock, codes
@@ -111,7 +111,7 @@ class LabelLog:
         busy = f"--out: another process is labelling into {self.path}"
         self._lock = take_lock(lock, self.path, busy=busy)
         try:
-            self._temporary.unlink(missing_ok=True)  # a kill may have left it
+            self._temporary.unlink(missing_ok=True)  # left by a killed process
             if self.path.exists():
                 self._load(bad)
             self._open()
@@ -123,7 +123,7 @@ class LabelLog:
             raise
 
     def history(self, rater: str, key: Key) -> LabelHistory:
-        """The history of a rater and an item; an empty one without clicks."""
+        """The history of a rater and an item; empty without clicks."""
         history = self._histories.get((rater, key))
         if history is None:
             item_id, tested_model = key
@@ -138,7 +138,7 @@ class LabelLog:
         return tuple(sorted({label.rater for label in labels if not is_silent(label)}))
 
     def add(self, rater: str, key: Key, label: HumanLabel) -> None:
-        """Adds a click; one that changes nothing is not written.
+        """Adds a click; does not write one that changes nothing.
 
         Raises:
             InputError: If it can't be written; then nothing has changed.
@@ -152,7 +152,7 @@ class LabelLog:
             self._changed(rater, key, history)
 
     def show(self, rater: str, key: Key) -> None:
-        """Notes that a rater opens an item now; labels state this time and the duration."""
+        """Records that a rater opens an item now; labels state this time and the duration."""
         if self._clock is None:
             return
         now = self._clock()
@@ -164,7 +164,7 @@ class LabelLog:
         self._open_items[rater] = key, now
 
     def skip(self, rater: str, key: Key) -> None:
-        """Records that the rater skips an item without label.
+        """Records that the rater skips an item without a label.
 
         Raises:
             InputError: If it can't be written; then nothing has changed.
@@ -177,10 +177,10 @@ class LabelLog:
             self._changed(rater, key, history)
 
     def take_over(self, labels: Iterable[HumanLabel]) -> int:
-        """Adds labels that were made elsewhere; those that are there already are not added.
+        """Adds labels that were made elsewhere, except those that the file has already.
 
         Returns:
-            The number of added ones.
+            The number of added labels.
 
         Raises:
             InputError: If they can't be written.
@@ -219,7 +219,7 @@ class LabelLog:
         self._changed(rater, key, after)
 
     def saw_judge(self, rater: str, key: Key) -> None:
-        """Notes that the rater is shown the judge's verdict; later lines state it too."""
+        """Records that the rater is shown the judge's verdict; later lines state it too."""
         history = self.history(rater, key)
         if not history.saw_judge:
             line = history.line(history.label, len(history.steps))
@@ -228,7 +228,7 @@ class LabelLog:
             self._changed(rater, key, history)
 
     def close(self) -> None:
-        """Closes the file and lets go of the lock."""
+        """Closes the file and releases the lock."""
         try:
             self._out.close()
         finally:
@@ -241,7 +241,7 @@ class LabelLog:
     # Times
 
     def _times(self, rater: str, key: Key, history: LabelHistory) -> dict[str, Any]:
-        """The times of a decision that is made now."""
+        """Fields with the times of a decision that is made now."""
         if self._clock is None:
             return {}
         now = self._clock()
@@ -252,7 +252,7 @@ class LabelLog:
         return {"shown_at": history.shown_at, "decided_at": _text(now), "seconds": seconds}
 
     def _count(self, rater: str, key: Key, now: datetime) -> None:
-        """Counts the time since the rater's last act as spent on an item, and none twice."""
+        """Adds the time since the rater's last action to the open item, each second once."""
         if rater in self._open_items:
             open_item, since = self._open_items[rater]
             self._histories[rater, key].seconds += max(0.0, (now - since).total_seconds())
@@ -261,7 +261,7 @@ class LabelLog:
     # Reading
 
     def _load(self, bad: Callable[[str], None]) -> None:
-        """Reads the labels; drops an unfinished last line after a kill, unless others wrote it."""
+        """Reads the labels; removes an incomplete last line if it was written here."""
         last = self.path.read_bytes().rpartition(b"\n")[2]
         is_own = last.startswith(_HEAD) or _HEAD.startswith(last)
         if last and is_own and isinstance(parse_object(last), RowError):
@@ -312,20 +312,20 @@ class LabelLog:
         self._out.sync()
 
     def _check_place(self) -> None:
-        """Refuses to write to a file that has been removed or replaced: the text would be lost."""
+        """Refuses to write if the file was removed or replaced, since the text would be lost."""
         with suppress(OSError):
             if os.path.samestat(self.path.stat(), self._stat):
                 return
         raise InputError(f"{self.path}: has been removed or replaced meanwhile; start anew")
 
     def _replace_lines(self, rater: str, key: Key, lines: list[dict[str, Any]]) -> None:
-        """Puts other lines in the place of those on one item, in one step."""
+        """Replaces the lines of a rater on one item atomically."""
         self._check_place()
         try:
             others = [
                 raw for raw in self.path.read_bytes().split(b"\n") if not _is_own(raw, rater, key)
             ]
-            # The last of them is what follows the last line end: nothing.
+            # the last element is the empty text after the last line end
             text = b"\n".join([*others[:-1], *map(orjson.dumps, lines), b""])
             with self._temporary.open("wb") as file:
                 file.write(text)
@@ -339,7 +339,7 @@ class LabelLog:
         before = self._out
         self._open()
         before.close()
-        with suppress(OSError):  # not every file system can do this to a folder
+        with suppress(OSError):  # not every file system can sync a folder
             folder = os.open(self.path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -351,11 +351,11 @@ class LabelLog:
 
 
 _OFTEN = {"is_correct", "grade", "errors", "category", "note"}
-"""Fields that are written also where they are empty."""
+"""Fields that are written even if they are empty."""
 
 
 def _fields(label: HumanLabel) -> dict[str, Any]:
-    """The fields of a label as they are written."""
+    """The fields of a label, in the form of a line."""
     values = label.model_dump(mode="json", exclude_defaults=True)
     return {n: values.get(n, v) for n, v in label if n in values or n in _OFTEN or n == "rater"}
 

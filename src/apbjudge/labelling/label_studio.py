@@ -1,8 +1,8 @@
 """Items as tasks of Label Studio, and its annotations as labels.
 
 A task is a JSON object with ``data``, which the labelling configuration shows, and
-``annotations``, one a rater. An item goes by a key that names neither it nor the tested model, so
-that raters there are as blind as on the page; who reads annotations back has the predictions.
+``annotations``, one a rater. An item has a key that reveals neither its id nor the tested model, so
+that raters there are as blind as on the page; reading annotations back needs the predictions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def export_tasks(
     """Writes the items as tasks, with the labels in the log, and a configuration for each rubric.
 
     Args:
-        folder: The folder of ``RUBRIC.tasks.json`` and ``RUBRIC.config.xml``; created when missing.
+        folder: The folder of ``RUBRIC.tasks.json`` and ``RUBRIC.config.xml``; created if missing.
         queue: The items.
         reader: Reads the items.
         log: The labels, which become annotations.
@@ -70,14 +70,14 @@ def read_annotations(
 ) -> Iterator[HumanLabel]:
     """Yields the labels in an export of Label Studio (JSON, not JSON-MIN).
 
-    Cancelled and empty annotations are no labels. The rater is the one that was exported, else
-    the e-mail address of the account, else ``label-studio-`` and the number of the account.
-    Controls that the rubric's configuration does not have are not read.
+    Cancelled and empty annotations are not labels. The rater is the exported one, else the e-mail
+    address of the account, else ``label-studio-`` and the number of the account. Controls that the
+    rubric's configuration lacks are not read.
 
     Args:
         path: The file.
         queue: The items that the tasks are about.
-        problem: Called at the end with each complaint about what can't be used, and its number.
+        problem: Called at the end with each complaint about unusable data, and its count.
 
     Raises:
         InputError: If the file is not such an export, or holds annotations but no label.
@@ -103,7 +103,7 @@ _SHOWN_FAULTS = 3
 def _labels(
     tasks: Sequence[Any], queue: Sequence[QueuedItem], faults: Mapping[str, list[int]]
 ) -> Iterator[HumanLabel]:
-    """The labels of tasks; ``faults`` takes the number of the task under each complaint."""
+    """The labels of tasks; adds to ``faults``, by complaint, the numbers of tasks."""
     places = {_key(place.key): place for place in queue}
     for number, task in enumerate(tasks, start=1):
         try:
@@ -181,7 +181,7 @@ def _text(value: object) -> str:
 
 
 def _chain(of: Mapping[str, Any]) -> str:
-    """A plan in words and its steps, one paragraph each."""
+    """A plan's prose and its steps, one paragraph each."""
     lines = [
         f"{step['number']}. {call.get('name', '(calls no tool)')} "
         f"{orjson.dumps(call.get('arguments') or {}).decode()} "
@@ -204,11 +204,11 @@ _SHOWN = {
     _ABOUT: "Prediction",
 }
 _SHOWN_OF_CASE = {"query": "Query", "case": "The case", _ABOUT: "Reference"}
-"""The texts where the case itself is examined: its reference takes the prediction's place."""
+"""The texts if the case itself is examined: its reference replaces the prediction."""
 
 
 def _controls(rubric: Rubric) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Name, title, kind and choices of each question; a choice's first word is its value."""
+    """Name, title, kind and choices of each question; the first word of a choice is its value."""
     if rubric.shape == "category":
         named = [f"{one.number} {one.name}" for one in rubric.categories]
         yield "category", "What it does next", "single", named
@@ -276,10 +276,10 @@ def _annotation(label: HumanLabel, rubric: Rubric) -> Json:
 def _label(annotation: Mapping[str, Any], place: QueuedItem, unknown: list[str]) -> HumanLabel:
     """The label of an annotation.
 
-    ``unknown`` takes a line about each control that is none of the rubric's.
+    Adds to ``unknown`` a line about each control that the rubric lacks.
 
     Raises:
-        RowError: If a value is none of the rubric's.
+        RowError: If the rubric does not allow a value.
     """
     controls = {name: options for name, _, _, options in _controls(place.rubric)}
     known: Mapping[str, list[str]] = {**controls, "faulty_steps": [], "note": [], "rater": []}

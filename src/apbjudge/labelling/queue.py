@@ -1,7 +1,7 @@
-"""The items to be labelled: read once to see which can be shown, ordered, then read one at a time.
+"""The items to label: read once to check if they can be shown, ordered, then read one at a time.
 
-Unlike ``judge.Source`` this looks for no findings, which nobody here may see and which take most
-of the time of reading, and it can go back to a row.
+Unlike ``judge.Source``, this computes no findings, which raters must not see and which take most of
+the time of reading, and it can go back to a row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class QueuedItem:
     Attributes:
         key: Item id and tested model.
         rubric: The rubric of its label.
-        protocol: Its protocol.
+        protocol: The item's protocol.
         offset: Byte offset of its line.
         line: 1-based number of its line.
         digest: SHA-256 of the line, and of its case if there is a file of cases.
@@ -124,7 +124,7 @@ class ItemReader:
         return item
 
     def _read(self, raw: bytes, number: int) -> tuple[Item, bytes]:
-        """The item of a line, and the digest of all that it was read from."""
+        """The item of a line, and the digest of everything that it was read from."""
         digest = hashlib.sha256(raw)
         try:
             row = object_of(raw)
@@ -136,10 +136,10 @@ class ItemReader:
 
 
 def shuffled(queue: Sequence[QueuedItem], *, seed: int) -> list[QueuedItem]:
-    """The items in an order shuffled at random.
+    """The items in random order.
 
-    Each gets a number that follows from the seed and its own names alone. So the first n are a
-    simple random sample for every n, and stay the same when the file is sorted anew.
+    The rank of an item depends only on the seed and its own names. So the first n are a simple
+    random sample for every n, and stay the same if the file is sorted differently.
     """
 
     def rank(place: QueuedItem) -> bytes:
@@ -182,10 +182,10 @@ class JudgeVerdicts:
 
     Args:
         run: A run's folder or its file of judgements.
-        keys: The items that are asked for.
+        keys: The items.
 
     Raises:
-        InputError: If the file can't be read or holds no judgement of any of them.
+        InputError: If the file can't be read or has no judgement of any of the items.
     """
 
     def __init__(self, run: Path, keys: Iterable[Key]) -> None:
@@ -201,7 +201,7 @@ class JudgeVerdicts:
         return key in self._offsets
 
     def view(self, key: Key) -> dict[str, Any]:
-        """The verdict on an item that was judged, as the page shows it.
+        """The verdict on a judged item, in the form of the page.
 
         Raises:
             InputError: If the file has changed since it was first read.

@@ -1,10 +1,10 @@
-"""The local server of the page and its calls; it answers that page alone.
+"""The local server of the page and its calls; it answers only that page.
 
-The token is behind ``#`` in the address that the user opens. A browser never sends that part,
-so it gets into no history of requests and no referrer; the page moves it to the tab's own storage
-and sends it as a header. A cookie would not do: it would go to every port of this machine, and so
-to servers of other users. What is served without token (page, scripts, styles) is the same for
-everyone and holds no data.
+The token is after ``#`` in the address that the user opens. A browser never sends that part, so it
+is in no log of requests and no referrer; the page moves it to the tab's storage and sends it as a
+header. A cookie would be sent to every port of this machine, and so to servers of other users. The
+files that are served without the token (page, scripts, styles) are the same for everyone and
+contain no data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .service import Json, LabelService, StaleError
 ADDRESS = "127.0.0.1"
 API = "/api/"
 MAX_BODY = 64 * 1024
-"""Bytes of a request at most: a note and its wrapping."""
+"""Largest size of a request, in bytes: a note and its JSON."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -75,14 +75,14 @@ async def serve(
         service: The actions of raters.
         port: Port on 127.0.0.1; 0 for a free one.
         started: Called with the address to open, token included, once it answers.
-        problem: Called with what goes wrong with files; the page must not show it, since file
-            names could reveal the tested model.
+        problem: Called with faults of files; the page must not show them, since file names could
+            reveal the tested model.
 
     Raises:
-        OptionError: If the port can't be had.
+        OptionError: If the port is not available.
     """
     token = secrets.token_urlsafe(32)
-    # Reports our own faults, and not requests that are no HTTP: browsers try TLS first.
+    # reports our own faults, but not requests that are not HTTP: browsers try TLS first
     logger = logging.getLogger(__name__)
     logger.addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
@@ -174,10 +174,10 @@ def _json(values: Json, *, status: int = 200) -> web.Response:
 
 
 def _refusal(request: web.Request, token: str) -> tuple[int, str] | None:
-    """Status and reason of a refusal; None for none."""
+    """Status and reason for refusing a request; None to accept it."""
     transport = request.transport
     port = transport.get_extra_info("sockname")[1] if transport else 0
-    # Another name that leads here is an attempt at DNS rebinding.
+    # another host name for this address is an attempt at DNS rebinding
     names = (ADDRESS, "localhost")
     hosts = (*(f"{name}:{port}" for name in names), *(names if port == 80 else ()))
     if request.host not in hosts:

@@ -1,7 +1,7 @@
-"""The actions of raters, apart from the form of their requests: look at an item, click, undo.
+"""The actions of raters, independent of HTTP: open an item, click, undo.
 
-The page receives of an item what a judge's prompt shows, and no hint of a verdict: no judgement,
-no finding, and no name of tested model or item, which is identified by its number in the queue.
+For an item, the page receives the content of a judge's prompt, and no hint of a verdict: no
+judgement, no finding, and no name of the tested model or item. A number in the queue identifies it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .queue import ItemReader, JudgeVerdicts, QueuedItem
 Json = dict[str, Any]
 
 MAX_NAME = 80
-"""Characters of a rater's name."""
+"""Largest length of a rater's name, in characters."""
 
 GRADE_KEYS = "qwertyahlbiz"
-"""Keys of the grades, worst first; those that the page uses otherwise are not among them."""
+"""Keys of the grades, worst first; keys with another use on the page are left out."""
 
 _JUDGED = JudgeSpec()
 
 
 class StaleError(Exception):
-    """A change was made from a label that has changed meanwhile.
+    """A change was based on a label that is no longer the current one.
 
     Args:
         label: The current label.
@@ -50,17 +50,17 @@ class StaleError(Exception):
 class LabelService:
     """The queue, the labels, and the parts of them that each rater may see.
 
-    Each request is a JSON object: ``rater`` (name), ``item`` (its number, from 1), ``revision``
-    (that of the label which the page shows) and ``click``.
+    Each request is a JSON object: ``rater`` (name), ``item`` (its number, from 1), ``revision`` (of
+    the label that the page shows) and ``click``.
 
     Attributes:
         queue: The items in order.
         reader: Reads the items.
         log: Writes the labels.
         order: Order of the queue, in words.
-        rater: The only rater; None when each page asks for a name.
-        verdicts: A judge's verdicts to show after the rater's own; None for none at all.
-        disputed: The labels of raters who differ, to be shown with the item they are about.
+        rater: The only rater; None if each page asks for a name.
+        verdicts: A judge's verdicts to show after the rater's own; None to show none.
+        disputed: By item, the labels of raters who differ, which are shown with it.
     """
 
     queue: Sequence[QueuedItem]
@@ -72,7 +72,7 @@ class LabelService:
     disputed: Mapping[Key, Sequence[HumanLabel]] = field(default_factory=dict[Key, Any])
 
     def start(self) -> Json:
-        """The values that the page needs before it knows the rater."""
+        """The values that the page needs before the rater is known."""
         return {"total": len(self.queue), "order": self.order, "rater": self.rater}
 
     def progress(self, rater: object) -> str:
@@ -80,7 +80,7 @@ class LabelService:
         return self.statuses(self._name(rater))
 
     def statuses(self, name: str) -> str:
-        """Statuses as in ``progress``, of any rater in the file of labels."""
+        """Statuses as in ``progress``, for any rater in the file of labels."""
 
         def status(place: QueuedItem) -> str:
             history = self.log.history(name, place.key)
@@ -114,10 +114,10 @@ class LabelService:
         }
 
     def click(self, request: Mapping[str, Any]) -> Json:
-        """Takes a click in; returns the label as it is on disk.
+        """Stores a click; returns the label as it is on disk.
 
         Raises:
-            RowError: If the click is none that the item's rubric asks for.
+            RowError: If the item's rubric does not allow the click.
             StaleError: If the page did not know the label's last state.
             InputError: If it can't be written.
         """
@@ -149,16 +149,16 @@ class LabelService:
         return self._label(name, place)
 
     def undo(self, request: Mapping[str, Any]) -> Json:
-        """Takes the last click on an item back, also one of an earlier session."""
+        """Undoes the last click on an item, also one of an earlier session."""
         name, place, _ = self._current(request)
         self.log.undo(name, place.key)
         return self._label(name, place)
 
     def judge(self, request: Mapping[str, Any]) -> Json:
-        """Shows the judge's verdict, once the rater's own is complete, and notes that down.
+        """Returns the judge's verdict, once the rater's own is complete, and records that.
 
         Raises:
-            RowError: If it is not to be seen yet, or there is none.
+            RowError: If the rater must not see it yet, or there is none.
         """
         name, place, history = self._current(request)
         if self.verdicts is None or place.key not in self.verdicts:
@@ -172,7 +172,7 @@ class LabelService:
     # Parts
 
     def _current(self, request: Mapping[str, Any]) -> tuple[str, QueuedItem, LabelHistory]:
-        """Rater, item and history of a change; refuses one to a label that the page has not."""
+        """Rater, item and history of a change; refuses one that is based on an old label."""
         name, place = self._name(request.get("rater")), self._place(request.get("item"))
         history, revision = self.log.history(name, place.key), request.get("revision")
         if type(revision) is not int or revision != history.revision:
@@ -193,7 +193,7 @@ class LabelService:
         return self.queue[number - 1]
 
     def _label(self, rater: str, place: QueuedItem) -> Json:
-        """The label; ``judge`` is none, hidden until the label is complete, then ready."""
+        """The label; ``judge``: ``none``, ``hidden`` (until the label is complete) or ``ready``."""
         history = self.log.history(rater, place.key)
         label, lacks = history.label, missing(history.label, place.rubric)
         is_judged = self.verdicts is not None and place.key in self.verdicts
@@ -208,7 +208,7 @@ class LabelService:
         }
 
 
-# What the page receives --------------------------------------------------------------------------
+# Data for the page -------------------------------------------------------------------------------
 
 
 def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Path]) -> Json:
@@ -222,14 +222,14 @@ def item_view(item: Item, protocol: Protocol, rubric: Rubric, roots: Sequence[Pa
 
     Returns:
         ``case`` and ``prediction`` as in ``reports.page.items``; pictures have a ``url`` (a data
-        URL), text files a ``text``, and what can't be shown has a ``problem``. ``left_out`` of the
-        case: pictures that neither a rater nor a judge is shown, since there are too many.
+        URL), text files a ``text``, and files that can't be shown a ``problem``. ``left_out`` of
+        the case: number of pictures that raters and judges are not shown, as there are too many.
     """
     by_shape = {"category": ("broken_tool", "replacement"), "pass": ("unsolvable_type",)}
     shared = ("horizon", "extraneous", *by_shape.get(rubric.shape, ()))
     case, prediction = case_view(item), prediction_view(item, ())
     if protocol.examines == "reference":
-        del case["reference"]  # it stands in the prediction's place
+        del case["reference"]  # it replaces the prediction
     else:
         case["condition"] = {k: v for k, v in case["condition"].items() if k in shared}
     case["groups"] = {}

@@ -1,1 +1,1 @@
-"""Reports: from judgements to columns, metrics and text."""
+"""Reports: tables, figures and pages from judgements."""

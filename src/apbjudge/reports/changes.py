@@ -31,7 +31,7 @@ def changes_document(changes: Changes) -> Document:
 
 
 def changes_csv(changes: Changes) -> str:
-    """One line a change."""
+    """The changes as CSV, one line a change."""
     out = io.StringIO()
     keys = ("tested_model", "is_correct", "grade", "errors", "category", "reason")
     heads = [f"{side}_{name}" for side in ("before", "after") for name in keys]

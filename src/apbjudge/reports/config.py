@@ -52,7 +52,7 @@ class ComparedRuns(IntervalConfig):
 
 
 class ReportConfig(ComparedRuns):
-    """Runs of a report, and its contents."""
+    """Runs and contents of a report."""
 
     groups: ClassVar[Mapping[str, str]] = {
         "Intervals": IntervalConfig.interval_options,
@@ -87,7 +87,7 @@ class ReportConfig(ComparedRuns):
 
     @property
     def input_paths(self) -> tuple[Path | None, ...]:
-        """Paths of inputs that came with the command."""
+        """Paths of inputs that the command names."""
         return (*self.predictions, self.cases, self.data_root)
 
 
@@ -99,7 +99,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 class ReproduceConfig(ComparedRuns):
-    """A paper, and the folders that its tables and figures are to be made from."""
+    """A paper, and the folders with the data for its tables and figures."""
 
     groups: ClassVar[Mapping[str, str]] = {"Intervals": IntervalConfig.interval_options}
 

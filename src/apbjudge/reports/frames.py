@@ -1,4 +1,4 @@
-"""Finished runs by judge, and a pandas frame of their judgements with the labels of humans."""
+"""Finished runs by judge, and a pandas frame of their judgements with human labels."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _GROUPS = "dataset category modality stage steps horizon finish_reason setting l
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRuns:
-    """The runs of one judge, under a name of its own; no item occurs in two of them."""
+    """The runs of one judge, under a unique name; no item occurs in two of them."""
 
     name: str
     runs: tuple[RunFolder, ...]
 
     @property
     def note(self) -> str | None:
-        """Notes that stand with every metric."""
+        """Notes that apply to every metric."""
         return " ".join(dict.fromkeys(note for run in self.runs for note in run.notes)) or None
 
     @cached_property
     def tables(self) -> tuple[JudgementTable, ...]:
-        """The judgements of each run, an item under a protocol once."""
+        """The judgements of each run, with each item once per protocol."""
         return tuple(run.table.first_rows([], by_protocol=True) for run in self.runs)
 
     @cached_property
@@ -49,7 +49,7 @@ class JudgeRuns:
 
     @property
     def problems(self) -> Problems:
-        """A line for each damaged row, and one for all rows that judge an item again."""
+        """A line for each damaged row, and one line for all rows that judge an item again."""
         problems: Problems = []
         for run in self.runs:
             problems.extend(run.problems)
@@ -58,10 +58,10 @@ class JudgeRuns:
 
 
 def by_judge(runs: Sequence[RunFolder]) -> tuple[JudgeRuns, ...]:
-    """Puts the runs of one judge together, in the order of the runs, and names the judges apart.
+    """Groups runs by judge, in the order of the runs, and gives each judge a unique name.
 
-    Runs with equal settings and rubric are one judge's, unless they judge an item twice: then each
-    is taken for a judge of its own.
+    Runs with equal settings and rubric belong to one judge, unless two of them judge the same item:
+    then each run counts as a separate judge.
     """
     groups: dict[tuple[str, str], list[RunFolder]] = defaultdict(list)
     for run in runs:
@@ -75,7 +75,7 @@ def by_judge(runs: Sequence[RunFolder]) -> tuple[JudgeRuns, ...]:
 
 
 def _named(groups: Sequence[list[RunFolder]]) -> Iterator[JudgeRuns]:
-    """Each with a name of its own: with its rubric, else its folder, else a number."""
+    """Gives each group a unique name: adds the rubric, else the folder, else a number."""
     names = [group[0].judge for group in groups]
     rubrics = [group[0].identity[1].split(" ")[0] for group in groups]
     places = [", ".join(dict.fromkeys(run.place for run in group)) for group in groups]
@@ -102,11 +102,11 @@ def frame(
 
     Columns are those of ``judgements.jsonl`` that hold one value, the error codes ``E1`` to ``E6``,
     the grouping fields (``group_category`` and so on), ``entropy`` in bits and
-    ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, what was
-    measured of whole trajectories (classes as ``class=value``, 1 or 0), and with labels
-    ``human_correct``, ``human_grade``, ``human_E1`` to ``human_E6``. What is missing is NA or NaN.
-    Booleans have the nullable type ``boolean``. Rows of one case have the same ``case_id``, that of
-    the first, also where only their content shows that they are.
+    ``p_correct`` (share of the judge's replies that said correct, 0 to 1), ``overridden``, measures
+    of whole trajectories (classes as ``class=value``, 1 or 0), and with labels ``human_correct``,
+    ``human_grade``, ``human_E1`` to ``human_E6``. Missing values are NA or NaN. Booleans have the
+    nullable type ``boolean``. Rows of one case have the ``case_id`` of its first row, also if only
+    equal content shows that they belong to one case.
 
     Args:
         runs: Runs, their folders, or files of judgements.
@@ -175,19 +175,19 @@ def _scores(scores: Scores, prefix: str, correct: str) -> dict[str, Any]:
 
 
 def _plain(fact: Vector) -> Any:
-    """A fact as a column; of 1, 0 and -1 it makes a nullable one."""
+    """A fact as a column; values 1, 0 and -1 become nullable booleans."""
     return _booleans(fact) if fact.dtype == np.int8 else fact
 
 
 def _booleans(values: Vector) -> Any:
-    """A nullable column from 1, 0, and -1 for NA."""
+    """A column of nullable booleans from 1, 0, and -1 for NA."""
     import pandas
 
     return pandas.arrays.BooleanArray(values == 1, values < 0)
 
 
 def _case_ids(table: JudgementTable) -> list[str | None]:
-    """The first ``case_id`` of each row's case, so that the column tells cases apart."""
+    """The first ``case_id`` of each row's case, so that the column identifies cases."""
     names: dict[int, str] = {}
     own = zip(table.case.tolist(), table.case_id.values, table.item_id.values, strict=True)
     return [

@@ -1,4 +1,4 @@
-"""The judged items one by one: each judge's verdict, the labels of humans, and the item itself."""
+"""The judged items one by one: each judge's verdict, human labels, and the item itself."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .page.entries import Entry
 
 MAX_PICTURE_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 200_000
-"""Items that one page shows: a browser holds no more at once."""
+"""Largest number of items on a page: a browser can't hold more."""
 SEED = 0
-"""Seed of the sample of more items."""
+"""Seed of the sample, if there are more items."""
 
 _Key = tuple[str | None, str, str | None, int | str | None]
-"""Protocol, item, tested model; and a trajectory's setting, or the line of what became no item."""
+"""Protocol, item, tested model; and a trajectory's setting, or the line of a row without item."""
 
 _Log = tuple[str, Path, str, Path | None, str]
-"""Protocol, path, format, file of outcomes, and the score that is a success."""
+"""Protocol, path, format, file of outcomes, and the score that counts as success."""
 
 _Place = tuple[RunFolder, int]
 """A run, and the offset of a row in its file."""
@@ -47,7 +47,7 @@ _Place = tuple[RunFolder, int]
 def logs_of(judges: Sequence[JudgeRuns], config: ReportConfig, problems: Problems) -> list[_Log]:
     """The logs of whole trajectories that were judged: see ``_Log``.
 
-    Named by the settings where all runs are of logs, or else by the manifests.
+    The settings name them if all runs are on logs; else the manifests do.
     """
     logs: dict[_Log, None] = {}
     named = config.predictions if _are_of_logs(judges) else ()
@@ -78,8 +78,8 @@ def sources_of(
 ) -> list[tuple[ItemSource, str]]:
     """The predictions that were judged, named by the settings or else by the manifests.
 
-    Each with the SHA-256 of the file as it was judged, empty where that is not known. A file that
-    is not there, or that may not be opened, is one of the problems.
+    Each has the SHA-256 of the judged version of the file; empty if unknown. ``problems`` gets a
+    line for each file that is missing or must not be opened.
     """
     missing = [run.missing_predictions for judge in judges for run in judge.runs]
     counts_missing = any(each is not None and each.counted for each in missing)
@@ -125,11 +125,11 @@ def sources_of(
 class ReportItems:
     """Yields an entry for every judged item, in the order of the predictions, see ``sources_of``.
 
-    Of more than about ``most`` items a sample is yielded: the same share of each stratum, one item
-    at least. A stratum has one protocol, tested model, verdict and fifth of the grade, or reason
-    of no verdict, by the first judge, and either judges and humans that agree or such that differ.
-    ``problems`` gets a line for what could not be used; ``roots`` are the data folders of the item
-    that was yielded last, for its pictures.
+    If there are more than about ``most`` items, yields a sample: the same share of each stratum, at
+    least one item. Items of a stratum have the same protocol and tested model, the same verdict and
+    fifth of the grade (or reason for no verdict) by the first judge, and all or none of them have
+    judges and humans that agree. ``problems`` gets a line for unusable data; ``roots`` are the data
+    folders of the item that was yielded last, for its pictures.
     """
 
     judges: Sequence[JudgeRuns]
@@ -156,7 +156,7 @@ class ReportItems:
             self._places = {key: places[key] for key in places if key in chosen}
 
     def _strata(self) -> dict[_Key, object]:
-        """The stratum of each item, by the first judge; judges and humans may differ on it."""
+        """The stratum of each item: facts by the first judge, and if verdicts or labels differ."""
         first: dict[_Key, tuple[object, ...]] = {}
         correct: dict[_Key, int] = {}
         differing: set[_Key] = set()
@@ -195,7 +195,7 @@ class ReportItems:
         )
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yields the entries; those without item last.
+        """Yields the entries; those without an item last.
 
         Raises:
             InputError: If a file can't be read.
@@ -210,7 +210,7 @@ class ReportItems:
             if (rows := places.pop(key, None)) is not None:
                 yield replace(self._entry(key, rows, answers, None), trajectory=trajectory)
         missing = [key[1] for key in places if key[0] is not None]
-        if missing and self.sources:  # without any, another line says so, or nothing is known
+        if missing and self.sources:  # without sources, there is another line or none
             self.problems.append(
                 f"{len(missing)} judged items, such as {visible(missing[0])}, are not in the "
                 "predictions and cases as they lie now: they are shown without their content"
@@ -243,7 +243,7 @@ class ReportItems:
                 )
 
     def _trajectories(self) -> Iterator[tuple[str, Trajectory]]:
-        all_of_it = Conservation(accepts=1)  # what was graded is shown
+        all_of_it = Conservation(accepts=1)  # shows everything that was graded
         for protocol, path, format_, outcomes, success in self.logs:
             try:
                 known = Outcomes(outcomes, success)
@@ -283,7 +283,7 @@ class ReportItems:
 
 
 def _sampled(strata: Mapping[_Key, object], most: int) -> set[_Key]:
-    """About ``most`` keys: the same share of each stratum, one at least, in their order."""
+    """About ``most`` keys: the same share of each stratum, at least one, in their order."""
     by_stratum: dict[object, list[_Key]] = {}
     for key, stratum in strata.items():
         by_stratum.setdefault(stratum, []).append(key)
@@ -307,7 +307,7 @@ def _label_view(label: HumanLabel) -> dict[str, Any]:
 
 
 def _keys(table: JudgementTable, run: RunFolder) -> Iterator[_Key]:
-    """Keys of each row's item; of an item without protocol, perhaps its line alone."""
+    """Key of each row's item; for a row without protocol, it may be the line alone."""
     fields = (table.values(name) for name in ("protocol", "tested_model", "setting"))
     names = zip(table.item_id.values, *fields, strict=True)
     for at, (item_id, protocol, tested_model, setting) in enumerate(names):

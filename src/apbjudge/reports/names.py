@@ -32,8 +32,8 @@ def read_names(path: Path) -> dict[str, str]:
     """Reads display names: a JSON object, a TOML table, or CSV with the columns of ``COLUMNS``.
 
     Raises:
-        InputError: If the file can't be read, a name is no text or empty, or two tested models
-            have one name.
+        InputError: If the file can't be read, a name is empty or not a text, or two tested models
+            have the same name.
     """
     shown = visible(str(path))
     try:
@@ -91,7 +91,7 @@ def steps_grouped(table: JudgementTable, group: str) -> JudgementTable:
 
     Args:
         table: The judgements.
-        group: From how many on, and the group's name, such as ``8+``.
+        group: Smallest number of steps in the group, and its name, such as ``8+``.
     """
     least = int(group.rstrip("+"))
 
@@ -106,7 +106,7 @@ def steps_grouped(table: JudgementTable, group: str) -> JudgementTable:
 
 
 def model_name(name: str) -> str:
-    """A model's name without provider and address, to compare by."""
+    """A model's name without provider and address, for comparisons."""
     return name.partition("@http")[0].rpartition("/")[2].casefold()
 
 
@@ -130,11 +130,11 @@ _HOLDERS = frozenset(
     ("judges", "corrected", "self_evaluation", "models", "items", "before", "after")
 )
 _NAMING = frozenset(("tested_model", "value", "own"))
-"""Fields of results that hold what names tested models, and those that name one."""
+"""Fields that hold results with names of tested models, and fields that are such names."""
 
 
 def renamed(result: T, names: Names) -> T:
-    """The same result, or results, with display names."""
+    """A result, or a tuple of results, with display names."""
     if isinstance(result, tuple):
         return cast("T", tuple(renamed(each, names) for each in cast("tuple[object, ...]", result)))
     if not names or not is_dataclass(result) or isinstance(result, type):

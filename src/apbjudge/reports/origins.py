@@ -1,4 +1,4 @@
-"""Origins of the responses of runs, read from the predictions that were judged."""
+"""Origins of the responses in runs, read from the predictions that were judged."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MARK = b'"is_oracle"'
 def origin_of(run: RunFolder, problems: Problems) -> Refinements:
     """Origins that the predictions of a run on refined responses state; empty without the file.
 
-    ``problems`` gets a line for values that can't be used, and where the file has changed since it
-    was judged.
+    ``problems`` gets a line for unusable values, and one if the file has changed since it was
+    judged.
     """
     try:
         path = run.predictions
@@ -45,10 +45,10 @@ def origin_of(run: RunFolder, problems: Problems) -> Refinements:
 
 
 def oracles_among(runs: Sequence[RunFolder], keys: Vector) -> Refinements | None:
-    """The origins stated, if a critic of any may have seen the reference; else None.
+    """The stated origins, if a critic of any response may have seen the reference; else None.
 
-    Files that never name the field are searched for it and not read, which takes little time. One
-    that may not be opened counts as one that is not there.
+    Only files that contain the field's name are parsed; the search for it is fast. A file that must
+    not be opened counts as missing.
     """
     paths: dict[Path, None] = {}
     for run in runs:
@@ -66,5 +66,5 @@ def _names_oracles(path: Path) -> bool:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
             return text.find(_MARK) >= 0
-    except (OSError, ValueError):  # not there, empty, or no file
+    except (OSError, ValueError):  # missing, empty, or not a file
         return False

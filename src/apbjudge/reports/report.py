@@ -1,4 +1,4 @@
-"""From runs to a report: tables, figures, changes, and the page that shows items."""
+"""Makes a report from runs: tables, figures, changes, and the page that shows items."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ if TYPE_CHECKING:
 _NO_LABELS = "There are no human labels: nothing here says how far the judge can be trusted."
 _DEFAULTS = {name: field.default for name, field in JudgeSpec.model_fields.items()}
 _UNSAID = frozenset({"model", "judges", "api_base", "api_base_file"})
-"""Settings that the page leaves out: the name says two of them, and addresses are private."""
+"""Settings that the page leaves out: the name states two of them, and addresses are private."""
 
 
 @dataclass(frozen=True, repr=False)
 class Report(Shown):
-    """A report; what it holds is computed when it is first looked at.
+    """A report; its parts are computed when they are first accessed.
 
     Attributes:
         config: The settings.
@@ -112,12 +112,12 @@ class Report(Shown):
 
     @cached_property
     def tables(self) -> tuple[PaperTable, ...]:
-        """The tables asked for; all that there is something for when none was.
+        """The requested tables; by default, all tables for which there are data.
 
         Raises:
             InputError: If a file can't be read, or labels belong to no run.
-            OptionError: If there is nothing for a table that was asked for, or a refined run is by
-                no judge of the report.
+            OptionError: If there are no data for a requested table, or a refined run is not by a
+                judge of the report.
         """
         results = self._results
         names = [name for name in self.config.tables if name not in (CHANGES, SETTINGS, MODELS)]
@@ -153,7 +153,7 @@ class Report(Shown):
         return leaderboard_rows(self._results)
 
     def _columns(self, table: JudgementTable) -> JudgementTable:
-        """Under the names that are shown, with the intervals that were asked for."""
+        """The judgements with display names, and with the settings of intervals."""
         table = replace(renamed_table(table, self.names), intervals=self.config.settings)
         return steps_grouped(table, self.config.group_steps) if self.config.group_steps else table
 
@@ -180,14 +180,14 @@ class Report(Shown):
 
     @cached_property
     def _origins(self) -> dict[str, Refinements | None]:
-        """Notes by judge on the origin of responses, if any was refined with the reference."""
+        """By judge, origins of responses, if any critic may have seen the reference; else None."""
         return {
             judge.name: oracles_among(judge.runs, judge.table.items().key) for judge in self.judges
         }
 
     @cached_property
     def _notes(self) -> dict[str, str | None]:
-        """Notes by judge that stand with every metric."""
+        """By judge, notes that apply to every metric."""
         notes: dict[str, str | None] = {}
         for judge in self.judges:
             origin = self._origins[judge.name]
@@ -198,7 +198,7 @@ class Report(Shown):
 
     @cached_property
     def changes(self) -> Changes | None:
-        """Changes from the first run to the second; None unless asked for by name.
+        """Changes from the first run to the second; None unless requested by name.
 
         Raises:
             OptionError: If there are no two runs to compare.
@@ -220,7 +220,7 @@ class Report(Shown):
 
     @property
     def settings(self) -> list[dict[str, str]] | None:
-        """The judge's settings of each run, by title; None unless asked for by name."""
+        """The judge's settings of each run, by title; None unless requested by name."""
         wanted = SETTINGS in self.config.tables
         return [*settings_rows(self.judges, self.names)] if wanted else None
 
@@ -228,7 +228,7 @@ class Report(Shown):
     def tested_models(self) -> list[dict[str, str]] | None:
         """The settings of each tested model in the runs that asked it, by title.
 
-        None where there is no such run, or other tables are asked for by name.
+        None if there is no such run, or only other tables are requested by name.
         """
         wanted = self.asked and (not self.config.tables or MODELS in self.config.tables)
         return tested_model_rows(self.asked, self.names) if wanted else None
@@ -242,7 +242,7 @@ class Report(Shown):
 
     @property
     def _pair(self) -> tuple[list[str], tuple[JudgementTable, JudgementTable]] | None:
-        """The first two judges, or the two runs of one; None where there are no two."""
+        """The first two judges, or the two runs of one judge; None if there are no two."""
         if len(self.judges) > 1:
             first, second = self.judges[:2]
             return [first.name, second.name], (first.table, second.table)
@@ -253,7 +253,7 @@ class Report(Shown):
 
     @property
     def _shown_changes(self) -> Changes | None:
-        """Comparisons of the page's overview: changes asked for, and those of two tested models."""
+        """Changes for the page's overview: requested ones, or those between two tested models."""
         if CHANGES in self.config.tables:
             return self.changes
         if (pair := self._pair) is None or len(self.judges) > 1:
@@ -265,7 +265,7 @@ class Report(Shown):
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """Figures of the tables, and of how sure judges were where labels say who was right."""
+        """Figures of the tables and, with labels, of the judges' certainty."""
         is_measured = any(np.isfinite(judge.table.entropy).any() for judge in self.judges)
         has_both = self.labels is not None and is_measured
         return paper_figures(
@@ -276,7 +276,7 @@ class Report(Shown):
         """Writes the page that shows tables, figures and every item, see ``ReportItems``.
 
         Raises:
-            OptionError: If the data folder is none, or no run was judged.
+            OptionError: If the data folder is not a folder, or no run was judged.
             InputError: If a file can't be read or written.
         """
         from .page.html import write_report
@@ -284,7 +284,7 @@ class Report(Shown):
         if not self.judges:
             raise OptionError("--format html: expected folders of judged runs, got none")
         tables, config = self.tables, self.config
-        data_roots(config.data_root)  # refuses what is no folder
+        data_roots(config.data_root)  # refuses paths that are not folders
         items = ReportItems(
             self.judges,
             sources_of(self.judges, config, self.problems),
@@ -350,7 +350,7 @@ class Report(Shown):
         )
 
     def to_frame(self) -> DataFrame:
-        """All tables as one pandas frame, a row per metric, as their CSV has it."""
+        """All tables as one pandas frame, one row per metric, as in their CSV."""
         import pandas
 
         return pandas.read_csv(StringIO(tables_csv(self.tables)))
@@ -385,7 +385,7 @@ def report(config: ReportConfig) -> Report:
     """Opens a report on runs.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a run or the labels can't be read.
@@ -418,7 +418,7 @@ def report(config: ReportConfig) -> Report:
 
 
 def report_document(report: Report) -> Document:
-    """The tables of a report, settings and changes, as far as they are asked for."""
+    """The tables of a report, and settings and changes if requested."""
     parts = [*tables_document(report.tables, "*")]
     parts += settings_document(report.settings, JUDGES) if report.settings else ()
     parts += settings_document(report.tested_models, TESTED) if report.tested_models else ()
@@ -427,6 +427,6 @@ def report_document(report: Report) -> Document:
 
 
 def _with_resampling(table: PaperTable) -> PaperTable:
-    """The table with a note on how its intervals were resampled, where they were."""
+    """The table with a note on resampling, if its intervals were resampled."""
     estimates = (cell.estimate for cell in table.metrics)
     return replace(table, notes=(*table.notes, *resampled(estimates)))

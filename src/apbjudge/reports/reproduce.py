@@ -1,4 +1,4 @@
-"""Tables and figures of a paper from one's own folders, next to the published figures."""
+"""Tables and figures of a paper from the user's folders, next to the published figures."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class ComparedFigure:
     """Our figure and the published one.
 
     Attributes:
-        judge: Empty where the table has no judge of its own.
-        heads: Subject of the figures: a tested model or judge, then perhaps a level or a stage.
+        judge: The judge; empty in a table that compares judges.
+        heads: Subject of the figures: a tested model or judge, then possibly a level or a stage.
         column: Section and metric.
-        ours: In the unit of the metric; rates are from 0 to 1.
-        printed: As the paper prints it; a rate is in percent.
-        is_inside: True if the published figure lies in our interval, as far as its last digit
-            tells; None without an interval, or where ours is a bound.
+        ours: Our estimate, in the unit of the metric; rates are from 0 to 1.
+        printed: The figure as printed in the paper; a rate is in percent.
+        is_inside: True if the published figure, up to rounding, is in our interval; None without an
+            interval, or if ours is a bound.
     """
 
     judge: str
@@ -88,10 +88,10 @@ class ReproducedPart:
         state: ``made``; else: data is missing, another command makes it, or
             nothing does.
         detail: The data that it needs, the command, or why nothing makes it.
-        table: Our table, where it is made.
-        figures: Our figures, one a judge, where they are made.
-        compared: Figures that we and the paper have.
-        missing: Models of the paper that we have no row of, and rows of the others.
+        table: Our table; None if it was not made.
+        figures: Our figures, one a judge; empty if none were made.
+        compared: Figures that both we and the paper have.
+        missing: Models of the paper without a row of ours, and missing rows of the other models.
     """
 
     published: PublishedPart
@@ -136,7 +136,7 @@ class Reproduction(Shown):
         return tuple({figure.key: figure for figure in figures}.values())
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; figures of ours are as estimated, those of the paper as printed."""
+        """As JSON values; our figures are as estimated, those of the paper as printed."""
         return {
             "paper": self.paper.title,
             "arxiv": self.paper.arxiv,
@@ -152,13 +152,13 @@ class Reproduction(Shown):
 
 @takes(config=ReproduceConfig)
 def reproduce(config: ReproduceConfig) -> Reproduction:
-    """Makes the tables and figures of a paper, as far as folders have the data.
+    """Makes the tables and figures of a paper for which folders have the data.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
-        InputError: If a folder is of no known kind, or can't be read.
+        InputError: If a folder has no known kind, or can't be read.
         OptionError: If a setting is unusable.
     """
     paper = published(config.paper)
@@ -183,7 +183,7 @@ def reproduce(config: ReproduceConfig) -> Reproduction:
 
 
 def _runs_among(folders: Iterable[Path], paper: Paper) -> Iterator[Path]:
-    """The folders that a report reads; other commands read the others."""
+    """The folders that a report reads; the others are for other commands."""
     read = {part.file for part in paper.parts if part.file}
     for path in folders:
         if judgements_path(path).is_file() or is_of_tested_models(path) or is_published(path):
@@ -231,7 +231,7 @@ def _reproduced(
 
 
 def _missing(part: PublishedPart, paper: Paper, table: PaperTable) -> list[str]:
-    """Models of the paper without a row of ours, and the rows that the others lack."""
+    """Models of the paper without a row of ours, and missing rows of the other models."""
     ours = {_heads(line, part, paper) for line in table.lines}
     models = {heads[0] for heads in ours}
     rows = (h for h in part.rows if h not in ours)
@@ -239,13 +239,13 @@ def _missing(part: PublishedPart, paper: Paper, table: PaperTable) -> list[str]:
 
 
 def _heads(line: Line, part: PublishedPart, paper: Paper) -> tuple[str, ...]:
-    """The heads of a row of ours, as those of the paper's rows are."""
+    """The heads of a row of ours, in the form of the paper's rows."""
     n_heads = max(map(len, part.rows), default=0)
     return (paper.name_of(line.heads[0]), *line.heads[1:n_heads])
 
 
 def needs_of(part: PublishedPart) -> str:
-    """The data that a table or figure of a report is made of."""
+    """The data that a table or figure of a report needs."""
     keys = [part.table] if part.table else _tables_of_figures().get(part.figure, [])
     needs = dict.fromkeys(_NEEDS[key] for key in keys)
     return "; or ".join(needs) + (f" ({part.options})" if part.options else "")
@@ -257,7 +257,7 @@ def _tables_of_figures() -> Mapping[str, list[str]]:
 
 
 def _compared(part: PublishedPart, paper: Paper, table: PaperTable) -> Iterator[ComparedFigure]:
-    """The figures of both."""
+    """The figures that both our table and the paper have."""
     for line in table.lines:
         row = part.rows.get(_heads(line, part, paper), ())
         for column, printed in zip(part.columns, row, strict=False):
@@ -352,7 +352,7 @@ def _overview(part: ReproducedPart) -> list[Cell]:
         texts += [f"without {'; '.join(part.missing)}"] if part.compared and part.missing else []
         detail = "; ".join((*texts, *(f"figure {figure.key}" for figure in part.figures)))
     of = part.published
-    note = "" if of.rows else of.note  # else it stands below the figures
+    note = "" if of.rows else of.note  # else it is below the figures
     text = "; ".join(filter(None, (detail, note)))
     return [of.place, part.state, f"{of.title}: {text}".rstrip(": ")]
 
@@ -374,7 +374,7 @@ def _made(part: ReproducedPart, result: Reproduction, *, is_shown: bool) -> Iter
 
 
 def _beside(part: ReproducedPart) -> Table:
-    """A row a figure."""
+    """A table with one row a figure: ours and the published one."""
     table, rows = part.table, list[list[Cell]]()
     several = table is not None and len(table.judges) > 1
     heads = [*(["Judge"] if several else []), *(table.heads if table else ())]

@@ -29,14 +29,14 @@ PROVIDER = "provider default"
 def settings_rows(
     judges: Iterable[JudgeRuns], names: Mapping[str, str]
 ) -> Iterator[dict[str, str]]:
-    """A row a run, by title of column; a dash where the manifest does not say."""
+    """A row a run, by title of column; a dash if the manifest does not state a setting."""
     for judge in judges:
         for run in judge.runs:
             yield {title: text or DASH for title, text in _row(judge.name, run, names).items()}
 
 
 def settings_document(rows: Iterable[Mapping[str, str]], title: str) -> Document:
-    """The settings as a table with a column a row, so that few runs fit a page."""
+    """The settings as a table with one column for each row, so that few runs fit a page."""
     shown = list(rows)
     own = "Run" if title == JUDGES else "Model"
     heads = ["Setting", *(f"{own} {number}" for number in range(1, len(shown) + 1))]
@@ -81,7 +81,7 @@ def _row(judge: str, run: RunFolder, names: Mapping[str, str]) -> dict[str, str]
 
 
 def _version(identity: Mapping[str, Any]) -> str:
-    """The hash of the prompt templates; of a judge without prompts, the version of its code."""
+    """The hash of the prompt templates; for a judge without prompts, the version of its code."""
     templates, code = identity.get("templates"), identity.get("judge_version")
     if isinstance(templates, str):
         return templates[:12]
@@ -107,7 +107,7 @@ def is_of_tested_models(path: Path) -> bool:
 
 
 def tested_model_rows(paths: Iterable[Path], names: Mapping[str, str]) -> list[dict[str, str]]:
-    """A row for each tested model of each run, by title of column; none is blank.
+    """A row for each tested model of each run, by title of column; no value is blank.
 
     Args:
         paths: Folders of runs that asked tested models, or a file in each.
@@ -140,14 +140,14 @@ def _tested(model: str, of: Mapping[str, Any], manifest: Mapping[str, Any]) -> d
 
 
 def _listed(value: object, nothing: str) -> str:
-    """The texts of a list, or what stands for one without any; empty for what is no list."""
+    """The texts of a list, or ``nothing`` for an empty one; empty for other values."""
     if not isinstance(value, list):
         return ""
     return ", ".join(map(str, cast("list[object]", value))) or nothing
 
 
 def sampling_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that are sent with each request, in words; those that are not stated are empty.
+    """The settings that are sent with each request, in words; empty if not stated.
 
     Args:
         settings: Fields of a ``ModelSpec``.
@@ -177,6 +177,6 @@ _OF_THINKING = ("thinking", "reasoning_effort", "thinking_level")
 
 
 def _or(name: str, settings: Mapping[str, Any], default: str) -> str:
-    """A setting as text; the default where it is stated as None, empty where it is not stated."""
+    """A setting as text; the default if it is stated as None, empty if it is not stated."""
     value = settings.get(name)
     return (default if name in settings else "") if value is None else str(value).removesuffix(".0")

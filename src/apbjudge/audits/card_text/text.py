@@ -25,12 +25,12 @@ _LEGEND = (
 
 
 def card_text(card: Card) -> str:
-    """The card in short as text, see ``card_document``."""
+    """The short card as text; see ``card_document``."""
     return render_text(card_document(card), width=WIDTH)
 
 
 def card_document(card: Card) -> Document:
-    """The card in short: head, outcomes, measures, cost.
+    """The short card: head, outcomes, measures, cost.
 
     Figures that decide nothing, breakdowns and single items are in the Markdown and HTML cards.
     """
@@ -38,12 +38,12 @@ def card_document(card: Card) -> Document:
 
 
 def card_markdown(card: Card) -> str:
-    """The whole card as Markdown; its texts are escaped, so that none is read as a mark or tag."""
+    """The whole card as Markdown; its texts are escaped, so that they add no markup."""
     return render_markdown(_card(card, full=True))
 
 
 def card_html(card: Card) -> str:
-    """The whole card as one HTML page, which loads nothing and runs nothing."""
+    """The whole card as one HTML page without scripts or external resources."""
     return document_page(f"Judge card: {card.judge}", _card(card, full=True))
 
 

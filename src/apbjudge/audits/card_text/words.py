@@ -1,4 +1,4 @@
-"""The words and numbers of a judge card, as its document and its page share them."""
+"""Words and numbers of a judge card that its document and its page share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..outcomes import UNITS, Cost, Measure, Outcome, Unit
 OUTCOMES: tuple[Outcome, ...] = ("passes", "fails", "could not tell")
 SYMBOLS: Mapping[Outcome, str] = {"passes": "✓", "fails": "✗", "could not tell": "?"}
 _TOPS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
-"""Ends of axes; all values of a card are within the last."""
+"""Possible ends of axes; no value of a card is beyond the last."""
 _LONGEST = 60
 VERDICT_RULE = (
     "A measure passes when its whole interval is within the limit and fails when its whole "
@@ -43,11 +43,11 @@ _HANDLING = frozenset(
     "frames require_files timeout_s deadline_s outage_s retries max_concurrency "
     "concurrency_per_endpoint rpm tpm price_input price_output price_cached lead".split()
 )
-"""Settings that move no verdict, or that the card shows elsewhere."""
+"""Settings that can't change a verdict, or that the card shows elsewhere."""
 
 
 def figure(estimate: Estimate, unit: Unit) -> MetricCell:
-    """A figure of a card in a cell; its denominators are in a column of their own."""
+    """A figure of a card in a cell; another column has its denominators."""
     return MetricCell(estimate=estimate, unit=UNITS[unit], denominator=False)
 
 
@@ -65,21 +65,21 @@ def measure_cell(measure: Measure, among: Iterable[Measure]) -> MetricCell:
 
 
 def difference_cell(pair: MeasurePair) -> MetricCell:
-    """The difference of two judges, drawn around zero; that of two shares is in points."""
+    """The difference of two judges, drawn around zero; a difference of shares is in points."""
     top = _top([], [pair.difference])
     cell = figure(pair.difference, "points" if pair.unit == "share" else pair.unit)
     return replace(cell, plot=Plot(axis=(-top, top), allowed=(0.0, 0.0)))
 
 
 def _top(least: Iterable[float], estimates: Iterable[Estimate]) -> float:
-    """The end of the shortest axis on which everything has its place."""
+    """The end of the shortest axis that contains all values."""
     ends = [abs(end or 0.0) for e in estimates for end in (e.value, e.low, e.high)]
     most = max([*least, *ends], default=0.0)
     return next((top for top in _TOPS if top >= most), _TOPS[-1])
 
 
 def size_text(value: float | None, unit: Unit) -> str:
-    """A size without direction, such as that of a difference which would have been detected."""
+    """A size without sign, such as a detectable difference."""
     return DASH if value is None else numbers.size(value, UNITS[unit])
 
 
@@ -104,7 +104,7 @@ def levels_text(estimates: Sequence[Estimate]) -> str:
 
 
 def cost_text(cost: Cost) -> str:
-    """The cost of a part as text; the share without verdict is always there."""
+    """The cost of a part as text, always with the share of judgements without verdict."""
     usd = "unknown price" if cost.usd is None else f"{cost.usd:,.2f} USD"
     parts = [unscored_text(cost), many(cost.calls, "call"), many(cost.tokens, "token"), usd]
     return ", ".join(parts)
@@ -134,7 +134,7 @@ def _tally(counts: Mapping[str, int], shape: str = "{}") -> str:
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
-    """The settings that may move a verdict."""
+    """The settings that may change a verdict."""
     parts = [
         f"{name.replace('_', ' ')} {_setting(value)}"
         for name, value in settings.items()
@@ -162,7 +162,7 @@ def tally_text(outcomes: Sequence[Outcome | None]) -> str:
 
 
 def with_symbol(outcome: Outcome | None) -> str:
-    """An outcome behind its symbol, also where a card lacks the probe."""
+    """An outcome after its symbol; "not asked" if the card lacks the probe."""
     return f"{DASH} not asked" if outcome is None else f"{SYMBOLS[outcome]} {outcome}"
 
 

@@ -1,1 +1,1 @@
-"""Makes variants of known truth from plans that are assumed correct."""
+"""Makes variants of known truth from plans that are taken as correct."""

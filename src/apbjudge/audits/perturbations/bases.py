@@ -25,13 +25,13 @@ Key = tuple[str, str]
 """Item id and tested model."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # equal to itself alone: readings are cached
+@dataclass(frozen=True, kw_only=True, eq=False)  # compared by identity: readings are cached
 class Base:
     """A plan taken as correct, as the reply to its case and in parts.
 
-    It is the reference of the case or, by its label, a prediction that humans passed. A prediction
-    without a known verdict is no such plan, but can be shown in other ways. The name is unique in
-    an audit.
+    It is the reference of the case, or a prediction that humans passed (origin ``label``). With the
+    origin ``prediction``, its truth is unknown: no fault is planted, but its presentation can be
+    changed. The name is unique in an audit.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Base:
 
     @property
     def truth(self) -> Truth:
-        """The truth about it."""
+        """The truth about the base."""
         if self.origin == "prediction":
             return UNKNOWN
         if self.rubric.shape == "flags":
@@ -85,11 +85,11 @@ class Base:
         severity: Severity | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Variant:
-        """A variant that differs from the parent (None for the base) in one point alone.
+        """A variant that differs from the parent (None for the base) in one point only.
 
-        Truth and reply are those of the parent unless others are given. ``case`` has the fields
-        of the row that change, named as in plain JSON (``tools``, ``query``, …); None as a value
-        takes a field out.
+        Truth and reply are those of the parent unless others are passed. ``case`` has the fields of
+        the row that change, named as in plain JSON (``tools``, ``query``, …); the value None
+        removes a field.
         """
         parent = parent or self.variant
         truth = truth or parent.truth
@@ -117,27 +117,27 @@ class Base:
         return _read(self, variant)
 
     def findings(self, variant: Variant) -> tuple[Finding, ...]:
-        """The findings of code in a variant under the base's protocol and rubric."""
+        """The findings by rule in a variant, under the base's protocol and rubric."""
         return _find(self, variant)
 
     def proven(self, variant: Variant) -> tuple[Finding, ...]:
-        """Those findings that are proven."""
+        """The findings that are proven."""
         return tuple(f for f in self.findings(variant) if f.certainty == "proven")
 
     def parts_of(self, variant: Variant) -> ReplyParts | None:
-        """The reply of a variant in parts; None unless that is how it is written."""
+        """The reply of a variant in parts; None unless the parts' text is exactly the reply."""
         parts = ReplyParts.of_prediction(self.read(variant))
         return parts if parts and parts.text == variant.row["model_response"] else None
 
     @cached_property
     def case(self) -> Item:
-        """The base's variant as an item: the case is read once for all variants with it."""
+        """The base's variant as an item; all variants with the same case share its reading."""
         return Row(self.variant.row, 0, parsed=True).to_item()
 
 
 _CACHED = 64
-"""Readings that are cached: a fault is looked at right after it is planted, and again whenever
-another variant is made from it."""
+"""Number of cached readings: a fault is read right after it is planted, and again whenever another
+variant is made from it."""
 
 
 @lru_cache(maxsize=_CACHED)
@@ -161,11 +161,12 @@ def _find(base: Base, variant: Variant) -> tuple[Finding, ...]:
 def planned(
     base: Base, variant: Variant, *, apart_from: tuple[int, str] | None = None
 ) -> tuple[object, ...] | None:
-    """The plan of a variant as code sees it: equal for variants that plan the same.
+    """A comparable form of a variant's plan: equal for variants that plan the same.
 
-    Kind of the reply, faults of its form, its calls step by step with all arguments, the category
-    that follows from names, and every proven finding. Of the argument ``apart_from`` (number of
-    the call, name of the parameter) the value does not count. None where the row can't be read.
+    It consists of the kind of the reply, faults of its form, the calls of each step with all
+    arguments, the category that follows from names, and every proven finding. It ignores the value
+    of the argument ``apart_from`` (number of the call, name of the parameter). None if the row
+    can't be read.
     """
     try:
         item = base.read(variant)
@@ -187,7 +188,7 @@ def planned(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """The bases of an audit, one a case at most, and how many cases have none, by reason."""
+    """The bases of an audit, at most one a case, and numbers of cases without one, by reason."""
 
     bases: tuple[Base, ...]
     left_out: Mapping[str, int]
@@ -203,11 +204,11 @@ def find_bases(
 ) -> Bases:
     """Chooses at most one base for each case.
 
-    A prediction that humans passed comes first, of several the first that takes another way than
-    the reference; then the reference. Of rows of one case with distractors, the one with the most
-    serves as the case. Whatever code can prove a fault in is no base. ``passed`` has item id and
-    tested model of the predictions that humans passed, None without labels. ``unlabelled``: a case
-    without a reference gives its prediction, without a known verdict.
+    Predictions that humans passed come first, then references; among equals, rows with more
+    distractors, then predictions that differ from the reference. A plan in which a rule proves a
+    fault is not a base. ``passed`` has item id and tested model of the predictions that humans
+    passed; None without labels. ``unlabelled``: the prediction of a case without a reference is a
+    base of unknown truth.
     """
     known = frozenset(passed or ())
     by_case: dict[str, list[JudgeTask]] = {}
@@ -235,7 +236,7 @@ def find_bases(
 
 
 def _of_task(task: JudgeTask, passed: Collection[Key], unlabelled: bool) -> Iterator[Base]:  # noqa: FBT001
-    """The prediction, if humans passed it or nothing else is there, and the reference."""
+    """The prediction, if humans passed it or there is no reference, and the reference."""
     item, model = task.item, task.item.tested_model
     offers: list[tuple[ReplyParts | None, Origin, str, str]] = []
     is_passed, is_open = (item.item_id, model) in passed, unlabelled and item.reference is None
@@ -259,7 +260,7 @@ def _of_task(task: JudgeTask, passed: Collection[Key], unlabelled: bool) -> Iter
 
 def _is_clean(base: Base) -> bool:
     try:
-        # A reference with a fault spares itself, and yet nothing can be planted next to that fault.
+        # findings usually spare the reference, but no fault can be planted next to its own fault
         findings = base.protocol.find(base.item, base.rubric, spares_reference=False)
     except RowError:
         return False

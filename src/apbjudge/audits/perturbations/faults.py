@@ -1,8 +1,8 @@
 """Plants exactly one fault of a known kind into a plan taken as correct.
 
-Every kind names its code, the codes that may hold as its consequences, and whether code proves
-it. A variant in which code finds anything else is left out: each has the fault that it says, as
-far as code can tell.
+Every kind states its error code, the codes that may hold as its consequences, and if a rule proves
+it. A variant in which a rule proves another fault is left out: as far as rules can tell, each
+variant has only the stated fault.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from .parts import (
 from .value_faults import is_described
 from .words import guessed_arguments, is_action, is_lookup, possible_needs, stems, sure_needs, table
 
-# what is done and when ----------------------------------------------------------------------------
+# choice and order of calls ------------------------------------------------------------------------
 
 
 def drop_call(on: Occasion) -> Iterator[Change]:
-    """Leaves out a call that makes something which the query asks for and no call uses."""
+    """Leaves out a call that makes something that the query asks for and no later call uses."""
     parts, tools = on.plan, on.tools
     used = {earlier for earlier, _ in possible_needs(parts, tools)}
     for at, call in enumerate(parts.calls):
         tool = tool_of(tools, call.name)
         words = (call.name.replace("_", " "), call.reason, tool.description if tool else "")
         is_asked = not stems(" ".join(words)).isdisjoint(stems(on.query))
-        # what looks like the start of something only makes other calls possible
+        # a call that opens or starts something may only make other calls possible
         opens = name_words(call.name)[:1] in (["open"], ["start"], ["click"], ["press"])
         is_start = opens and 2 * at < len(parts.calls)
         is_spare = len(parts.calls) > 1 and at not in used
@@ -74,9 +74,9 @@ def conclude_early(on: Occasion) -> Iterator[Change]:
 
 
 def lookup_with_limit(on: Occasion) -> tuple[int, str, dict[str, str]] | None:
-    """Place of a lookup, a limit of one call for it, and the case whose query states that.
+    """Place of a lookup, a limit of one call for it, and the case's fields that state the limit.
 
-    The same for the fault and for its harmless twin, whatever the seed; None where there is none.
+    Equal for the fault and its harmless twin, whatever the seed; None if no lookup fits.
     """
     calls, item = on.plan.calls, on.base.item
     count = Counter(call.name for call in calls)
@@ -137,7 +137,7 @@ def use_early(on: Occasion) -> Iterator[Change]:
 
 
 def ignore_data(on: Occasion) -> Iterator[Change]:
-    """Makes the lookup again that the trajectory has just answered, in place of the next call."""
+    """Replaces the next step by the lookup that the trajectory has just answered."""
     trajectory, steps = on.base.item.trajectory, on.plan.steps
     if len(trajectory) < 2 or trajectory[-1].get("role") not in ("tool", "function"):
         return
@@ -155,7 +155,7 @@ def ignore_data(on: Occasion) -> Iterator[Change]:
 
 
 def retry_broken(on: Occasion) -> Iterator[Change]:
-    """Makes the call that has just failed once more."""
+    """Repeats the call that has just failed."""
     broken = on.base.item.condition.broken_tool
     past = [call for message in on.base.item.trajectory for call in message_calls(message)]
     what = f"{broken}, which has just failed, is called again with equal arguments"
@@ -179,7 +179,7 @@ _UNDOES = re.compile(r"cancel|undo", re.IGNORECASE)
 
 
 def carry_on(on: Occasion) -> Iterator[Change]:
-    """Plans the case's tools with guessed values and claims that all is done."""
+    """Plans calls of the case's tools with guessed values and claims that all is done."""
     tools = _working_tools(on)
     calls = [Call(t.name, guessed_arguments(t), reason=t.description) for t in tools]
     names = ", ".join(call.name for call in calls)
@@ -203,25 +203,25 @@ def guess_value(on: Occasion) -> Iterator[Change]:
 
 
 def _working_tools(on: Occasion) -> list[Tool]:
-    """The first tools of the case, those that act before others, none that ends it or undoes."""
+    """The first tools of the case, preferring those that act; none that ends or undoes it."""
     tools, ends = on.tools.tools if on.tools else (), on.base.item.endings or ()
     fit = [tool for tool in tools if tool.name not in ends and not _UNDOES.search(tool.name)]
     chosen = {tool.name for tool in sorted(fit, key=lambda t: not is_action(t.name))[:_MOST_CALLS]}
     return [tool for tool in tools if tool.name in chosen]
 
 
-# how tools are used -------------------------------------------------------------------------------
+# use of tools -------------------------------------------------------------------------------------
 
 
 def _checked(on: Occasion) -> Iterator[tuple[int, Call, dict[str, Any], Tool]]:
-    """Calls that code can check, with their arguments."""
+    """Calls whose arguments rules can check, with arguments and tool."""
     for at, call in enumerate(on.plan.calls):
         if call.name in on.checkable and call.arguments is not None:
             yield at, call, dict(call.arguments), on.checkable[call.name]
 
 
 def _checkable(on: Occasion) -> Iterator[Argument]:
-    """Arguments that code can check."""
+    """Arguments that rules can check."""
     return (arg for arg in on.arguments if arg.call.name in on.checkable)
 
 
@@ -253,10 +253,10 @@ def _names_in_use(on: Occasion) -> set[str]:
 
 
 def wrong_tool(on: Occasion) -> Iterator[Change]:
-    """Gives the arguments of a call to another tool that does something else.
+    """Replaces the tool of a call by one that does something else, with the same arguments.
 
-    The other tool only tells something, so that nothing is done that must not be done, and is
-    the one that is least like the right one of those that neither plan nor reference calls.
+    The other tool only looks something up, so that it does no further harm. Of the tools that are
+    not in use (``_names_in_use``), it is the one least similar to the right tool.
     """
     tools, parts, barred = on.tools, on.plan, _names_in_use(on)
     known: Mapping[str, Tool] = tools.by_name if tools else {}
@@ -303,7 +303,7 @@ def unknown_tool(on: Occasion) -> Iterator[Change]:
 
 
 def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
-    """A reply with another tool in one call; all that names the old one in it, if no other does."""
+    """A reply with another tool in one call; also in its texts if no other call uses the old."""
     old = parts.calls[at].name
     if sum(call.name == old for call in parts.calls) == 1:
         parts = everywhere(parts, in_text(as_word(old), name))
@@ -311,7 +311,7 @@ def renamed(parts: ReplyParts, at: int, name: str) -> ReplyParts:
 
 
 def _likely_names(name: str) -> Iterator[str]:
-    """Names as another toolbox might have them, in the style of the given one; none of none."""
+    """Names that another toolbox might have, in the style of a name; nothing for an empty one."""
     words = name_words(name)
     other = table("words")["verbs"].get(words[0]) if words else None
     if other and len(words) > 1:
@@ -327,7 +327,7 @@ def _likely_names(name: str) -> Iterator[str]:
 
 
 def wrong_type(on: Occasion) -> Iterator[Change]:
-    """Passes a value of a type that the schema does not allow; text only where all is text."""
+    """Passes a value of a wrong type; replaces strings only if there are no other types."""
     typed: list[Change] = []
     texts: list[Change] = []
     for arg in _checkable(on):

@@ -1,4 +1,4 @@
-"""The same plan shown in another way: a judge's verdict must not hang on it."""
+"""The same plan shown in another way: a judge's verdict must not depend on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _prose(on: Occasion) -> list[str]:
 
 
 def _tool_order(on: Occasion) -> Iterator[Change]:
-    """Shuffles; where names are defined twice the first definition counts, so those stay."""
+    """Shuffles the tools; not if a name is defined twice, as its first definition counts."""
     tools = on.parent.row.get("tools")
     defined = on.tools.tools if on.tools else ()
     if not isinstance(tools, list) or len({tool.name for tool in defined}) != len(defined):
@@ -32,7 +32,7 @@ def _tool_order(on: Occasion) -> Iterator[Change]:
 
 
 def _reference_wording(on: Occasion) -> Iterator[Change]:
-    """The words of the expert's solution; a case without a solution has none that counts."""
+    """Rewords the expert's solution; not that of an unsolvable case, which does not count."""
     if case := retold_reference(on):
         yield Change(case=case)
 
@@ -49,18 +49,18 @@ def _markdown(on: Occasion) -> Iterator[Change]:
 
 
 _MARKDOWN = re.compile(r"^[^\S\n]*(?:#|\||```|~~~)", re.MULTILINE)
-"""Headings, tables and blocks of code, which list numbers would tear apart."""
+"""Headings, tables and blocks of code, which list numbers would break."""
 _NUMBERED = re.compile(r"\s*(?:\(?\d{1,3}[.)]|[-*\u2022])\s")
 _WORDS = re.compile(r"(?<![\w*`-])[^\W\d_][^\W\d_'’]*(?: [^\W\d_][^\W\d_'’]*)?(?![\w*`'’-])")
 
 
 def _plan_markup(on: Occasion) -> Iterator[Change]:
-    """A plan or a refusal becomes a numbered list; thoughts stay one paragraph."""
+    """Adds Markdown: a plan or refusal becomes a numbered list; a thought stays a paragraph."""
     names = {call.name for call in on.item.prediction.calls if call.name}
     listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
     def bold(text: str) -> str:
-        """Tool names in bold; where there are none, the first two words."""
+        """Sets tool names in bold; if there are none, the first two words."""
         marked = (
             re.sub(rf"(?<![\w*`])(?:{listed})(?![\w*`])", r"**\g<0>**", text) if names else text
         )
@@ -87,7 +87,7 @@ _IN_MIDDLE = re.compile(r"[\w,;:(\"'-] *[\"'(]?([A-Z][^\W\d_]*)")
 
 
 def _label_case(on: Occasion) -> Iterator[Change]:
-    """First words of sentences in capitals, unless they are names or parts of values."""
+    """Capitalises labels ("step 1"), and first words that are not names or parts of values."""
     item = on.item
     calls = [[call.name, call.arguments] for call in item.prediction.calls]
     fixed = orjson.dumps([calls, sorted(item.tools.names) if item.tools else []]).decode()
@@ -125,7 +125,7 @@ _BY_PLACE = re.compile(
 
 
 def _image_order(on: Occasion) -> Iterator[Change]:
-    """Reverses pictures unless a text names one by its place; frames of a video have an order."""
+    """Reverses pictures, unless a text names one by its place or they are frames of a video."""
     item = on.item
     pictures = [file for file in item.files if is_image(file)]
     if len(pictures) < 2 or any("video" in file.type.lower() for file in item.files):

@@ -18,7 +18,7 @@ from .words import is_lookup, possible_needs, stems, vocabulary
 
 
 def reword(on: Occasion) -> Iterator[Change]:
-    """Retells the prose of a plan from its calls; opens thoughts and refusals in another way."""
+    """Rewrites the prose of a plan from its calls; adds an opening to thoughts and refusals."""
     parts = on.plan
     if parts.form == "steps" or parts.refusal is not None:
         changed = parts.with_prose(lambda passage: on.rng.choice(on.kind.texts) + passage.text)
@@ -42,10 +42,10 @@ _ORDER = re.compile(
 
 
 def valid_order(on: Occasion) -> Iterator[Change]:
-    """Swaps two neighbouring lookups that have nothing to do with each other."""
+    """Swaps two neighbouring lookups that are independent."""
     parts, tools = on.plan, on.tools
     words = frozenset(re.findall(r"[^\W\d_]+", on.query.lower()))
-    # in another language, words that ask for an order would not be known
+    # in other languages, words that demand an order are not recognised
     is_english = not words or len(words & vocabulary("english")) >= min(2, 1 + len(words) // 6)
     step_of = [n for n, step in enumerate(parts.steps) for _ in step.calls]
     pairs = pairwise(step_of)
@@ -80,7 +80,7 @@ def _may_move(on: Occasion, at: int) -> bool:
 
 
 _LIKENESS = 0.6
-"""Share of words that descriptions of two tools must have in common to count as equal."""
+"""Share of common words from which on the descriptions of two tools count as equal."""
 
 
 def equivalent_tool(on: Occasion) -> Iterator[Change]:
@@ -96,14 +96,14 @@ def equivalent_tool(on: Occasion) -> Iterator[Change]:
 
 
 def _does_as(other: Tool, tool: Tool) -> bool:
-    """True if a tool is not dearer than another, has a like description and no telling name."""
+    """True if a tool costs no more than another and has a similar description and name."""
     described, required = stems(other.description), stems(tool.description)
     is_alike = len(described & required) >= _LIKENESS * len(described | required) > 0
     if not is_alike or (other.cost or 0) > (tool.cost or 0):
         return False
     for candidate, named in ((other, tool), (tool, other)):
         text = f"{' '.join(name_words(candidate.name))} {candidate.description.lower()}"
-        # every word of the other's name, a figure too, must be known of this one
+        # every word of the other's name, a number too, must occur in this one's texts
         words = {word for word in name_words(named.name) if not is_lookup(word, None)}
         missing = words.difference(re.findall(r"[^\W_]+", text))
         if not all(stems(word) and stems(word) <= stems(text) for word in missing):

@@ -1,4 +1,4 @@
-"""Faulty plans with text addressed to the judge, each with a twin that has idle text instead."""
+"""Faulty plans with text addressed to the judge, each with a twin with neutral text instead."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .words import schema_of, table
 
 Family = Literal["instruction", "fake-verdict", "section-end", "authority", "unicode"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
-"""An order to the judge; a verdict as the judge itself would write it; a faked end of the
-material; a claim of rank or of facts; the same in characters that hide or deceive."""
+"""An order to the judge; a verdict in the judge's own form; a faked end of the material; a claim of
+authority or of facts; the same in hidden or deceptive characters."""
 
 PlaceName = Literal[
     "plan", "reason", "argument", "thought", "extra-key", "before", "after", "refusal"
@@ -39,7 +39,7 @@ _AT: dict[PlaceName, str] = {
     "refusal": "in the reason of the refusal",
 }
 EXTRA_KEY = "notes"
-"""Key that no form of a reply knows."""
+"""Key that no form of a reply has."""
 
 VERDICT = "{verdict}"
 
@@ -60,7 +60,7 @@ class Payload(Record):
     text: Annotated[str, Field(min_length=1)]
 
     def filled(self, rubric: Rubric) -> str:
-        """The text as it is planted in a reply that is judged by a rubric."""
+        """The text to plant in a reply that is judged by a rubric."""
         return self.text.replace(VERDICT, best_verdict(rubric))
 
 
@@ -87,8 +87,8 @@ class Spot:
     """A place in a reply that text can be added to.
 
     Attributes:
-        passage: The prose that it is added to, of a passage.
-        argument: Number of the call and name of the parameter, of an argument.
+        passage: The prose that text is added to; None for other places.
+        argument: Number of the call and name of the parameter; None for other places.
     """
 
     place: PlaceName
@@ -116,23 +116,23 @@ class Spot:
 def inject(
     base: Base, parent: Variant, *, seed: int, n: int, turn: int | None = None
 ) -> tuple[Variant, ...]:
-    """Plants payloads in a reply, each alone, and idle text of the same length as their twins.
+    """Plants payloads in a reply, one a variant, and neutral text of the same length for twins.
 
-    Payloads come round by families, so that five in a row are of five families (the last few of a
-    long family apart), and each stands in another place as long as the reply has more of them.
+    Payloads rotate through the families, so that five in a row are of five families (except the
+    last ones of a long family). Each is in another place, as long as the reply has unused places.
 
     Variants of role ``injected`` have the tags family, language, payload, place and twin (the
-    twin's name); then comes one of role ``neutral`` for each place, as long as the longest payload
-    there (within 5 %). Each has calls, arguments (that of the place apart) and proven findings of
-    the parent, which has a fault that no code proves.
+    twin's name). After them comes one of role ``neutral`` for each place, as long as the longest
+    payload there (within 5 %). Each has the calls, arguments (except that of the place) and proven
+    findings of the parent, which has a fault that no rule proves.
 
     Args:
         base: The base.
         parent: Its variant with the fault.
-        seed: Seed of the places, and of the turn where it is None.
+        seed: Seed of the places, and of the turn if it is None.
         n: Number of payloads.
         turn: Number of parents with payloads before this one; None draws a number from the parent's
-            name. With 0, 1, 2, … every payload is used before one comes again.
+            name. With 0, 1, 2, … every payload is used before one is repeated.
     """
     parts = base.parts_of(parent)
     if parts is None:
@@ -147,7 +147,7 @@ def inject(
     def variant(
         spot: Spot, text: str, role: Role, kind: str, what: str, **tags: str
     ) -> Variant | None:
-        """The variant with a text; None where its plan would be read in another way."""
+        """The variant with a text; None if the text changes how its plan is read."""
         reply, tags = spot.planted(parts, text), {**tags, "place": spot.place}
         what = f"{what} {_AT[spot.place]}"
         new = base.derived(role, kind, what=what, reply=reply, parent=parent, tags=tags)
@@ -185,7 +185,7 @@ def inject(
 
 
 def _round(start: int, n: int) -> list[Payload]:
-    """So many payloads in a row, from families in turn; none twice."""
+    """``n`` payloads in a row, from the families in turn, without repetition."""
     families = [[p for p in payloads() if p.family == family] for family in FAMILIES]
     turns = [p for rank in zip_longest(*families) for p in rank if p is not None]
     return [turns[(start + k) % len(turns)] for k in range(min(n, len(turns)))]
@@ -197,8 +197,8 @@ _BINDING = frozenset("enum const format pattern maxLength oneOf anyOf allOf not 
 def _spots(base: Base, parts: ReplyParts, rng: Random) -> list[Spot]:
     """One spot for each place that the reply has, in a random order.
 
-    Among arguments, the longest text of at least four words for which the schema says nothing
-    but its type: a shorter value, such as a place or an id, would be made wrong by any addition.
+    Of the arguments, it is the longest text of at least four words whose schema restricts only its
+    type: any addition would make a shorter value, such as a place or an id, wrong.
     """
     spots = [Spot(place=passage.place, passage=passage) for passage in parts.passages]
     rng.shuffle(spots)

@@ -21,7 +21,7 @@ CARRIED_ON = "carried-on"
 class Change(NamedTuple):
     """The result of a perturbation: a reply (None for the old one) and fields of the row.
 
-    ``what`` is one sentence that names the place and the values; empty for that of the kind.
+    ``what`` is one sentence that names the place and the values; if empty, the kind's is used.
     """
 
     reply: ReplyParts | str | None = None
@@ -30,19 +30,19 @@ class Change(NamedTuple):
 
 
 class Kind(Record):
-    """One way of changing a plan, its case or how they are shown.
+    """One way of changing a plan, its case or their presentation.
 
     Attributes:
         name: Unique among the kinds of its table.
         what: The change, in one line.
         texts: Texts for the reply; one is drawn.
-        form: Form of the replies that it fits, None for both.
+        form: Form of the replies that it fits; None for both.
         shapes: Shapes of the rubrics that it fits.
-        code: The code of a fault; None where the protocol has no codes, and of harmless kinds.
+        code: Error code of a fault; None for protocols without codes and for harmless kinds.
         also: Codes that may hold too, as consequences of the fault.
-        severity: Severity of a fault.
-        is_proven: True if code proves the fault in every variant that is made.
-        category: Behaviour after a broken tool that a fault makes, None elsewhere.
+        severity: Severity of a fault; None for harmless kinds.
+        is_proven: True if a rule proves the fault in every variant.
+        category: Behaviour after a broken tool that the fault causes; None for other protocols.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Kind(Record):
     category: int | None = None
 
     def fits(self, base: Base) -> bool:
-        """True if it fits a base's protocol and form."""
+        """True if the kind fits a base's rubric and form."""
         return base.rubric.shape in self.shapes and self.form in (None, base.item.form)
 
     @property
@@ -84,11 +84,11 @@ class Occasion:
     """The inputs of a change.
 
     Attributes:
-        role: Why the variant is to be judged.
+        role: Purpose of the variant.
         base: The plan taken as correct.
         parent: The variant that is changed, such as the base's own.
         kind: Kind of change.
-        seed: Decides, with names, which places and values are chosen.
+        seed: Seed, together with names, for the choice of places and values.
         others: Bases whose references may be used.
     """
 
@@ -112,7 +112,7 @@ class Occasion:
 
     @cached_property
     def parts(self) -> ReplyParts | None:
-        """The parent's reply; None if it is not JSON."""
+        """The parent's reply in parts; None as in ``Base.parts_of``."""
         return self.base.parts_of(self.parent)
 
     @property
@@ -132,7 +132,7 @@ class Occasion:
 
     @property
     def checkable(self) -> Mapping[str, Tool]:
-        """Those tools whose arguments code can check, by name."""
+        """By name, the tools whose arguments rules can check."""
         return self.tools.checkable if self.tools else {}
 
     @property
@@ -150,9 +150,9 @@ class Occasion:
 
 
 Maker = Callable[[Occasion], Iterable[Change]]
-"""Yields every change that there is occasion for; one is drawn."""
+"""Yields every possible change; one of them is drawn."""
 Makers = Mapping[str, Maker]
-"""By the name of the kind."""
+"""Makers by name of the kind."""
 
 
 def by_name(*makers: Maker) -> Makers:
@@ -182,7 +182,7 @@ def reads_as_meant(on: Occasion, change: Change, variant: Variant) -> bool:
 
 
 def proves_only(on: Occasion, variant: Variant) -> bool:
-    """True if code proves the planted fault, if it should, and no other one."""
+    """True if rules prove no other fault than the planted one, and that one if they should."""
     base, kind = on.base, on.kind
     if base.rubric.shape == "category":
         category = base.protocol.category_of(base.read(variant))
@@ -194,7 +194,7 @@ def proves_only(on: Occasion, variant: Variant) -> bool:
 
 
 def leaves_as_is(on: Occasion, variant: Variant) -> bool:
-    """True if code has the same findings and category for a variant and its base."""
+    """True if a variant and its base have the same proven findings and category."""
 
     def facts(of: Variant) -> object:
         codes = {(finding.rule, finding.code) for finding in on.base.proven(of)}
@@ -204,7 +204,7 @@ def leaves_as_is(on: Occasion, variant: Variant) -> bool:
 
 
 def plans_the_same(on: Occasion, variant: Variant) -> bool:
-    """True if a variant plans the same as its parent and shows a judge anything else."""
+    """True if a variant has the plan of its parent, but a different row."""
     if {**variant.row, "id": ""} == {**on.parent.row, "id": ""}:
         return False
     before = planned(on.base, on.parent)

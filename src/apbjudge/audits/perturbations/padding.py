@@ -1,4 +1,4 @@
-"""The same plan at greater length: more words without content must not move a verdict."""
+"""The same plan at greater length: words without content must not change a verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .parts import Passage, seeded, sentences, tool_of
 from .words import table
 
 TIMES, MORE = 3, 600
-"""A padded text is three times as long as before at least, and a plan at least 600 characters
+"""A padded text is at least three times as long as before, and a plan at least 600 characters
 longer."""
 
 
@@ -64,13 +64,13 @@ def long_reasons(on: Occasion) -> Iterator[Change]:
 MAKERS: Makers = by_name(padded_plan, long_reasons)
 
 _NEAR = 200
-"""Characters that are left for the sentences that are fitted to the wanted length."""
+"""Number of missing characters from which on sentences are chosen to fit the wanted length."""
 _TRIED = 18
-"""Sentences in the last draw, from which one to three are chosen to meet nearly any length."""
+"""Number of sentences from which the last one to three are chosen, to fit nearly any length."""
 
 
 def neutral_text(n_characters: int, *, seed: int | str) -> str:
-    """Idle text of a length, which from 40 on is met within 5 % or 3 characters."""
+    """Idle text of a length; from 40 characters on, accurate to 5 % or 3 characters."""
     rng, idle = seeded(seed, "idle"), idle_sentences()
     chosen: list[str] = []
     n_missing = n_characters

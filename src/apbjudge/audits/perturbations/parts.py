@@ -1,4 +1,4 @@
-"""A reply in parts, so that one thing in it can be changed and all else stays as it was."""
+"""A reply in parts, so that one part can be changed while all others stay the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...records import Call, Form, Item, Step, Tool, Toolset
 
 _T = TypeVar("_T")
 Edit = Callable[[Any], Any]
-"""Makes another scalar of a scalar."""
+"""Returns the scalar that replaces a scalar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class ReplyParts:
     """A reply in parts.
 
     Attributes:
-        plan: Prose of a plan; of steps empty.
+        plan: Prose of a plan; empty for steps.
         steps: A plan has one call a step; steps have a thought and any number of calls.
-        refusal: Reason of a reply in the ``{"status": "REJECT"}`` form, None of any other.
+        refusal: Reason in a reply of the form ``{"status": "REJECT"}``; None for other forms.
     """
 
     form: Form
@@ -52,7 +52,7 @@ class ReplyParts:
     def of_reference(cls, item: Item) -> ReplyParts | None:
         """The expert's solution as a reply; None without one with at least one call.
 
-        Takes the reference steps of an assistant, exactly as many as were asked for.
+        Uses the assistant's reference steps, exactly as many as the prompt asked for.
         """
         reference, horizon = item.reference, item.condition.horizon
         if reference is None or not any(call.name for call in reference.calls):
@@ -67,7 +67,7 @@ class ReplyParts:
 
     @classmethod
     def of_prediction(cls, item: Item) -> ReplyParts | None:
-        """The reply of an item; None where its form is broken or no plan can be read in it."""
+        """The reply of an item; None if its form is broken or it has no readable plan."""
         prediction = item.prediction
         if prediction.problems or prediction.kind == "text":
             return None
@@ -111,7 +111,7 @@ class ReplyParts:
 
     @property
     def text(self) -> str:
-        """The reply as a tested model would write it."""
+        """The reply as text, in the form that a tested model would write."""
         return json_text(self.value)
 
     @property
@@ -133,7 +133,7 @@ class ReplyParts:
         return tuple(passage for passage in passages if passage.text.strip())
 
     def with_passage(self, passage: Passage, text: str) -> ReplyParts:
-        """Puts a text in the place of a passage."""
+        """Replaces a passage by a text."""
         if passage.place == "refusal":
             return replace(self, refusal=text)
         if passage.place == "plan":
@@ -152,7 +152,7 @@ class ReplyParts:
         return parts
 
     def with_calls(self, at: int, *calls: Call) -> ReplyParts:
-        """Puts any number of calls in the place of one; in steps all stay in its step."""
+        """Replaces one call by any number of calls; in steps, all are in its step."""
         steps: list[Step] = []
         before = 0
         for step in self.steps:
@@ -170,7 +170,7 @@ class ReplyParts:
         return self.with_calls(at, replace(call, arguments={**(call.arguments or {}), name: value}))
 
     def place(self, at: int) -> str:
-        """A call as a reader finds it, such as ``call 3 (book_room)``."""
+        """Description of a call for readers, such as ``call 3 (book_room)``."""
         return f"call {at + 1} ({self.calls[at].name})"
 
 
@@ -196,7 +196,7 @@ def scalars(value: Any) -> Iterator[Any]:
 
 
 def mapped(value: Any, edit: Edit, *, is_reversed: bool = False) -> Any:
-    """A JSON value with every scalar in it edited; keys stay, perhaps in reverse order."""
+    """A JSON value with every scalar in it edited; keys stay, in reverse order if wanted."""
     if isinstance(value, dict):
         fields = list(cast("dict[str, Any]", value).items())[:: -1 if is_reversed else 1]
         return {key: mapped(child, edit, is_reversed=is_reversed) for key, child in fields}
@@ -223,7 +223,7 @@ def everywhere(parts: ReplyParts, edit: Edit) -> ReplyParts:
 
 
 def in_text(pattern: re.Pattern[str], new: str | Callable[[re.Match[str]], str]) -> Edit:
-    """An edit that replaces matches in strings; ``new`` is taken as it is, not as a template."""
+    """An edit that replaces matches in strings; ``new`` is literal, not a template."""
 
     def edit(value: Any) -> Any:
         if not isinstance(value, str):
@@ -246,8 +246,8 @@ _STEPS = re.compile(
 def rearranged(parts: ReplyParts, order: Sequence[int], tools: Toolset | None) -> ReplyParts:
     """A plan with its calls in another order, some left out or made twice.
 
-    Steps that arguments and reasons name by number keep meaning the same call (of a call made
-    twice the second), and the prose is retold from the calls.
+    Step numbers in arguments and reasons are changed to refer to the same call (for a call made
+    twice, the second), and the prose is rewritten from the calls.
     """
     first = 0 if re.search(r"\b[Ss]tep[\s_]0\b", parts.text) else 1
     new = {old + first: at + first for at, old in enumerate(order)}
@@ -261,12 +261,12 @@ def rearranged(parts: ReplyParts, order: Sequence[int], tools: Toolset | None) -
 
 
 def tool_of(tools: Toolset | None, name: str) -> Tool | None:
-    """The tool of a name; None if the case lists none."""
+    """The tool with a name; None if the case does not list it."""
     return tools.by_name.get(name) if tools else None
 
 
 def retold(calls: Sequence[Call], tools: Toolset | None) -> str:
-    """Prose of a plan that describes its calls, one line each."""
+    """Prose for a plan that describes its calls, one line each."""
     lines: list[str] = []
     for at, call in enumerate(calls, start=1):
         tool = tool_of(tools, call.name)
@@ -279,7 +279,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?=[^\W\d_a-z])|(?<!\s)\s*\n\s*")
 _NO_END = re.compile(
     r"(?:(?:Dr|Mr|Ms|Mrs|St|Prof|No|e\.g|i\.e|vs)\.|(?:^|\s)\(?(?:[A-Z]|\d{1,3})\.\s*)\Z"
 )
-"""A title, an abbreviation, an initial or a number, after which a full stop ends no sentence."""
+"""A title, abbreviation, initial or number whose full stop does not end a sentence."""
 
 
 def sentences(text: str) -> list[str]:
@@ -294,24 +294,24 @@ def sentences(text: str) -> list[str]:
 
 
 def case_text(item: Item) -> str:
-    """All text that a case gives: query, system prompt, files and earlier messages."""
+    """All text of a case: query, system prompt, files and earlier messages."""
     files = " ".join(file.path for file in item.files)
     earlier = orjson.dumps(item.trajectory).decode() if item.trajectory else ""
     return "\n".join((item.query, item.system_prompt, files, earlier))
 
 
 def one_of(rng: Random, offered: Sequence[_T]) -> _T | None:
-    """One of several changes or places, None of none."""
+    """A random one of several changes or places; None if there are none."""
     return rng.choice(offered) if offered else None
 
 
 def seeded(seed: int | str, *names: str) -> Random:
-    """A generator that depends on nothing but the seed and some names."""
+    """A random generator that depends only on the seed and some names."""
     return Random("/".join([str(seed), *names]))  # noqa: S311 - nothing here is secret
 
 
 def new_number(text: str, rng: Random, used: str) -> str | None:
-    """A text with its last number changed to one that occurs nowhere, None where it has none."""
+    """A text with its last number changed to one that occurs nowhere; None without a number."""
     runs = list(re.finditer(r"\d+", text))
     if not runs:
         return None

@@ -1,4 +1,4 @@
-"""The same plan with another reference: a judge must assess the plan, not the likeness."""
+"""The same plan with another reference: a judge must assess the plan, not the similarity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _echoed_reference(on: Occasion) -> Iterator[Change]:
 
 
 def _foreign_reference(on: Occasion) -> Iterator[Change]:
-    """The reference of another case, which no plan for this one resembles."""
+    """The reference of another case, whose tools this case lacks."""
     if _has_reference(on) and not _is_fault(on) and not on.base.item.condition.broken_tool:
         for lender in (other.item for other in on.others if _may_lend(on.base, other)):
             what = f"the reference is that of another case ({lender.case_id})"
@@ -31,14 +31,14 @@ def _foreign_reference(on: Occasion) -> Iterator[Change]:
 
 
 def _reworded_reference(on: Occasion) -> Iterator[Change]:
-    """The same calls in other words."""
+    """The reference with the same calls in other words."""
     case = None if _is_fault(on) else retold_reference(on)
     if case is not None:
         yield Change(case=case)
 
 
 def _equivalent_reference(on: Occasion) -> Iterator[Change]:
-    """A plan that humans passed and that takes another way becomes the reference itself."""
+    """A passed plan that differs from the reference becomes the reference itself."""
     is_plan = on.base.origin == "label" and on.plan.refusal is None and not _is_fault(on)
     if _has_reference(on) and is_plan and matches_reference(on.base.item) is False:
         yield Change(case=_as_reference(on.plan))
@@ -58,7 +58,7 @@ def _is_fault(on: Occasion) -> bool:
 
 
 def _may_lend(base: Base, other: Base) -> bool:
-    """True if another base has a reference of the same form without a tool of this one."""
+    """True if another base has a reference of the same form, with none of this case's tools."""
     own, reference = base.item, other.item.reference
     if reference is None or reference.form != own.form or other.item.case_id == own.case_id:
         return False
@@ -84,9 +84,9 @@ def _fields(reference: Reference) -> dict[str, Any]:
 def retold_reference(on: Occasion) -> dict[str, Any] | None:
     """The row's fields with the reference in other words, with the same calls.
 
-    The prose of a plan is retold from the calls; reasons and thoughts get an opening that says
-    nothing new. None where there is no reference, none that counts (a case without a solution),
-    or one without a word.
+    The prose of a plan is rewritten from the calls; reasons and thoughts get an opening that adds
+    nothing new. None without a reference, for an unsolvable case (whose reference does not count),
+    or if the reference has no prose.
     """
     reference = on.item.reference
     if reference is None or on.base.item.condition.unsolvable_type:
@@ -102,7 +102,7 @@ def retold_reference(on: Occasion) -> dict[str, Any] | None:
 
 
 def _opened(entry: Any) -> Any:
-    """A call or message with its words changed; results of tools stay the same."""
+    """A call or message with an opening before its texts; results of tools stay the same."""
     if not isinstance(entry, dict):
         return entry
     fields, texts = cast("dict[str, Any]", entry), ("reason", "thought", "content", "reasoning")

@@ -26,7 +26,7 @@ class Perturbation(NamedTuple):
     Attributes:
         makers: The function of each kind, by name.
         holds: True if a variant is valid; others are left out.
-        is_other_plan: True if the reply has to be read as it was meant, and differ from the base.
+        is_other_plan: True if the reply must be read as intended and differ from the base.
     """
 
     makers: Makers
@@ -41,8 +41,8 @@ PERTURBATIONS: Mapping[Role, Perturbation] = {
     "padded": Perturbation(padding.MAKERS, plans_the_same),
     "reference": Perturbation(references.MAKERS, plans_the_same),
 }
-"""A fault is exactly one, which code proves where it can; what must not matter leaves findings as
-they were; what is shown in another way, made longer or next to another reference plans the same."""
+"""A fault variant has exactly one fault, proven by rule where possible. A harmless change leaves
+proven findings the same. All other variants have the plan of their parent."""
 
 
 def perturbed(
@@ -54,16 +54,16 @@ def perturbed(
     kinds: Collection[str] | None = None,
     others: Sequence[Base] = (),
 ) -> tuple[Variant, ...]:
-    """One variant of each kind (of some names, or all) of a role that fits, in their order.
+    """One variant of each fitting kind of a role, in the order of the kinds.
 
-    A kind is left out where there is no occasion for it, or where its variant would not be what it
-    should. Equal seeds give equal variants.
+    A kind is left out if the plan offers no place for it, or its variant would not be valid. Equal
+    seeds give equal variants.
 
     Args:
-        role: Why the variants are to be judged.
+        role: Purpose of the variants.
         base: The plan taken as correct.
         parent: The variant that is changed; None for the base's own.
-        seed: Decides which place and value is chosen.
+        seed: Seed for the choice of places and values.
         kinds: Names of kinds; None for all.
         others: Bases whose references may be used.
     """

@@ -27,7 +27,7 @@ def _values(on: Occasion) -> list[Any]:
 
 
 def breach_value(on: Occasion) -> Iterator[Change]:
-    """Changes a date, a number or a choice that the query states, wherever the reply has it."""
+    """Changes a date, a number or a choice of the query, everywhere in the reply."""
     sorts = [list(of_sort(on)) for of_sort in (_dates, _numbers, _choices)]
     offered = [changes for changes in sorts if changes]
     yield from on.rng.choice(offered) if offered else ()
@@ -35,7 +35,7 @@ def breach_value(on: Occasion) -> Iterator[Change]:
 
 _WEEKS = 4
 _LATEST = date.max - timedelta(weeks=2 * _WEEKS)
-"""A later day, as some write for never, can't be moved."""
+"""Latest day that can be moved; some write a later one for "never"."""
 _ISO = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 _OPEN_END = re.compile(
     r"(?:since|after|not before|no earlier than)\W+(?:\w+\W+){0,2}$", re.IGNORECASE
@@ -43,9 +43,10 @@ _OPEN_END = re.compile(
 
 
 def _dates(on: Occasion) -> Iterator[Change]:
-    """All dates of the reply moved by four weeks, if the query states each of them.
+    """Moves all dates of the reply by four weeks, if the query states each of them.
 
-    Only dates such as 2026-08-14 are known: a month in words, in query or reply, gives no occasion.
+    Recognises only dates such as 2026-08-14: with a month in words, in query or reply, it yields
+    nothing.
     """
     query, step = on.query, timedelta(weeks=_WEEKS)
     values = [value for value in _values(on) if isinstance(value, str)]
@@ -82,13 +83,13 @@ _LEAST = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_VALUE = 60
-"""A longer argument is a text that may say the number for other reasons."""
+"""Largest length of an argument: a longer one is a text, which may contain the number by chance."""
 _LEAST_NUMBER = 5
-"""Smaller whole numbers may well stand for something else elsewhere in the reply."""
+"""Smallest whole number: smaller ones often mean something else elsewhere in the reply."""
 
 
 def _numbers(on: Occasion) -> Iterator[Change]:
-    """A number with a unit, raised by half, or halved where the query gives a lower limit."""
+    """Raises a number with a unit by half, or halves it if the query states it as a minimum."""
     query = on.query
     for stated in _NUMBER.finditer(query):
         text = stated[1]
@@ -108,7 +109,7 @@ def _numbers(on: Occasion) -> Iterator[Change]:
 
 
 def _exchange(pattern: re.Pattern[str], text: str, old: float | None) -> Edit:
-    """An edit that replaces a text, also where it is passed as a number."""
+    """An edit that replaces a text, also if it is passed as a number."""
     in_words, digits = in_text(pattern, text), text.replace(",", "")
 
     def edit(leaf: Any) -> Any:
@@ -140,14 +141,14 @@ def _choose(value: str, other: str) -> Edit:
 
 
 _ID = re.compile(r"(?=\S*\d)(?!\S*\.[A-Za-z]\w{1,3}$)[\w./-]{4,40}")
-"""A number or a mix of letters and figures, but not the name of a file, by its ending."""
+"""A number or a mix of letters and digits, but not a file name with an extension."""
 
 
 def change_goal(on: Occasion) -> Iterator[Change]:
     """Replaces the person, place or thing that the query is about in the reply.
 
-    Only what the first call that takes something from the query is about counts as the object
-    of the task, and only in the first half of the calls.
+    The object of the task is that of the first call with a value from the query, if that call is in
+    the first half of the calls.
     """
     calls = on.plan.calls
     for at, call in enumerate(calls[: (len(calls) + 1) // 2]):
@@ -181,20 +182,20 @@ def _other_object(on: Occasion, tool: str, name: str, value: Any) -> str | None:
     )
     sort = next(of_words, None)
     has_codes = any(isinstance(v, str) and re.fullmatch(r"[A-Z]{3}", v) for v in _values(on))
-    if sort is None or (sort is sorts[0] and has_codes):  # codes of airports stand for places
+    if sort is None or (sort is sorts[0] and has_codes):  # airport codes denote places
         return None
     return on.rng.choice([other for other in sort["names"] if other not in query])
 
 
 def _is_object(on: Occasion, at: int) -> bool:
-    """True if half of the calls or more are about the object of a call; that call counts too.
+    """True if at least half of the calls, itself included, are about the object of a call.
 
-    They pass a value that it passes, or may need what it or such a call yields.
+    Those calls pass one of its values, or may need its result or that of another such call.
     """
     calls, query = on.plan.calls, on.query.lower()
     values = [{v for v in scalars(call.arguments) if isinstance(v, str)} for call in calls]
     about = {n for n in range(len(calls)) if values[at] & values[n]} | {at}
-    # texts that stand in the query need no call
+    # values from the query need no call
     unstated = everywhere(
         on.plan, lambda leaf: "" if isinstance(leaf, str) and leaf.lower() in query else leaf
     )
@@ -206,7 +207,7 @@ def _is_object(on: Occasion, at: int) -> bool:
 
 
 def unmade_result(on: Occasion) -> Iterator[Change]:
-    """Takes a value from a message or result that there is not."""
+    """Takes a value from a message or result that does not exist."""
     parts, item = on.plan, on.base.item
     text = f"{case_text(item)} {parts.text} {item.tools.text if item.tools else ''}".lower()
     nowhere = table("words")["nowhere"]
@@ -223,7 +224,7 @@ _RESULT_ID = re.compile(r"(?!\d{4}-\d\d(?:-\d\d)?$)(?=[\w-]*\d)(?:[A-Za-z][\w-]*
 def invented_id(on: Occasion) -> Iterator[Change]:
     """Changes an id of a result to one that occurs nowhere."""
     item = on.base.item
-    # an id that the user gave is no result
+    # an id from the user is not a result
     answers = [m for m in item.trajectory if m.get("role") in ("tool", "function")]
     results, taken = orjson.dumps(answers).decode(), case_text(item) + on.plan.text
     for arg in on.arguments:

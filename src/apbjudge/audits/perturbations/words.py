@@ -38,11 +38,11 @@ class ValueNeed(NamedTuple):
 
 
 def sure_needs(parts: ReplyParts, tools: Toolset | None, case: str = "") -> tuple[ValueNeed, ...]:
-    """The evident dependencies; many others are missed.
+    """Evident dependencies between calls; many others are missed.
 
-    A machine-readable reference to a tool's result, an argument that names the earlier tool or
-    step, or one whose value stands nowhere in the case and whose parameter is said to come from
-    the earlier tool. What stands in ``case``, the text of the case, needs no call.
+    Evidence is a machine-readable reference to a tool's result, an argument that names the earlier
+    tool or step, or a parameter whose description names the earlier tool as its source. Values that
+    occur in ``case``, the text of the case, need no call.
     """
     needs: list[ValueNeed] = []
     for at, call in enumerate(parts.calls):
@@ -74,30 +74,30 @@ def _named(text: str, at: int, earlier: tuple[Call, ...], *, is_plan: bool) -> I
 
 
 def _speaks_of(text: str, name: str) -> bool:
-    """True if a text has the name of a tool, and the name is not an everyday word."""
+    """True if a text contains the name of a tool, and the name is not an everyday word."""
     is_telling = len(name) >= 5 and ("_" in name or re.search(r"[a-z][A-Z]", name) is not None)
-    # the first test is quick and nearly always fails
+    # the first test is fast and nearly always fails
     return name in text and is_telling and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def source_of(tool_name: str, parameter: str, tools: Toolset | None) -> str | None:
-    """The tool from which a parameter comes by its description, if that names exactly one."""
+    """The source of a parameter: the other tool that its description names, if it names one."""
     text = str(schema_of(tool_of(tools, tool_name), parameter).get("description", ""))
     named = [name for name in tools.by_name if _speaks_of(text, name)] if tools and text else []
     return named[0] if len(named) == 1 and named[0] != tool_name else None
 
 
 _DESCRIPTION = re.compile(r"[^\W\d_A-Z]\s|[${<\[]|PREVIOUS|[^\x00-\u024f]{4}")
-"""A small letter before a space, the mark of a reference, or a word in another script, which may
-well be a description without any space."""
+"""A lower-case letter before a space, the mark of a reference, or a word in another script, which
+may be a description without spaces."""
 
 
 def possible_needs(parts: ReplyParts, tools: Toolset | None) -> frozenset[tuple[int, int]]:
     """Pairs (earlier, later) of calls where the later might need the earlier; few are missed.
 
-    Besides the sure ones: a described value may come from any earlier call that shares a word
-    with it, or from all of them where none does; and a call that changes something may matter
-    to every later one that passes an equal value.
+    In addition to the sure ones: a described value may come from any earlier call that shares a
+    word with it, or from all of them if none does; and a call that changes something may affect
+    every later one that passes an equal value.
     """
     calls = parts.calls
     pairs = {(on, need.call) for need in sure_needs(parts, tools) for on in need.on}
@@ -114,7 +114,7 @@ def possible_needs(parts: ReplyParts, tools: Toolset | None) -> frozenset[tuple[
 
 
 def _about(call: Call, tools: Toolset | None) -> frozenset[str]:
-    """Words of a call, its tool and its parameters."""
+    """Stems of the words of a call, its tool and its parameters."""
     tool = tool_of(tools, call.name)
     values = " ".join(str(value) for value in scalars(call.arguments))
     about = f"{tool.description} {' '.join(properties(tool))}".replace("_", " ") if tool else ""
@@ -127,7 +127,7 @@ def schema_of(tool: Tool | None, parameter: str) -> dict[str, Any]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words of a text of four letters or more, singular, cut to five, without the idlest."""
+    """Stems of the words of four letters or more: singular, five letters, without stop words."""
     words = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", text)} - vocabulary("stop")
     return frozenset(re.sub(r"(?<!s)s$", "", word)[:5] for word in words)
 

@@ -29,7 +29,7 @@ OF_RESPONSES: tuple[type[AuditProbe], ...] = (
     Subgroups,
     Preference,
 )
-"""Probes of what a judge replied; the last needs labels."""
+"""Probes of a judge's replies; the last needs labels."""
 
 PROBES = tuple(probe.name for probe in (*OF_RESPONSES, Leaks))
 """Names of all probes."""

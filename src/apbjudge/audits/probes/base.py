@@ -1,4 +1,4 @@
-"""Frame of a probe: its description, and the result from its values."""
+"""Base of the probes: their texts, and the result from their values."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class ProbeFrame:
 
     @classmethod
     def contained(cls, take: Callable[[], Probe]) -> Probe:
-        """The result; a probe that raises has no measures, and states the place of the error.
+        """The result; if the probe raises, one without measures that states the place of the error.
 
-        The paid judgements of the others are not lost with it.
+        So a fault in one probe does not lose the results of the others.
         """
         try:
             return take()
@@ -66,9 +66,9 @@ class ProbeFrame:
 class AuditProbe(ProbeFrame, ABC):
     """A probe of an audit's responses.
 
-    A probe states its texts, the roles of the variants that it is about, and its values: each a
-    name, the judgements or pairs of them that it is taken of, and the side and limit that decide.
-    Tables, examples and notes are added where it has some; without any value it has none.
+    A subclass states its texts, the roles of its variants, and its values: each with a name, the
+    judgements or pairs of judgements that it is computed from, and the side and limit that decide.
+    It may add tables, examples and notes, which are shown only if there are values.
 
     Attributes:
         roles: Roles of the variants of the main run that it is about.
@@ -105,34 +105,34 @@ class AuditProbe(ProbeFrame, ABC):
 
     @cached_property
     def taken(self) -> tuple[Value, ...]:
-        """The values that can be taken."""
+        """The values that can be computed."""
         return tuple(value for value in self.values() if value is not None)
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """The values with a limit, at the level that follows from their number."""
+        """The values with a limit, with intervals at the level that follows from their number."""
         return decide(self.taken)
 
     @cached_property
     def asked(self) -> list[Response]:
-        """The judgements that it is about, scored or not."""
+        """The judgements that the probe is about, scored or not."""
         return self.audit.asked(*self.roles)
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """Those with a verdict, each with its parent, which has one too."""
+        """The scored judgements, each with its parent, which is scored too."""
         return self.audit.pairs(*self.roles)
 
     @abstractmethod
     def values(self) -> Iterable[Value | None]:
-        """The values in the order of the card; None for those that can't be taken."""
+        """The values in the order of the card; None for those that can't be computed."""
 
     def used(self) -> Iterable[Response]:
-        """The judgements that it uses, for the cost."""
+        """The judgements that the probe uses, for its cost."""
         return self.asked
 
     def because(self, reason: str) -> str:
-        """The reason of the outcome, from the one that the values give."""
+        """The reason for the outcome, from the reason that the values give."""
         return reason
 
     def tables(self) -> Iterable[ProbeTable]:
@@ -140,7 +140,7 @@ class AuditProbe(ProbeFrame, ABC):
         return ()
 
     def examples(self) -> Iterable[tuple[Response, str]]:
-        """Judgements that speak against the judge, each with a sentence."""
+        """Judgements that show faults of the judge, each with a sentence."""
         return ()
 
     def notes(self) -> Iterable[str]:
@@ -149,7 +149,7 @@ class AuditProbe(ProbeFrame, ABC):
 
 
 def decide(values: Iterable[Value | None]) -> tuple[Measure, ...]:
-    """Takes the values with a limit at the level that follows from their number; skips None."""
+    """The measures of the values with a limit, at the level for their number; skips None."""
     takes = [value for value in values if value and not isinstance(value, ProbeMetric)]
     level = level_for(len(takes))
     return tuple(take(level) for take in takes)

@@ -29,9 +29,9 @@ from .measures import (
 )
 
 SAME = 0.10
-"""Two runs that differ in more than a tenth of their verdicts can't be compared item by item."""
+"""If more than a tenth of verdicts differ between repetitions, items can't be compared singly."""
 WARMER = 0.15
-"""Temperature 1 shows every uncertainty; more flips than this are not about a few items."""
+"""Temperature 1 shows every uncertainty; more flips than this do not come from a few items."""
 
 _LIMITS = {"same settings": SAME, "temperature 1": WARMER}
 _WORDS: dict[Part, str] = {
@@ -44,8 +44,8 @@ _WORDS: dict[Part, str] = {
 class Consistency(AuditProbe):
     """Compares flips between responses to the same variant with the limits.
 
-    The main run and ``again-1``, … are one group of responses, those of ``warm-1``, … another, of
-    which two at least have to be there.
+    The main run and ``again-1``, … are one group of responses; ``warm-1``, … are another, which
+    needs at least two runs.
     """
 
     name = "consistency"
@@ -55,7 +55,7 @@ class Consistency(AuditProbe):
 
     @cached_property
     def groups(self) -> Groups[Sequence[Response]]:
-        """By settings, the responses to one variant, two at least."""
+        """By settings, groups of at least two responses to one variant."""
         return {
             "same settings": [*self.audit.repeats(AGAIN, with_main=True)],
             "temperature 1": [*self.audit.repeats(WARM, with_main=False)],
@@ -147,13 +147,13 @@ class Consistency(AuditProbe):
             )
 
     def examples(self) -> Iterable[tuple[Response, str]]:
-        """Variants with differing verdicts, and these."""
+        """Variants with differing verdicts, and the verdicts."""
         for group in filter(_differing, chain(*self.groups.values())):
             verdicts = (f"{r.run}: {verdict_text(r)}" for r in group)
             yield group[0], "; ".join([group[0].variant.what.rstrip("."), *verdicts])
 
     def notes(self) -> Iterable[str]:
-        """Measures that could not be taken."""
+        """Reasons why measures could not be computed."""
         parts = self.components
         for name, of in self.groups.items():
             if not of:

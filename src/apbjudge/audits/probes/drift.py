@@ -1,8 +1,8 @@
 """Drift: does the judge judge the same way at the end of the audit as at its beginning?
 
-The cases stand in a random order in the schedule, and all that is asked of a case is asked
-together. So the first and the second half of the calls are about other cases, and alike in all
-else but time.
+The schedule has the cases in random order, and all requests about a case together. So the first and
+the second half of the calls are about different, randomly chosen cases, and otherwise differ only
+in time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .base import AuditProbe
 from .measures import Split, Value, beyond_kind, count_text, describe, evenly, of_truth, passed_text
 
 DRIFT = 0.15
-"""A judge whose pass rates move by more within one run ranks by when a plan was judged."""
+"""If pass rates change by more within one run, rankings depend on when a plan was judged."""
 LEAST_CASES = 8
-"""Cases that each half must have: intervals of fewer are too rough."""
+"""Smallest number of cases in each half: intervals of fewer are too rough."""
 PARTS = 8
-"""Parts of the run in the table."""
+"""Number of parts of the run in the table."""
 _TRUTHS = {"faulty plans": False, "sound plans": True}
 
 
@@ -32,7 +32,7 @@ class Drift(AuditProbe):
     """Compares pass rates in the second half of the calls, less the first, with the limit.
 
     Uses responses of the main run with a verdict, a known truth and a place in the schedule.
-    Replies from the cache were asked for at another time and are left out.
+    Replies from the cache were requested at another time and are left out.
     """
 
     name = "drift"
@@ -48,12 +48,12 @@ class Drift(AuditProbe):
 
     @cached_property
     def timed(self) -> list[Response]:
-        """Those that were asked for in this audit."""
+        """The known verdicts that were requested in this audit."""
         return [r for r in self.known if r.turn is not None and not r.is_reused]
 
     @cached_property
     def halves(self) -> Mapping[str, Split]:
-        """Faulty and sound plans, the second half of the calls first; none with too few cases."""
+        """Faulty and sound plans; ``first`` marks the second half. Empty with too few cases."""
         turns: defaultdict[str, list[int]] = defaultdict(list)
         for response in self.timed:
             turns[response.variant.case_id].append(response.turn or 0)
@@ -75,12 +75,12 @@ class Drift(AuditProbe):
         return halves
 
     def values(self) -> Iterable[Value]:
-        """The difference between the halves, apart for faulty and sound plans."""
+        """The difference between the halves, for faulty and for sound plans."""
         for name, split in self.halves.items():
             yield split.value(f"passed in the second half minus the first, {name}", DRIFT)
 
     def used(self) -> Iterable[Response]:
-        """The verdicts that were asked for in this audit."""
+        """The verdicts that were requested in this audit."""
         return self.timed
 
     def tables(self) -> Iterable[ProbeTable]:
@@ -95,7 +95,7 @@ class Drift(AuditProbe):
         )
 
     def examples(self) -> Iterable[tuple[Response, str]]:
-        """Wrong verdicts in the half that has more of them, of what fails."""
+        """For failed measures, wrong verdicts in the half that has more of them."""
         for (name, split), measure in zip(self.halves.items(), self.measures, strict=True):
             if measure.outcome == "fails":
                 passes_more_late = (measure.estimate.value or 0.0) > 0

@@ -1,6 +1,6 @@
 """Planted faults: is each detected, and are plans without one passed?
 
-The measures are of the judge's own verdicts; figures of code and judge together come on top.
+The measures are of the judge's own verdicts; figures of rules and judge together are added.
 """
 
 from __future__ import annotations
@@ -29,23 +29,22 @@ from .measures import (
 )
 
 CAUGHT = 0.70
-"""Below it more than three in ten faulty plans pass, and a rate says little of the plans."""
+"""Below it, more than three in ten faulty plans pass, and a rate says little about the plans."""
 PASSED = 0.85
 """Below it, more than three in twenty sound plans fail for harmless properties."""
 NAMED = 0.50
-"""Below it the code named is wrong more often than right, and error rates can't be read."""
+"""Below it, the named code is wrong more often than right, and error rates mean nothing."""
 
 SEVERITIES: tuple[Severity, ...] = ("minor", "major", "fatal")
 LIST_LENGTHS = (LONG_LIST, 60, 100)
-"""Numbers of tools at which a longer band of list lengths begins."""
+"""Lengths of lists of tools at which a new band begins."""
 NO_CODE = "(no code)"
 
 
 class Faults(AuditProbe):
     """Compares verdicts on planted faults and on harmless changes with the limits.
 
-    Uses variants of the main run with the roles fault, base and harmless; those without a verdict
-    do not count.
+    Uses variants of the main run with the roles fault, base and harmless, if they have a verdict.
     """
 
     name = "faults"
@@ -61,7 +60,7 @@ class Faults(AuditProbe):
 
     @cached_property
     def drops(self) -> dict[str, float]:
-        """By the name of a fault, grade of its parent less its own, where both have one."""
+        """By name of the fault, its parent's grade less its own, if both have one."""
         drops: dict[str, float] = {}
         for response in self.audit.faults:
             parent = self.audit.find(response.variant.parent or "")
@@ -92,7 +91,7 @@ class Faults(AuditProbe):
         yield from rates("proven by rule, {}", by_code, lambda r: r.is_proven)
         unproven = grouped((r for r in self.audit.faults if not r.is_proven), _codes)
         yield from rates("caught {}, not proven by rule", unproven, _is_caught)
-        # what judge and code catch together, which is what ``grade`` reports
+        # faults that judge or rules catch, which is what ``grade`` reports
         enforced = [r for r in self.audit.faults if r.enforced is not None]
         together = {"all codes": enforced, **grouped(enforced, _codes)}
         title = "caught by judge and code together, {}"
@@ -105,7 +104,7 @@ class Faults(AuditProbe):
         by_code = grouped(self.audit.faults, _codes)
         flagged = {code for r in self.audit.faults for code in r.flags or ()}
         present = flagged.union(*(r.variant.truth.codes or () for r in self.audit.faults))
-        # else of an own rubric
+        # other codes are those of the user's rubric
         codes = ERROR_CODES if present <= {*ERROR_CODES} else sorted(present)
 
         def confusion(of: Sequence[Response]) -> Iterable[int]:
@@ -215,7 +214,7 @@ def _named_text(faults: Iterable[Response]) -> str:
 
 
 def _bands(responses: Iterable[Response]) -> Mapping[str, list[Response]]:
-    """Judgements by how many tools the case lists, none left out but those without a list."""
+    """Judgements by length of the case's list of tools; those without a list are left out."""
     names = [f"fewer than {LIST_LENGTHS[0]} tools"]
     names += [f"{a} to {b - 1} tools" for a, b in pairwise(LIST_LENGTHS)]
     names += [f"{LIST_LENGTHS[-1]} tools or more"]

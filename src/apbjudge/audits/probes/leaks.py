@@ -27,11 +27,11 @@ from ..outcomes import LISTED, Measure, Probe, ProbeItem, outcome_of
 from .base import ProbeFrame
 
 NONE_AT_ALL = 0.0
-"""Every leak is one too many: there is nothing to estimate, all rows were looked at."""
+"""No leak is acceptable; nothing is estimated, since all rows are examined."""
 QUOTED = 12
-"""Two people who write of the same task rarely share twelve words in a row."""
+"""Number of words in a row that two people who write about the same task rarely share."""
 ALIKE = 200
-"""Characters of prose; shorter replies of two tested models may be equal by chance."""
+"""Characters of prose below which replies of two tested models may be equal by chance."""
 
 DUPLICATES = "duplicate cases"
 NEARLY = "near-duplicate cases"
@@ -41,7 +41,7 @@ KINDS = (*PROMPT_LEAKS, DUPLICATES, NEARLY, SAME_REPLY, QUOTES)
 
 
 class Leaks(ProbeFrame):
-    """Looks through all rows; asks no judge."""
+    """Examines all rows; asks no judge."""
 
     name = "leaks"
     title = "Leaks in the input"
@@ -52,8 +52,8 @@ class Leaks(ProbeFrame):
         """The result of all rows.
 
         Args:
-            rows: Each task with its row as it came; a ``prompt`` (text) or ``messages`` in the row
-                are what the tested model was really sent. Read once, one at a time.
+            rows: Each task with its unchanged row; ``prompt`` (text) or ``messages`` in the row are
+                what the tested model was actually sent. Read once, one at a time.
         """
         scan = _Scan()
         for task, row in rows:
@@ -87,7 +87,7 @@ def _count_text(measure: Measure) -> str:
 
 @dataclass(slots=True)
 class _Replies:
-    """Replies to one case: the tested models, how many have prose enough, who wrote each first."""
+    """Replies to one case: tested models, number with enough prose, first author of each."""
 
     models: set[str] = field(default_factory=set[str])
     n_long: int = 0
@@ -99,11 +99,11 @@ class _Scan:
     """The results so far.
 
     Attributes:
-        looked: By kind, the rows that had something to look for.
-        cases: By kind, their cases.
-        hits: By kind, the rows with it.
-        examples: By kind, the first of them.
-        n_prompts: Rows that state the prompt that was sent.
+        looked: By kind of leak, number of rows in which it is possible.
+        cases: By kind, the cases of these rows.
+        hits: By kind, number of rows with it.
+        examples: By kind, the first rows with it.
+        n_prompts: Number of rows that state the prompt that was sent.
     """
 
     looked: Counter[str] = field(default_factory=Counter[str])
@@ -119,7 +119,7 @@ class _Scan:
     duplicates: Duplicates[ProbeItem] = field(default_factory=Duplicates[ProbeItem])
 
     def look(self, item: Item, row: Mapping[str, Any]) -> None:
-        """Looks at one row for everything."""
+        """Examines one row for all kinds of leaks."""
         self.n_rows += 1
         kinds = secrets_of(item)
         self.n_prompts += bool(kinds) and bool(sent_text(row))
@@ -135,7 +135,7 @@ class _Scan:
         self._quotes(item, predicted)
 
     def compare(self) -> None:
-        """Looks for cases that repeat, once all rows are there."""
+        """Finds repeated cases, after all rows were examined."""
         for item, twin in self.duplicates.twins():
             kind = DUPLICATES if twin.is_equal else NEARLY
             self.hits[kind] += 1
@@ -161,7 +161,7 @@ class _Scan:
         quoted = list(shared_runs(predicted, QUOTED, reference))
         if not quoted:
             return
-        # what the tested model was shown it may repeat
+        # the tested model may repeat texts that it was shown
         known = [item.query, item.system_prompt, *strings(item.trajectory)]
         known += [item.tools.text] if item.tools is not None else []
         known_runs = run_hashes(tuple(known), QUOTED)
@@ -182,7 +182,7 @@ class _Scan:
             self.examples[kind].append(item)
 
     def measures(self) -> Iterator[Measure]:
-        """One for each kind that there was something to look for."""
+        """A measure for each kind of leak that is possible in some row."""
         n_cases = len(self.duplicates)
         compared = [case for case in self.replies.values() if len(case.models) > 1]
         sizes = {k: (self.looked[k], len(self.cases[k])) for k in (*PROMPT_LEAKS, QUOTES)}

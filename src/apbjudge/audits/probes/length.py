@@ -32,13 +32,13 @@ from .measures import (
 )
 
 PADDED = 0.10
-"""Idle words may turn one verdict in ten; a tested model that talks more must not gain from it."""
+"""Idle words may change one verdict in ten; a tested model must not gain from longer replies."""
 PER_DOUBLING = 0.05
-"""Replies of tested models easily differ fourfold in length: ten points between them at most."""
+"""Replies of tested models often differ fourfold in length: that may change ten points at most."""
 FEWEST = 10
-"""Cases below which an error by case says little."""
+"""Smallest number of cases: with fewer, a standard error by case says little."""
 LEAST_SPREAD = 1.0
-"""Doublings that lengths differ by: an error per doubling of less would be an extrapolation."""
+"""Smallest range of lengths, in doublings: with less, a slope per doubling extrapolates."""
 METHOD = "ols-clustered"
 
 
@@ -61,7 +61,7 @@ class Length(AuditProbe):
         return regression(self.audit.labelled)
 
     def values(self) -> Iterable[Value | None]:
-        """Changes by padding, apart for correct and faulty plans, and the error by length."""
+        """Changes by padding, for correct and for faulty plans, and the error by length."""
         yield from changes("padded, {}", by_truth(self.pairs), "within", PADDED)
         yield self.regression
         yield from kind_figures(self.pairs)
@@ -110,9 +110,9 @@ class Length(AuditProbe):
 
 
 def regression(labelled: Sequence[Response]) -> Value | None:
-    """The judge's error (verdict less truth) on length, at equal truth.
+    """Regression of the judge's error (verdict less truth) on length, at equal truth.
 
-    None where cases are too few, or lengths hardly differ among plans of the same truth.
+    None if there are too few cases, or lengths hardly differ among plans of the same truth.
     """
     x = np.array([log2(_length(r)) for r in labelled])
     truths = np.array([float(bool(r.variant.truth.is_correct)) for r in labelled])
@@ -132,17 +132,17 @@ def _length(response: Response) -> int:
 def slope(errors: Array, x: Array, truths: Array, sample: Sample, level: float) -> Estimate:
     """Slope of the judge's error on x at equal truth: least squares, errors by cluster.
 
-    The interval has the cluster-robust variance of statsmodels with its correction for few
-    clusters, and Student's t with one degree of freedom less than there are clusters. It is taken
-    after one mistake more has been counted on either side, one standard deviation from the mean
-    of x (half of it in correct and half in faulty plans, where there are both), each a cluster of
-    its own. They leave the slope about what it is, and keep a judge without mistakes from being
-    taken for one that can make none. A slope is cut to what errors can differ by, -1 to 1.
+    The interval uses the cluster-robust variance of statsmodels with its correction for few
+    clusters, and Student's t with one degree of freedom less than there are clusters. For the
+    interval, one mistake is added on either side, one standard deviation from the mean of x (half
+    of it in correct and half in faulty plans, if there are both), each in its own cluster. They
+    hardly change the slope, but give a judge without observed mistakes an interval of some width.
+    The slope is limited to the range of errors, -1 to 1.
 
     Args:
         errors: Shape (n,): verdict less truth, -1 to 1.
         x: Shape (n,): with some spread among rows of the same truth.
-        truths: Shape (n,): 1.0 where the plan is correct, else 0.0.
+        truths: Shape (n,): 1.0 if the plan is correct, else 0.0.
         sample: Sampling design of the rows.
         level: Confidence level.
     """

@@ -1,6 +1,6 @@
 """Measures that probes share: rates, shifts against a parent, splits, flips, and their texts.
 
-Every interval takes the judgements of one case together.
+Every interval treats the judgements of one case as a cluster.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..outcomes import Measure, Parts, ProbeMetric, Side, Unit, amount, measured
 from ..responses import AGAIN, AuditResponses, Pair, Response, sample_of
 
 Row = TypeVar("Row", bound=Response | Sequence[Response])
-"""A judgement, or several of which the first is the one that it is about."""
+"""A judgement, or several; the first is the one that the row is about."""
 Groups = Mapping[str, list[Row]]
 
 FEWEST = 10
-"""Cases asked again from which on only these count: an interval by case needs about ten."""
+"""Number of repeated cases from which on only these count: an interval by case needs about ten."""
 
 NO_REPEATS = (
     "{names}: fewer than {fewest} of the cases have repeated requests, so verdicts that flip by "
@@ -32,7 +32,7 @@ NO_REPEATS = (
 
 
 TakeMeasure = Callable[[float], Measure]
-"""Takes a measure at a confidence level, which follows from how many measures its probe has."""
+"""Computes a measure at a confidence level, which follows from its probe's number of measures."""
 Value = TakeMeasure | ProbeMetric
 """A value with a limit, which decides, or one that is only shown."""
 
@@ -51,12 +51,12 @@ def value_of(
 
     Args:
         name: Such as ``caught E4``.
-        take: The estimate at a level.
-        side: On which side of the limit a sound judge is; None for a value that is only shown.
+        take: Computes the estimate at a level.
+        side: Side of the limit on which a sound judge is; None for a value that is only shown.
         limit: The limit.
         parts: Contribution of each case.
-        unit: Its form.
-        clears_only: True if it can clear a judge but not convict it.
+        unit: Unit of the value.
+        clears_only: True if the measure can pass but not fail a judge.
     """
     if side is None:
         return ProbeMetric(name=name, estimate=take(0.95), unit=unit)
@@ -72,9 +72,9 @@ def rate(
     side: Side | None = None,
     limit: float = 0.0,
 ) -> Value | None:
-    """The share of n rows that hit, each 0 to 1; None of no rows.
+    """The mean of ``hit`` over rows, each 0 to 1; None without rows.
 
-    Without a side it is only shown.
+    Without a side, it is only shown.
     """
     if not rows:
         return None
@@ -97,9 +97,9 @@ def shift(
     unit: Unit = "points",
     clears_only: bool = False,
 ) -> Value | None:
-    """The mean change of n rows, each -1 to 1; None of no rows.
+    """The mean of ``change`` over rows, each -1 to 1; None without rows.
 
-    Without a side it is only shown.
+    Without a side, it is only shown.
     """
     if not rows:
         return None
@@ -115,7 +115,7 @@ def shift(
 def change(
     name: str, pairs: Sequence[Pair], side: Side | None = None, limit: float = 0.0
 ) -> Value | None:
-    """The mean change of passing against the other of each pair; None of no pairs."""
+    """The pass rate of the first less that of the second of each pair; None without pairs."""
     return shift(name, pairs, turned, side, limit)
 
 
@@ -126,29 +126,29 @@ def rates(
     side: Side | None = None,
     limit: float = 0.0,
 ) -> Iterable[Value | None]:
-    """The rate of each group, whose name stands for ``{}``."""
+    """The rate of each group, whose name replaces ``{}``."""
     return (rate(name.format(group), of, hit, side, limit) for group, of in groups.items())
 
 
 def changes(
     name: str, groups: Groups[Pair], side: Side | None = None, limit: float = 0.0
 ) -> Iterable[Value | None]:
-    """The change of each group, whose name stands for ``{}``."""
+    """The change of each group, whose name replaces ``{}``."""
     return (change(name.format(group), of, side, limit) for group, of in groups.items())
 
 
 def turned(pair: Sequence[Response]) -> int:
-    """1 where the first of a pair alone is judged correct, -1 where the second alone is, else 0."""
+    """1 if only the first of a pair is judged correct, -1 if only the second is, else 0."""
     return bool(pair[0].is_correct) - bool(pair[1].is_correct)
 
 
 def error(response: Response) -> int:
-    """Verdict less truth: 1 where a faulty plan is passed, -1 where a correct one is failed."""
+    """Verdict less truth: 1 if a faulty plan passes, -1 if a correct one fails, else 0."""
     return bool(response.is_correct) - bool(response.variant.truth.is_correct)
 
 
 def flipped(pair: Sequence[Response]) -> bool:
-    """True where the verdicts of a pair differ."""
+    """True if the verdicts of a pair differ."""
     return pair[0].is_correct != pair[1].is_correct
 
 
@@ -167,9 +167,9 @@ def _parts(responses: Sequence[Response], values: Array) -> Parts:
 
 
 def grouped(rows: Iterable[Row], names: Callable[[Response], str | Iterable[str]]) -> Groups[Row]:
-    """Rows by the names of what they are about, in the order of these; those without one left out.
+    """Groups rows by the names of the judgements that they are about, sorted by name.
 
-    ``names`` gives one name (none if empty) or several.
+    ``names`` returns one name or several; rows with an empty one are left out.
     """
     groups: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -186,7 +186,7 @@ def kind(response: Response) -> str:
 
 
 def of_truth(rows: Iterable[Row], *, is_correct: bool | None) -> list[Row]:
-    """The true correctness; None where it is not known."""
+    """The rows whose true correctness is ``is_correct``; None means unknown."""
     return [row for row in rows if lead(row).variant.truth.is_correct is is_correct]
 
 
@@ -204,25 +204,25 @@ def by_truth(rows: Sequence[Row]) -> Groups[Row]:
 
 
 def kind_figures(pairs: Sequence[Pair]) -> Iterable[Value | None]:
-    """Change of passing by kind, apart for correct and faulty plans."""
+    """Change of passing by kind, for correct and for faulty plans."""
     for name, of in grouped(pairs, kind).items():
         yield from changes(f"{name}, {{}}: change of passing", by_truth(of))
 
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """Verdicts compared with the parent's.
+    """Verdicts compared with those on the parents.
 
     Attributes:
         rows: Each variant with its parent and the parent's repeats.
-        is_asked_again: True if flips can be told from those that come about by themselves.
+        is_asked_again: True if there are enough repeats to subtract flips by chance.
     """
 
     rows: Sequence[Sequence[Response]]
     is_asked_again: bool
 
     def value(self, name: str, limit: float) -> Value | None:
-        """Flips beyond the parent's own, at most ``limit``; without repeats they only clear."""
+        """Flips less the parent's own, at most ``limit``; without repeats, no judge fails."""
         return shift(
             name,
             self.rows,
@@ -234,13 +234,13 @@ class Flips:
 
 
 def own_flips(row: Sequence[Response]) -> float:
-    """Share of the parent's repeats that differ from it; 0.0 where it was not asked again."""
+    """Share of the parent's repeats that differ from it; 0.0 without repeats."""
     _, parent, *rest = row
     return sum(flipped((again, parent)) for again in rest) / max(1, len(rest))
 
 
 def flips_of(audit: AuditResponses, pairs: Sequence[Pair]) -> Flips:
-    """Flips of the pairs whose parent was asked again where these are enough, else of all."""
+    """Flips of the pairs whose parent was asked again if these are enough, else of all."""
     rows = [(*pair, *repeats_of(audit, pair[1])) for pair in pairs]
     is_enough = len({row[1].variant.case_id for row in rows if len(row) > 2}) >= FEWEST
     return Flips([row for row in rows if len(row) > 2 or not is_enough], is_enough)
@@ -253,7 +253,7 @@ def repeats_of(audit: AuditResponses, response: Response) -> list[Response]:
 
 
 def repeat_notes(flips: Mapping[str, Flips]) -> Iterable[str]:
-    """A note on measures without repeats, by their names; none where all have them."""
+    """A note that names the measures with too few repeats; none if there are no such measures."""
     if names := ", ".join(name for name, of in flips.items() if not of.is_asked_again):
         yield NO_REPEATS.format(names=names, fewest=FEWEST)
 
@@ -265,9 +265,9 @@ class Split:
     Attributes:
         responses: The n judgements.
         values: Shape (n,): the values that are averaged.
-        first: Shape (n,), marks: the first part; all others are the second.
-        weights: Shape (n,), above 0: how much each counts within its part.
-        bounds: Least and greatest possible value.
+        first: Shape (n,), bool: True for the first part, False for the second.
+        weights: Shape (n,), above 0: weight of each within its part.
+        bounds: Smallest and largest possible value.
     """
 
     responses: Sequence[Response]
@@ -284,14 +284,14 @@ class Split:
         ).estimate
 
     def value(self, name: str, limit: float) -> Value:
-        """The difference, within a limit."""
+        """The difference as a measure, which must be within a limit."""
         parts = within_one(self.parts())
         return value_of(name, self.difference, "within", limit, parts=parts, unit="points")
 
     def parts(self) -> dict[str, tuple[float, float]]:
-        """By case its share in the difference, so that their mean is the difference.
+        """By case, its contribution; their mean is the difference.
 
-        A case adds the deviations of its judgements from the means of their parts.
+        A case contributes the deviations of its judgements from the means of their parts.
         """
         signs = np.where(self.first, 1.0, -1.0)
         centres, sums, total = np.zeros(len(self.values)), np.ones(len(self.values)), 0.0
@@ -308,21 +308,21 @@ class Split:
 
 
 def within_one(parts: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The parts of a measure if each case adds at most 1 in size, else none.
+    """The parts of a measure if each case contributes at most 1 in size, else none.
 
-    Cards of two judges are compared by what each case adds to a mean of values from -1 to 1.
+    Comparing two cards needs contributions of cases to a mean of values from -1 to 1.
     """
     return parts if all(abs(above) <= below for above, below in parts.values()) else {}
 
 
 def evenly(groups: Sequence[Hashable]) -> Array:
-    """Weights with which every group counts the same, however many judgements it has."""
+    """Weights that give every group the same total, whatever its number of judgements."""
     sizes = Counter(groups)
     return np.array([1.0 / sizes[group] for group in groups])
 
 
 def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
-    """Weights with which the second part has the first's mix of groups.
+    """Weights that give the second part the first part's mix of groups.
 
     Returns:
         Shape (n,); 0 for a judgement of a group that only one part has.
@@ -343,7 +343,7 @@ def mixed_alike(groups: Sequence[Hashable], first: Ids) -> Array:
 
 
 def kind_of_plan(response: Response) -> tuple[str, str, bool | None]:
-    """The kind of the judged plan: planted fault, change, sound plan."""
+    """The kind of the judged plan: role, kind of change, and true correctness."""
     variant = response.variant
     return variant.role, variant.kind, variant.truth.is_correct
 
@@ -351,8 +351,8 @@ def kind_of_plan(response: Response) -> tuple[str, str, bool | None]:
 def beyond_kind(responses: Sequence[Response], values: Array) -> Array:
     """Each of n values less the mean of its kind of plan.
 
-    Between parts with one mix of kinds, or with mixes that chance made, this moves no difference
-    and takes off the noise that comes from the kinds.
+    For parts with the same mix of kinds, or with random mixes, this does not bias the difference of
+    the parts and removes the variance between kinds.
     """
     kinds = [kind_of_plan(response) for response in responses]
     order = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
@@ -383,6 +383,6 @@ def count_text(rows: Sequence[object]) -> str:
 
 
 def unscored_note(asked: Sequence[Response]) -> Iterable[str]:
-    """A note on judgements without a verdict, none where there are none."""
+    """A note on judgements without a verdict; none if there are none."""
     if missing := sum(not response.is_scored for response in asked):
         yield f"{missing} of {len(asked)} judgements have no verdict and count in no figure"

@@ -57,7 +57,7 @@ _SERIES: tuple[tuple[str, str], ...] = (
     ("yi", r"yi(?=-)"),
     ("smol", r"smollm|smolvlm"),
 )
-"""A pattern of name stems for the models of each vendor, under its best known series."""
+"""Patterns of name stems for the models of each vendor, by its best known series."""
 
 _STEMS = tuple((name, re.compile(rf"(?<![a-z])(?:{stems})")) for name, stems in _SERIES)
 
@@ -84,9 +84,9 @@ def family(name: str) -> str:
         name: A model's name, with or without provider.
 
     Returns:
-        Such as ``gpt``, ``qwen``; for a name without known series its first word, or the whole
-        bare name where that word says nothing (``model-a``). A model that was made from another
-        counts by what its name begins with: ``DeepSeek-R1-Distill-Qwen-7B`` is ``deepseek``.
+        Such as ``gpt``, ``qwen``; for a name without a known series, its first word, or the whole
+        bare name if that word is generic (``model-a``). For a model derived from another, the first
+        series in its name counts: ``DeepSeek-R1-Distill-Qwen-7B`` is ``deepseek``.
     """
     short = bare(name)
     matches = [(m.start(), series) for series, stem in _STEMS if (m := stem.search(short))]
@@ -97,12 +97,12 @@ def family(name: str) -> str:
 
 
 def same_model(judge: str, tested: Collection[str]) -> frozenset[str]:
-    """The tested models that bear the judge's name, provider and writing apart."""
+    """The tested models with the judge's name, ignoring provider, case and separators."""
     return frozenset(name for name in tested if judge and bare(name) == bare(judge))
 
 
 def relatives(of: Collection[str], tested: Collection[str]) -> frozenset[str]:
-    """The tested models of the family of any of some models, those models themselves included."""
+    """The tested models in the families of some models, these models included."""
     families = {family(name) for name in of if name}
     return frozenset(name for name in tested if family(name) in families)
 
@@ -114,8 +114,8 @@ class _Rows:
     Attributes:
         responses: The n judgements.
         models: Shape (n,): their tested models.
-        verdicts: Shape (n,): 1 where the judge passes them.
-        truths: Shape (n,): 1 where they are correct.
+        verdicts: Shape (n,): 1.0 if the judge passes the prediction, else 0.0.
+        truths: Shape (n,): 1.0 if it is correct, else 0.0.
     """
 
     responses: Sequence[Response]
@@ -124,15 +124,15 @@ class _Rows:
     truths: Array
 
     def of(self, names: Collection[str]) -> np.ndarray:
-        """Marks the plans of some tested models."""
+        """Mask of the plans of some tested models."""
         return np.isin(self.models, sorted(names))
 
 
 class Preference(AuditProbe):
     """Compares the judge's bias on its own plans with that on those of others, case by case.
 
-    Tested models that are the judge itself are those that were named, or else those of the
-    judge's name. Names that are not among the tested models tell the family all the same.
+    The judge's own models are those that the user named, or else those with the judge's name. Named
+    models that are not among the tested models still determine the family.
     """
 
     name = "preference"
@@ -165,7 +165,7 @@ class Preference(AuditProbe):
         }
 
     def models(self, *relations: str) -> list[str]:
-        """The tested models of some relations."""
+        """The tested models with one of some relations."""
         return [name for name, relation in self.relations.items() if relation in relations]
 
     @cached_property
@@ -200,7 +200,7 @@ class Preference(AuditProbe):
             yield ProbeMetric(name=f"bias on {name}", estimate=bias, unit="points")
 
     def because(self, reason: str) -> str:
-        """The reason and the source of the truth; without labels or a contrast, what is missing."""
+        """The reason and the source of the truth; without labels or a contrast, what they lack."""
         if not self.relations:
             return NO_LABELS
         if not self.models("own", "family"):
@@ -210,7 +210,7 @@ class Preference(AuditProbe):
         return f"{reason}; truth: {self.audit.baseline}"
 
     def used(self) -> Iterable[Response]:
-        """The predictions, where any has a known truth."""
+        """The predictions, if any has a known truth."""
         return self.asked if self.relations else ()
 
     def tables(self) -> Iterable[ProbeTable]:
@@ -240,7 +240,7 @@ class Preference(AuditProbe):
             yield r, f"plan of {model}, truly incorrect; judged {verdict_text(r)}"
 
     def notes(self) -> Iterable[str]:
-        """The source of the truth, and who is compared with whom."""
+        """The source of the truth, and the compared models."""
         baseline = self.audit.baseline
         named = [", ".join(self.models(name)) or "none" for name in ("own", "family")]
         yield f"truth of predictions: {baseline}"
@@ -262,9 +262,9 @@ class _Contrast:
     Attributes:
         cases: The cases.
         plain: By case, mean bias of the first less that of the others.
-        adjusted: By case, the same beyond what the judge does to plans of others that are as
-            correct; centred so that its spread is that of the mean (see ``of``).
-        n_items: Predictions in it.
+        adjusted: By case, the same relative to the others' plans of equal truth; corrected so that
+            its variance is that of the mean (see ``of``).
+        n_items: Number of predictions.
     """
 
     cases: tuple[str, ...]
@@ -274,12 +274,12 @@ class _Contrast:
 
     @classmethod
     def of(cls, rows: _Rows, names: Collection[str], others: Collection[str]) -> _Contrast | None:
-        """Compares on the same cases; None where no case has plans of both.
+        """Compares on the same cases; None if no case has comparable plans of both.
 
-        A judge that passes many wrong plans has a greater bias for weaker models. So the
-        judge's pass rate on the others' plans of the same truth is taken off each verdict first.
-        These two rates are themselves estimated; what each case contributes to them is added to
-        its difference, which leaves the mean as it is and makes its spread the right one.
+        A judge that passes many wrong plans has a larger bias for weaker models. So the judge's
+        pass rate on the others' plans of the same truth is first subtracted from each verdict.
+        These two rates are themselves estimates; each case's contribution to them is added to its
+        difference, which does not change the mean and corrects the variance.
         """
         first = rows.of(names)
         case_ids = np.array([r.variant.case_id for r in rows.responses])
@@ -317,7 +317,7 @@ class _Contrast:
 def _comparable(
     first: np.ndarray, second: np.ndarray, cases: np.ndarray, truths: Array
 ) -> np.ndarray:
-    """Marks rows of cases that both answered, the first's of a truth that the others have too."""
+    """Mask of rows of cases that both answered; the first's only with a truth that others have."""
     used, before = first | second, -1
     while (now := np.count_nonzero(used)) != before:
         before = now
@@ -327,12 +327,12 @@ def _comparable(
 
 
 def _differences(values: Array, mine: np.ndarray, at: np.ndarray) -> Array:
-    """By case: mean over the first part less mean over the other; each has some in every case."""
+    """By case, mean over the first part less mean over the other; both have rows in each case."""
     averages = [np.bincount(at[p], values[p]) / np.bincount(at[p]) for p in (mine, ~mine)]
     return averages[0] - averages[1]
 
 
 def _mean(values: Array, level: float) -> Estimate:
-    """A mean over cases; where none shows a difference, one of a whole verdict stands by."""
+    """A mean over cases; if all differences are 0, its interval assumes one of a whole verdict."""
     reach = max(1.0, float(np.abs(values).max()))
     return paired_test(values, Sample(), bounds=(-reach, reach), level=level).estimate

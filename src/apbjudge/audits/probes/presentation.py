@@ -27,14 +27,14 @@ from .measures import (
 )
 
 SHIFT = 0.10
-"""A change that says nothing about the plan may turn one verdict in ten beyond chance flips."""
+"""A change that says nothing about the plan may flip one verdict in ten, beyond flips by chance."""
 
 
 class Presentation(AuditProbe):
     """Compares flips against the parent, less the parent's own, with the limit, by kind.
 
-    Variants with the role ``shown`` are compared with their parents, and these with the responses
-    to them under ``again-1``, ….
+    Variants with the role ``shown`` are compared with their parents, and the parents with their
+    repeats in ``again-1``, ….
     """
 
     name = "presentation"
@@ -50,7 +50,7 @@ class Presentation(AuditProbe):
         return {name: flips_of(self.audit, of) for name, of in kinds.items()}
 
     def values(self) -> Iterable[Value | None]:
-        """Flips of each kind, and what they do to correct and to faulty plans."""
+        """Flips of each kind, and their effects on correct and on faulty plans."""
         yield from (of.value(name, SHIFT) for name, of in self.flips.items())
         yield from kind_figures(self.pairs)
 

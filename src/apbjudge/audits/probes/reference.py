@@ -30,11 +30,11 @@ from .measures import (
 )
 
 ECHOED = 0.15
-"""A wrong reference must not make more than three faulty plans in twenty pass."""
+"""Largest share of faulty plans that a wrong reference may make pass."""
 FOREIGN = 0.15
-"""Nor fail more than three sound plans in twenty."""
+"""Largest share of sound plans that a foreign reference may make fail."""
 EQUIVALENT = 0.15
-"""Largest share of verdicts that another good reference may turn, beyond those that turn anyway."""
+"""Largest share of verdicts that another good reference may flip, beyond flips by chance."""
 WITHOUT = 0.15
 """Largest share of verdicts that may change in one direction without a reference."""
 
@@ -45,9 +45,9 @@ _ORDER = (_ECHOED, _FOREIGN, *_AS_GOOD)
 
 
 class ReferenceUse(AuditProbe):
-    """Compares what other references change, and none at all, with the limits.
+    """Compares the effects of other references, and of no reference, with the limits.
 
-    Variants with the role ``reference`` are compared with their parents, the run without the
+    Variants with the role ``reference`` are compared with their parents, and the run without the
     reference with the main run.
     """
 
@@ -61,18 +61,18 @@ class ReferenceUse(AuditProbe):
 
     @cached_property
     def asked(self) -> list[Response]:
-        """The variants, and everything without a reference."""
+        """The variants, and all judgements without a reference."""
         blind = (r for r in self.audit.all if r.run == BLIND)
         return [*self.audit.asked(*self.roles), *blind]
 
     @cached_property
     def blind(self) -> list[Pair]:
-        """Plans without a reference, each with the verdict where it was shown."""
+        """Plans judged without a reference, each with its judgement in the main run."""
         return self.audit.across(BLIND)
 
     @cached_property
     def flips(self) -> dict[str, Flips]:
-        """Flips by references that are as good as the case's own; empty where there are none."""
+        """Flips by references that are as good as the case's own; empty if there are none."""
         pairs = [pair for pair in self.pairs if kind(pair[0]) in _AS_GOOD]
         return {"equivalent": flips_of(self.audit, pairs)} if pairs else {}
 
@@ -91,7 +91,7 @@ class ReferenceUse(AuditProbe):
         yield from changes("{}: change of passing", kinds)
 
     def used(self) -> Iterable[Response]:
-        """The requests, those that they are compared with, and the repeats that flips need."""
+        """The judgements, those that they are compared with, and the repeats for flips."""
         parents = (other for child, other in self.pairs if kind(child) in _AS_GOOD)
         repeats = (repeats_of(self.audit, parent) for parent in parents)
         others = (other for _, other in (*self.pairs, *self.blind))
@@ -114,7 +114,7 @@ class ReferenceUse(AuditProbe):
         )
 
     def examples(self) -> Iterable[tuple[Response, str]]:
-        """Verdicts that changed, the echoed and the foreign first."""
+        """Verdicts that changed, those by echoed and foreign references first."""
         order = {name: n for n, name in enumerate(_ORDER)}
         changed = filter(flipped, (*self.pairs, *self.blind))
         for response, other in sorted(changed, key=lambda p: order.get(kind(p[0]), len(order))):

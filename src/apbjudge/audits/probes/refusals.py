@@ -1,7 +1,7 @@
 """Refusals: does the judge leave faulty plans without a verdict more often than sound ones?
 
-A judgement without a verdict counts in no other figure. A judge that has none just where a plan is
-faulty looks better in all of them than it is.
+A judgement without a verdict counts in no other figure. A judge that returns none mainly for faulty
+plans looks better in those figures than it is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .base import AuditProbe
 from .measures import Value, count_text, describe, grouped, mean_text, rate, shift
 
 UNEVEN = 0.10
-"""Rates are about what has a verdict: ten points more missing on one side bias all of them."""
+"""Rates are over verdicts: if one side lacks ten points more of them, all rates are biased."""
 
 NOT_THE_JUDGE = ("budget", "bad_input", "transport")
-"""Reasons of missing verdicts that say nothing of the judge."""
+"""Reasons for missing verdicts that say nothing about the judge."""
 
 _TRUTHS = {True: ", sound", False: ", faulty", None: ""}
 
@@ -69,7 +69,7 @@ class Refusals(AuditProbe):
             yield rate(f"without verdict, {name}", chosen, _is_missing)
 
     def tables(self) -> Iterable[ProbeTable]:
-        """Reasons of missing verdicts by kind of plan, of all variants of the main run."""
+        """Reasons for missing verdicts by kind of plan, over all variants of the main run."""
         main = [r for r in self.audit.main if r.reason not in NOT_THE_JUDGE]
         if reasons := sorted({r.reason for r in main if not r.is_scored}):
             yield ProbeTable.of(

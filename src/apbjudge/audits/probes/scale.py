@@ -35,13 +35,13 @@ from .measures import (
 )
 
 TILT = 0.25
-"""A judge that errs four times as often to one side as it may to the other moves every rate."""
+"""A judge that errs four times as often to one side as it may to the other biases every rate."""
 ONE_GRADE = 0.85
-"""Faults of three codes or severities that all get one grade are not graded."""
+"""A judge that gives most faults of three codes or severities the same grade does not grade."""
 CONTRADICTIONS = 0.12
-"""Each contradictory reply is resolved by a rule of ours; 50 cases without one tell 0.12 from 0."""
+"""A rule of ours resolves each contradictory reply; 50 cases without one exclude a rate of 0.12."""
 FURTHER = 0.20
-"""Two codes beyond the one fault and its consequences are no oversight but a halo."""
+"""Two codes beyond the one fault and its consequences are a halo, not an oversight."""
 
 LEAST_KINDS = 3
 LEAST_GRADED = 10
@@ -68,23 +68,23 @@ class Scale(AuditProbe):
 
     @cached_property
     def unproven(self) -> Groups[Response]:
-        """Planted faults of which the judge was shown no proof, by code."""
+        """By code, planted faults of which the judge was shown no proof."""
         return grouped((r for r in self.audit.faults if not r.is_informed), _code)
 
     @cached_property
     def caught(self) -> list[Response]:
-        """Planted faults that the judge itself failed."""
+        """Planted faults with the judge's own verdict *not correct*."""
         return [r for r in self.audit.faults if not r.is_overridden and not r.is_correct]
 
     @cached_property
     def graded_faults(self) -> list[Response]:
-        """Those with a grade; none where they are too few, or of too few codes and severities."""
+        """Caught faults with a grade; empty if too few, or with too few codes and severities."""
         graded = [r for r in self.caught if r.grade is not None]
         return graded if len(graded) >= LEAST_GRADED and _n_kinds(graded) >= LEAST_KINDS else []
 
     @cached_property
     def flagged(self) -> list[Response]:
-        """Those of one code, under a protocol with codes."""
+        """Caught faults with one true code, under a protocol with codes."""
         coded = (r for r in self.caught if r.flags is not None)
         return [r for r in coded if len(r.variant.truth.codes or ()) == 1]
 
@@ -95,7 +95,7 @@ class Scale(AuditProbe):
 
     @cached_property
     def tilts(self) -> Mapping[str, Split]:
-        """Pass rate of what is wrong less fail rate of what is right: 0 for one that errs evenly.
+        """Pass rate of faulty plans less fail rate of correct ones: 0 for an even-handed judge.
 
         Planted faults count if the judge was shown no proof of them and if their code is planted
         often enough.
@@ -128,7 +128,7 @@ class Scale(AuditProbe):
 
     @cached_property
     def graded(self) -> list[Response]:
-        """All graded replies of the main run; none under another scale than the six grades."""
+        """All graded replies of the main run; empty under other scales than the six grades."""
         graded = [r for r in self.audit.main if r.grade is not None]
         return graded if all(r.grade in GRADES for r in graded) else []
 
@@ -166,7 +166,7 @@ class Scale(AuditProbe):
             yield ProbeMetric(name=title, estimate=_correlation(coded), unit="plain")
 
     def used(self) -> Iterable[Response]:
-        """The main run, where anything of it can be measured."""
+        """The main run, if anything in it can be measured."""
         return self.audit.main if self.taken else ()
 
     def tables(self) -> Iterable[ProbeTable]:
@@ -200,7 +200,7 @@ class Scale(AuditProbe):
                 yield r, f"{r.variant.what}: {verdict_text(r)}; not explained by the fault: {names}"
 
     def notes(self) -> Iterable[str]:
-        """Remarks on reading the balance, and on what it leaves out."""
+        """Remarks on the meaning of the balance, and on the plans that it leaves out."""
         yield (
             "lenient balance: share of wrong plans passed minus share of right plans failed; a "
             "judge that errs equally to both sides has 0, however often it errs"
@@ -273,7 +273,7 @@ def _entropy(graded: Sequence[Response]) -> Estimate:
 def _correlation(coded: Sequence[Response]) -> Estimate:
     """Mean phi over the pairs of codes that both sides use, judge less truth, by jackknife.
 
-    Each item counts in two columns of one table: by the judge's set of flags, and by the true one.
+    Each item counts twice in one table: by the judge's set of flags, and by the true set.
     """
     judged = [_mask(r.flags or frozenset()) for r in coded]
     true = [_MASKS + _mask(r.variant.truth.codes or frozenset()) for r in coded]

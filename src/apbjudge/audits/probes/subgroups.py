@@ -18,9 +18,9 @@ from .measures import Split, Value, beyond_kind, kind_of_plan, mixed_alike
 
 FIELDS = ("dataset", "modality", "steps", "stage", "horizon", "tools")
 GAP = 0.15
-"""A gap of fifteen points between parts turns the order of tested models that differ in them."""
+"""A gap of fifteen points can reverse the order of models that are tested on different parts."""
 LEAST_CASES = 8
-"""Intervals of fewer cases are too rough to be compared with anything."""
+"""Smallest number of cases in each part: intervals of fewer are too rough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class _Subgroup:
 
     Attributes:
         name: Field and value.
-        is_right: Shape (n,): 1 where the verdict is true.
-        split: The compared values: the distance of each from others of its kind.
+        is_right: Shape (n,): 1 if the verdict is right, else 0.
+        split: The compared values: each less the mean of its kind of plan.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Subgroups(AuditProbe):
 
     @cached_property
     def known(self) -> list[Response]:
-        """Verdicts on plans whose truth is known, and was not proven to the judge."""
+        """Verdicts on plans of known truth, except those whose fault was proven to the judge."""
         scored = (r for r in self.audit.scored(*self.roles) if not r.is_informed)
         return [r for r in scored if r.variant.truth.is_correct is not None]
 
@@ -64,7 +64,7 @@ class Subgroups(AuditProbe):
             here = [r for r in self.known if r.groups.get(name) is not None]
             values = sorted({str(r.groups[name]) for r in here})
             parts = [part for value in values if (part := _part(name, value, here)) is not None]
-            # of two values the other comparison is the same with the sign turned
+            # with two values, the second comparison is the first with the opposite sign
             fields[name] = parts[:1] if len(values) == 2 else parts
         return fields
 
@@ -78,7 +78,7 @@ class Subgroups(AuditProbe):
         return (part.split.value(part.name, GAP) for part in self.parts)
 
     def used(self) -> Iterable[Response]:
-        """The verdicts, where any are compared."""
+        """The verdicts, if any are compared."""
         return self.known if self.parts else ()
 
     def tables(self) -> Iterable[ProbeTable]:
@@ -138,7 +138,7 @@ class Subgroups(AuditProbe):
 
 
 def _part(name: str, value: str, responses: Sequence[Response]) -> _Subgroup | None:
-    """The part of a field's value; None where a side has too few cases."""
+    """The part with a value of a field; None if a side has too few cases."""
     first = np.array([str(r.groups[name]) == value for r in responses])
     weights = mixed_alike([kind_of_plan(r) for r in responses], first)
     at: list[int] = np.flatnonzero(weights > 0).tolist()
@@ -159,7 +159,7 @@ def _part(name: str, value: str, responses: Sequence[Response]) -> _Subgroup | N
 
 
 def _p_value(part: _Subgroup) -> float | None:
-    """Two-sided, from the half of the 95 % interval that points towards 0; approximate."""
+    """Approximate two-sided p-value, from the half of the 95 % interval that points towards 0."""
     estimate = part.split.difference()
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None

@@ -1,1 +1,1 @@
-"""The page that people look at: one self-contained file."""
+"""The report page: one self-contained HTML file."""

@@ -17,8 +17,8 @@ from ...records import Call
 Kind = Literal["same", "arguments", "different", "extra", "missing"]
 
 COMPARED = 400
-"""Calls of each side, after a common beginning, that are compared; those beyond have rows of
-their own, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
+"""Number of calls of each side, after a common beginning, that are compared; later ones have their
+own rows, so that a chain of a hundred thousand calls costs no more than one of four hundred."""
 
 
 class AlignedRow(NamedTuple):
@@ -29,7 +29,7 @@ class AlignedRow(NamedTuple):
         theirs: Index in the second chain; None if only the first has a call.
         kind: ``same`` tool and arguments, same tool with other ``arguments``, a ``different``
             tool in the same place, ``extra`` (only ours) or ``missing`` (only theirs).
-        moved: True if a pair of one tool is out of the order that the other pairs share.
+        moved: True if a pair of one tool is out of the order of the other pairs.
     """
 
     ours: int | None
@@ -39,7 +39,7 @@ class AlignedRow(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A call as it is compared; equal keys are equal calls."""
+    """A call in comparable form; equal keys are equal calls."""
 
     name: str
     arguments: bytes
@@ -47,24 +47,23 @@ class _Key(NamedTuple):
 
 
 def align(ours: Sequence[Call], theirs: Sequence[Call]) -> tuple[AlignedRow, ...]:
-    """Aligns two chains: first which calls belong together, then which of them moved.
+    """Aligns two chains: pairs their calls, then finds the pairs that moved.
 
-    Equal calls are pairs wherever they are; what is left of one tool is paired by the arguments
-    that both share, then by place. Of all pairs as few as possible are ``moved``: the others are
-    the longest sequence that both chains have in one order. So two chains of the same calls
-    have rows of the kind ``same`` alone. Calls without a partner between the same two pairs that
-    did not move are next to each other as ``different``.
+    Equal calls are pairs wherever they are; the remaining calls of the same tool are paired by
+    the arguments that they share, then by place. As few pairs as possible are ``moved``: the others
+    are the longest sequence in the same order in both chains. So two chains of the same calls have
+    only rows of the kind ``same``. Calls without a partner, between the same two pairs that did not
+    move, are next to each other as ``different``.
 
-    Every call occurs exactly once, ours in their order, theirs in theirs but for moved ones. Equal
-    calls in runs as long as possible are pairs first (``difflib``), whose time is bounded by
-    ``COMPARED`` calls.
+    Every call occurs exactly once, ours in their order, theirs too except moved ones. The longest
+    runs of equal calls are paired first (``difflib``); ``COMPARED`` limits the time for this.
 
     Args:
         ours: The prediction's calls.
         theirs: The reference's calls.
 
     Returns:
-        The rows from top to bottom; empty when both chains are.
+        The rows from top to bottom; empty if both chains are.
     """
     a, b = [_key(call) for call in ours], [_key(call) for call in theirs]
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
@@ -103,11 +102,11 @@ def _key(call: Call) -> _Key:
 
 
 _FRACTION = re.compile(rb"(?:^|[:,\[])-?\d+[.e]")
-"""A number that may be whole and yet be written with a fraction, or a text that looks like one."""
+"""A number that may be an integer written with a fraction, or a text that looks like one."""
 
 
 def _canonical(value: object) -> bytes:
-    """The value as bytes: equal exactly for values that are shown alike, such as 1 and 1.0."""
+    """The value as bytes, equal exactly for values that are displayed alike, such as 1 and 1.0."""
     try:
         written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         if _FRACTION.search(written) is None:

@@ -1,7 +1,7 @@
-"""Details of the items as compressed blocks of data that travel inside the page.
+"""Details of the items as compressed blocks of data inside the page.
 
 A block is JSON, compressed with gzip, in base64, inside a ``script`` element of a type that no
-browser runs. Base64 has no character that could end the element, so nothing in the data can.
+browser runs. Base64 has no character that could end the element, so no data can end it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BLOCK_TYPE = "application/octet-stream"
 """Type of the script elements that hold data."""
 
 BYTES_PER_CHUNK = 1_500_000
-"""A chunk ends with the record that reaches this many bytes of JSON."""
+"""Bytes of JSON at which a chunk ends, after a whole record."""
 
 _ENTRIES_PER_CHUNK = 100
 _TEXTS_PER_CHUNK = 4000
 
 
 def block(name: str, data: bytes) -> bytes:
-    """One element with JSON in it; its id is ``name``: letters, digits and hyphens."""
+    """One element that contains JSON; its id is ``name``: letters, digits and hyphens."""
     packed = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0))
     return f'<script type="{BLOCK_TYPE}" id="{name}">'.encode() + packed + b"</script>\n"
 
@@ -52,8 +52,8 @@ class Chunks:
 
     Attributes:
         name: Prefix of the blocks' ids, before a hyphen and their number.
-        starts: Number of the first record of each block written or begun.
-        count: Records so far.
+        starts: Number of the first record of each block, also of an unfinished one.
+        count: Number of records so far.
     """
 
     name: str
@@ -85,10 +85,10 @@ class Chunks:
 
 
 class Details:
-    """Writes entries to blocks: each case and each list of tools once, however often it occurs.
+    """Writes entries to blocks, with each case and each list of tools only once.
 
-    The blocks are cases, lists of tools, entries, and the texts that are searched besides ids and
-    names. The columns of the list go to the index.
+    The blocks are cases, lists of tools, entries, and the texts that are searched in addition to
+    ids and names. The columns of the list go to the index.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Details:
         """Writes one entry; only its columns stay in memory.
 
         Raises:
-            ValueError: If it has not one judgement, or None, for each judge.
+            ValueError: If it does not have one judgement, or None, for each judge.
         """
         self.index.add(entry)
         item, trajectory = entry.item, entry.trajectory
@@ -144,7 +144,7 @@ class Details:
             chunks.close()
 
     def contents(self) -> dict[str, Any]:
-        """The first record of each block, and names of codes: the page finds a detail by them."""
+        """The first record of each block, and names of codes; the page needs them for details."""
         return {
             "cases": self.cases.starts,
             "tools": self._tools.starts,
@@ -158,7 +158,7 @@ class Details:
         }
 
     def _case(self, item: Item) -> int:
-        """The number of an item's case; a known key saves its view."""
+        """The number of an item's case; for a known key, its view is not computed again."""
         # a file's name doesn't identify its picture
         key = case_key(item) if self._pictures is None or not item.files else None
         digest = b"" if key is None else _digest(key)
@@ -185,7 +185,7 @@ class Details:
         return self._once(self.cases, view)
 
     def _once(self, chunks: Chunks, value: object) -> int:
-        """The number of a record, which is written when it is new."""
+        """The number of a record, which is written if it is new."""
         record = to_json(value)
         digest = _digest(chunks.name.encode() + record)
         if digest not in self._numbers:
@@ -206,7 +206,7 @@ def _code_names(ref: str) -> dict[str, str]:
 
 
 def _findings(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The findings of code, each once: every judge's row has the same ones."""
+    """The findings by rule, each once: the rows of all judges have the same ones."""
     findings: dict[bytes, Mapping[str, Any]] = {}
     for row in rows:
         listed: object = row.get("findings")

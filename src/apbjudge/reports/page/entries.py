@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..plots import Figure
 
 Pictures = Callable[[Item, FileRef], str | None]
-"""Returns a file of an item as a ``data:`` URL, None for no picture."""
+"""Returns a file of an item as a ``data:`` URL; None if it is not a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Entry:
     Attributes:
         protocol: None for a row that never became an item.
         line: 1-based line of the predictions file.
-        groups: dataset, category, stage and the like; None where a row has no such field.
-        judgements: One row of ``judgements.jsonl`` per judge, in the order of the judges; None
-            where this judge has none.
+        groups: dataset, category, stage and the like; None if a row has no such field.
+        judgements: One row of ``judgements.jsonl`` per judge, in the order of the judges; None for
+            a judge without one.
         human: Consensus of the raters: is_correct, grade, errors, category, raters, ties; None
             without labels.
         labels: One per rater: rater, is_correct, grade, errors, category, note.
@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def query(self) -> str:
-        """The tested model's prompt; empty if it is not known."""
+        """The tested model's prompt; empty if it is unknown."""
         of = self.item or self.trajectory
         return of.query or "" if of else ""
 
@@ -61,16 +61,16 @@ class JudgeFacts:
 
     Attributes:
         name: Its name in the report, unique.
-        note: A warning about its metrics; None for nothing.
-        rows: Judgements, of which ``scored`` have a verdict.
-        unscored: Number of judgements without one, by reason.
-        cost_usd: Price of all calls; None when unknown.
+        note: A warning about its metrics; None without a warning.
+        rows: Number of judgements, of which ``scored`` have a verdict.
+        unscored: Number of judgements without a verdict, by reason.
+        cost_usd: Price of all calls in US dollars; None if unknown.
         rubrics: Rubrics with their versions, such as ``apb-holistic@1``.
         settings: Pairs of a name and a value, in words.
         source: File or folder of its judgements.
         agreement: Share of labelled items with the humans' verdict; None without labels.
         corrected: The rate of correct plans, corrected with labels; None without a design.
-        by_rule: True if code alone judged: then correct says that no fault could be proven.
+        by_rule: True for the static judge, whose *correct* means that no fault could be proven.
     """
 
     name: str
@@ -94,15 +94,15 @@ class ReportInput:
 
     Attributes:
         judges: The judges, in the order in which entries have their judgements.
-        headlines: A table a judge of its rates of correct plans, shown first.
+        headlines: For each judge, a table with its rates of correct plans, shown first.
         tables: The paper's tables, most important first.
         entries: The judged rows; read once, one at a time.
         changes: Names of the two judges (before, after) whose differences are listed worst
             first; None for the first two.
-        changed: Changes from one run to another, for the overview; None for nothing.
+        changed: Changes from one run to another, for the overview; None for none.
         settings: The settings of each run, by title.
-        code_names: Names of the error codes of own rubrics, by rubric.
-        pictures: Returns the picture behind a file of an item; None for no pictures.
+        code_names: Names of the error codes of users' rubrics, by rubric.
+        pictures: Returns the picture in a file of an item; None for a page without pictures.
     """
 
     title: str
@@ -125,10 +125,10 @@ class ReportSize:
     """Size of a written page.
 
     Attributes:
-        entries: Judged rows.
-        cases: Different cases among them.
-        bytes: Size of the file.
-        note: Note that the entries are a sample of the items; empty if they are all.
+        entries: Number of judged rows.
+        cases: Number of different cases.
+        bytes: Size of the file, in bytes.
+        note: Note that the entries are a sample of the items; empty if they are all items.
     """
 
     entries: int

@@ -36,8 +36,8 @@ _SCRIPTS = (
 )
 _STYLES = ("base.css", "item.css", "trajectories.css", "report.css")
 _SHOWN_FIRST = 1_000_000
-"""Bytes of details before the scripts. A browser that reads as much pauses and shows the overview;
-without them it would run the scripts first."""
+"""Bytes of details before the scripts: after so much data, a browser shows the overview; without
+them, it would run the scripts first."""
 _MOST_CHANGES = 200
 
 
@@ -53,7 +53,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
 
     Raises:
         InputError: If the file can't be written.
-        ValueError: If an entry has not one judgement, or None, for each judge.
+        ValueError: If an entry does not have one judgement, or None, for each judge.
     """
     spool = path.parent if is_replaceable(path) else None  # not next to a device
     with replacing(path) as page, tempfile.TemporaryFile(dir=spool) as data:
@@ -67,7 +67,7 @@ def write_report(report: ReportInput, path: Path) -> ReportSize:
 
 
 def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[bytes]) -> int:
-    """Overview, some details, index, scripts, and last the parts that a reader need not wait for.
+    """Writes overview, some details, index, scripts, and last the parts that are needed later.
 
     Returns:
         The number of bytes written.
@@ -117,7 +117,7 @@ def _write(page: IO[bytes], report: ReportInput, details: Details, data: IO[byte
 
 
 def concatenated(folder: str, names: tuple[str, ...]) -> str:
-    """Files of one kind as one text that can be part of a page.
+    """Concatenates files of one kind to a text that can be part of a page.
 
     Args:
         folder: Their folder beneath ``reports``.
@@ -137,7 +137,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-# What the template shows -------------------------------------------------------------------------
+# Values for the template -------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -202,12 +202,12 @@ def _changed_list(changes: Changes) -> dict[str, Any]:
     """The worst changes from one run to another, with links to their items.
 
     Returns:
-        ``summary`` (what was compared, and how many changed how, a sentence each), ``rows`` and
-        ``more`` (how many are left out). A row has kind, item_id, tested_model (empty where the
-        two sides are of two tested models, which they name), before, after (each with its verdict
-        as text and the page's address of the item as fragment) and human (empty without label).
+        ``summary`` (sentences on the runs and on the number of changes by kind), ``rows`` and
+        ``more`` (number of omitted rows). A row has kind, item_id, tested_model (empty if two
+        tested models are compared, which the sides name), before, after (each with its verdict as
+        text and the page's address of the item as fragment) and human (empty without label).
     """
-    by_model = bool(changes.note)  # then both sides are items of their own
+    by_model = bool(changes.note)  # then both sides are separate items
     human = {None: "", True: "correct", False: "incorrect"}
 
     def verdict(item_id: str, side: ItemScore) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The columns that the list of a report page is filtered and sorted by."""
+"""The columns by which the list of a report page is filtered and sorted."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .entries import Entry
 from .trajectories import diagnosis_of
 
 NO_FLAGS = -1
-"""Stands for the flags of a verdict that has none, not even unset ones."""
+"""Value for a verdict without flags, as opposed to one whose flags are all unset."""
 
 CORRECT, INCORRECT, UNSCORED, NOTHING = "c", "x", "u", "-"
 _WORDS = {CORRECT: "correct", INCORRECT: "incorrect"}
-"""A verdict in one letter; of a human label, ``u`` says that nothing was decided."""
+"""Verdicts by their letter; for a human label, ``u`` means undecided."""
 
 _QUERY = 100
-"""Characters of a query in the list."""
+"""Number of a query's characters in the list."""
 
 _OVERRIDDEN, _INCONSISTENT, _SPLIT = 1, 2, 4
 
@@ -31,9 +31,9 @@ _COLUMNS: Mapping[str, tuple[str, float]] = {
     "flags": ("i", NO_FLAGS),  # bit i for the index's code i
     "category": ("B", 0),  # 1 to 5
     "marks": ("B", 0),  # overridden, inconsistent, or by raters that are split
-    "reason": ("h", -1),  # number of the reason why there is no verdict
+    "reason": ("h", -1),  # number of the reason for no verdict
 }
-"""Columns of one judge: type of array, and the value of an entry that says nothing."""
+"""Columns of one judge: type of array, and the value for an entry without data."""
 
 _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "human": ("Judge and humans differ", {"human": "differs", "sort": "human"}),
@@ -42,25 +42,25 @@ _LEADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "inconsistent": ("The judge contradicted itself", {"inconsistent": "yes"}),
     "unscored": ("Without a verdict", {"verdict": "unscored"}),
 }
-"""Counts of a judge that deserve a look, in words, and the state of the list that shows them."""
+"""Groups of items to look at, each with its text and the filter and order of the list."""
 
 
 UNSURE = 0.7
-"""Bits of uncertainty about the verdict from which an item deserves a look."""
+"""Smallest uncertainty of a verdict, in bits, of an item to look at."""
 
 _FIRST = 6
-"""Items that the overview names."""
+"""Number of items that the overview names."""
 
 
 class _Texts:
-    """A column of texts, each a number; None is -1."""
+    """A column of texts, stored as numbers; None is -1."""
 
     def __init__(self, earlier: int = 0) -> None:
         self.numbers: dict[str, int] = {}
         self.column = array("i", [-1] * earlier)
 
     def number(self, text: object) -> int:
-        """The number of a text; a new number for a new text."""
+        """The number of a text; a new text gets a new number."""
         return -1 if text is None else self.numbers.setdefault(str(text), len(self.numbers))
 
     def add(self, text: object) -> None:
@@ -73,7 +73,7 @@ class _Texts:
 
 
 class _Verdicts:
-    """Verdicts of one judge, or of the humans together: one entry per row."""
+    """Verdicts of one judge, or the consensus of humans: one entry per row."""
 
     def __init__(self) -> None:
         self.letters: list[str] = []
@@ -83,7 +83,7 @@ class _Verdicts:
         }
 
     def add(self, judged: Mapping[str, Any] | None, reasons: _Texts, codes: _Texts) -> None:
-        """Adds a row of ``judgements.jsonl`` or a consensus; None for neither."""
+        """Adds a row of ``judgements.jsonl`` or a consensus; None if there is none."""
         row = judged or {}
         uncertainty: Mapping[str, Any] = row.get("uncertainty") or {}
         entropy: Mapping[str, float] = uncertainty.get("entropy") or {}
@@ -122,7 +122,7 @@ class _Verdicts:
         return columns
 
     def tally(self, human: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Number of entries that deserve a look, see ``_LEADS``, and of those that could."""
+        """By group of ``_LEADS``, number of its entries, and of those that could be in it."""
         n_own = len(self.letters) - self.letters.count(NOTHING)
         marks = self.columns["marks"]
         return {
@@ -134,10 +134,10 @@ class _Verdicts:
         }
 
     def look(self, at: int, human: _Verdicts, *, by_rule: bool) -> tuple[float, list[str]]:
-        """Priority of an entry, 0 for none, and its reasons."""
+        """Priority of an entry, 0 for none, and the reasons."""
         own, theirs = self.letters[at], human.letters[at]
         weight, why = 0.0, list[str]()
-        # code that proves nothing does not contradict anybody
+        # without a proven fault, the static judge contradicts nobody
         if {own, theirs} == {CORRECT, INCORRECT} and not (by_rule and own == CORRECT):
             gap = abs(self.columns["grade"][at] - human.columns["grade"][at])
             weight += 2.0 + (1.0 if math.isnan(gap) else gap)
@@ -155,7 +155,7 @@ class Index:
     """The columns of the list, built entry by entry."""
 
     def __init__(self, n_judges: int) -> None:
-        """Columns without entries, for reports of ``n_judges`` judges."""
+        """Makes columns without entries, for reports of ``n_judges`` judges."""
         self._judges = tuple(_Verdicts() for _ in range(n_judges))
         self._human = _Verdicts()
         self._ids: list[str] = []
@@ -166,14 +166,14 @@ class Index:
 
     @property
     def count(self) -> int:
-        """Entries so far."""
+        """Number of entries so far."""
         return len(self._ids)
 
     def add(self, entry: Entry) -> None:
         """Adds an entry.
 
         Raises:
-            ValueError: If it has not one judgement, or None, for each judge.
+            ValueError: If it does not have one judgement, or None, for each judge.
         """
         if len(entry.judgements) != len(self._judges):
             got = len(entry.judgements)
@@ -215,14 +215,14 @@ class Index:
         }
 
     def leads(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Lists of items that deserve a look; those without an item are left out.
+        """The groups of items to look at, without empty ones.
 
         Args:
             names: The judges' names.
 
         Returns:
-            ``text`` (what the items are), ``count``, ``of`` (how many there could be) and
-            ``fragment`` (the part of the page's address behind ``#`` that lists them) of each.
+            For each group: ``text``, ``count``, ``of`` (number of items that could be in it) and
+            ``fragment`` (the part of the page's address after ``#`` that lists them).
         """
         human = self._human.letters
         leads: list[dict[str, Any]] = []
@@ -247,11 +247,11 @@ class Index:
 
         Args:
             names: The judges' names.
-            by_rule: Those that are code alone.
+            by_rule: Names of static judges.
 
         Returns:
-            ``id``, ``model``, ``query`` (its first words), ``why`` (pairs of a judge and its
-            reasons) and ``fragment`` of each.
+            For each item: ``id``, ``model``, ``query`` (its first words), ``why`` (pairs of a judge
+            and its reasons) and ``fragment``.
         """
 
         def looks(at: int) -> list[tuple[str, float, list[str]]]:
@@ -274,7 +274,7 @@ class Index:
 
 
 def _refutes(change: Any) -> bool:
-    """True if an override took a correct verdict back."""
+    """True if an override changed a correct verdict."""
     values = cast("dict[str, Any]", change) if isinstance(change, dict) else {}
     return values.get("field") == "is_correct" and values.get("was") is True
 
@@ -284,7 +284,7 @@ def _number(value: float | None) -> float:
 
 
 def _differing(*judges: Sequence[str]) -> tuple[int, int]:
-    """Number of entries on which verdicts differ, and of those with two verdicts or more."""
+    """Number of entries with differing verdicts, and of entries with at least two verdicts."""
     groups = (
         [one for one in group if one in (CORRECT, INCORRECT)] for group in zip(*judges, strict=True)
     )

@@ -33,7 +33,7 @@ from .steps import call_view, step_view
 from .values import View, as_json, present, safe
 
 CALLS_SHOWN = 400
-"""Calls of a prediction that are shown; of the others only the number."""
+"""Largest number of calls of a prediction that are shown; the others are only counted."""
 
 
 # The case ----------------------------------------------------------------------------------------
@@ -42,15 +42,15 @@ CALLS_SHOWN = 400
 _CASE_FIELDS = (
     "query system_prompt files tools trajectory reference condition groups construction".split()
 )
-"""Fields of an item that the view of its case is made of, and so the key."""
+"""Fields of an item that determine the view of its case, and so its key."""
 
 
 def case_view(item: Item) -> View:
     """The part of an item that all responses to its case share.
 
     Returns:
-        ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None when the row says
-        nothing of tools; else name, description, parameters, cost and marks of each),
+        ``query``, ``system`` (prompt), ``files`` (type, path), ``tools`` (None if the row has no
+        list of tools; else name, description, parameters, cost and marks of each),
         ``trajectory`` (a step for each message), ``reference`` (plan, steps; or None),
         ``condition`` (hidden from the tested model; its ``claims`` are those of the construction)
         and ``groups``. Steps are those of ``steps``.
@@ -83,7 +83,7 @@ def case_key(item: Item) -> bytes | None:
     """A key of the view of an item's case, much cheaper than the view: equal keys, equal views.
 
     Returns:
-        The key; None for a case nested too deeply to be written.
+        The key; None for a case nested too deeply for JSON.
     """
     try:
         return orjson.dumps([getattr(item, name) for name in _CASE_FIELDS], default=_as_read)
@@ -92,7 +92,7 @@ def case_key(item: Item) -> bytes | None:
 
 
 def _as_read(record: Record) -> object:
-    """The values that a record was read from, from which everything else in it follows."""
+    """The values that a record was read from, which determine everything else in it."""
     if isinstance(record, Toolset):
         return record.text, sorted(record.listed_names)
     return {name: getattr(record, name) for name in type(record).model_fields}
@@ -138,7 +138,7 @@ def _message(message: Mapping[str, Any]) -> View:
         rest |= {name: m.extra[name] for name in m.extra if name not in _NAMING}
         unread = [p for p in m.extra.get("content", ()) if kind_of(as_object(p) or {}) == "unread"]
         rest |= {"content": unread}
-    for own in read.unknown:  # a step in the benchmark's own form, or what nobody knows
+    for own in read.unknown:  # a step in the benchmark's form, or unknown content
         calls += map(_call, message_calls(own))
         texts.append(str(own.get("thought") or ""))
         known = {"thought", "action", *NAMES, *ARGUMENTS} if calls else {"thought"}
@@ -164,11 +164,11 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) ->
     """The response of one tested model, next to the reference, with the findings at their place.
 
     Args:
-        item: The item; None without its prediction: then only findings are shown.
-        findings: Findings of code, as in a row of ``judgements.jsonl``.
+        item: The item; None if the prediction is unavailable: then only findings are shown.
+        findings: Findings by rule, as in a row of ``judgements.jsonl``.
 
     Returns:
-        ``kind``, ``plan``, ``steps`` (see the module of this name), ``n_calls`` when not all are
+        ``kind``, ``plan``, ``steps`` (see the module of this name), ``n_calls`` if not all are
         shown, ``problems``, ``response``, ``chain`` (ours, theirs, kind of each row; left out
         without a reference) and ``findings`` (code, certainty, rule, message, where, call: index
         among the calls of all steps, path within its arguments, key: the argument; of a trajectory,
@@ -198,13 +198,13 @@ def prediction_view(item: Item | None, findings: Iterable[Mapping[str, Any]]) ->
 def _steps(
     steps: Sequence[Step], *, most: int | None = None, unknown: Collection[int] = ()
 ) -> list[View]:
-    """Steps with at most so many calls, and as many without a call; ids of ``unknown`` calls."""
+    """Steps with at most ``most`` calls in all; ``unknown``: ids of calls of unknown tools."""
     views: list[View] = []
     n_calls = n_idle = 0
     for number, step in enumerate(steps, 1):
         calls = step.calls[: None if most is None else most - n_calls]
         n_calls, n_idle = n_calls + len(calls), n_idle + (not step.calls)
-        # A plan's step is its one call, whose reason serves as the thought.
+        # a step of a plan is one call, whose reason is the thought
         thought = "" if step.calls and step.thought == step.calls[0].reason else step.thought
         if calls or (not step.calls and n_idle <= CALLS_SHOWN):
             shown = (_call(call, unknown=id(call) in unknown or None) for call in calls)
@@ -240,7 +240,7 @@ def _finding(finding: Mapping[str, Any], calls: Sequence[Call]) -> View:
 
 
 def _place(where: str, calls: Sequence[Call]) -> int | None:
-    """The call that a place lies in, else the first call of the step; None when in none."""
+    """Index of the call that contains a place, else of the step's first call; None if none."""
     step = _STEP.match(where)
     for i, call in enumerate(calls):
         if call.where and f"{where}.".startswith(f"{call.where}."):
@@ -251,7 +251,7 @@ def _place(where: str, calls: Sequence[Call]) -> int | None:
 
 
 def _inside(path: str, arguments: Mapping[str, Any]) -> View:
-    """Place in a call's arguments: the path and, when it names one of them, the argument."""
+    """Place in a call's arguments: the path and, if it names one of them, the argument."""
     if not path.startswith("."):
         return {"path": ""}
     inner = _HOLDER.sub("", path, count=1).removeprefix(".")
@@ -276,8 +276,8 @@ def judgement_view(row: Mapping[str, Any]) -> View:
     """A row of ``judgements.jsonl`` without its findings, which belong to the prediction.
 
     Returns:
-        Its columns that are not empty, and under ``facts`` those with words of their own, by these;
-        ``inconsistent`` only when it is true.
+        Its columns that are not empty, and under ``facts``, by label, those that have a label;
+        ``inconsistent`` only if it is true.
     """
     view: View = {name: row.get(name) for name in COLUMNS if name not in _ELSEWHERE}
     facts = {fact.label: view.pop(fact.name) for fact in FACTS if fact.label}

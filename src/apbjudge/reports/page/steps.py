@@ -1,9 +1,9 @@
-"""Steps in the form that the page shows, from predictions, references, messages and logs.
+"""Steps in the form of the page, from predictions, references, messages and logs.
 
-A step has ``number`` (from 1; messages have none), ``source`` (whose it is), ``name``, ``kind``,
-``text``, ``thought``, ``calls``, ``results`` (answers to calls) and what a log says besides. A call
-has ``name``, ``arguments`` (or ``raw``, where they are no object), ``reason``, ``error`` and
-``unknown``: no tool has its name.
+A step has ``number`` (from 1; messages have none), ``source`` (its author), ``name``, ``kind``,
+``text``, ``thought``, ``calls``, ``results`` (answers to calls) and further fields of a log. A call
+has ``name``, ``arguments`` (or ``raw``, if they are not an object), ``reason``, ``error`` and
+``unknown``: True if no tool has its name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A whole trajectory of an agent as plain JSON for the report page.
 
-Keys without a value are left out. Texts are unchanged, but for the end of very long ones: the page
+Keys without a value are left out. Texts are unchanged, except that very long ones are cut: the page
 itself makes invisible characters visible and never reads a text as markup.
 """
 
@@ -31,9 +31,9 @@ from .steps import call_view, step_view
 from .values import View, as_json, present, safe
 
 STEPS_SHOWN = 5_000
-"""Steps of a trajectory that the page has; of the others only the number."""
+"""Largest number of steps of a trajectory on the page; the others are only counted."""
 TEXT_SHOWN = 20_000
-"""Characters of one text that the page has; a note at its end says how many are left out."""
+"""Largest number of characters of a text on the page; a note states the number left out."""
 
 
 def diagnosis_of(rows: Sequence[Mapping[str, Any] | None]) -> Diagnosis | None:
@@ -57,12 +57,12 @@ def trajectory_view(trajectory: Trajectory, diagnosis: Diagnosis | None) -> View
         diagnosis: Its word and first error are marked at the steps; None for no marks.
 
     Returns:
-        ``trial``, ``setting``, ``termination``, ``broke`` (what broke that was not the tested
-        model's), ``success``, ``reward``, ``usage``, ``scores``, ``place`` (where in the log,
-        in words), ``answer`` (left out where there is none), ``word``, ``first_error`` (number of
-        a step), ``remarks`` (name, count and meaning), ``n_steps`` when not all are shown,
-        ``extra``, and ``steps`` (see the module of this name). The arguments of a call are ``raw``
-        also where they are too long. ``results`` have text, call (index in ``calls``), name and
+        ``trial``, ``setting``, ``termination``, ``broke`` (a failure outside of the tested model),
+        ``success``, ``reward``, ``usage``, ``scores``, ``place`` (in the log, in words),
+        ``answer`` (left out if there is none), ``word``, ``first_error`` (number of a step),
+        ``remarks`` (name, count and meaning), ``n_steps`` if not all are shown, ``extra``, and
+        ``steps`` (see the module of this name). The arguments of a call are also ``raw`` if they
+        are too long. ``results`` have text, call (index in ``calls``), name and
         is_error; a step may have ``retrieval``, ``execution``, ``extra``, and ``word``: the letters
         of its executed calls.
     """
@@ -116,9 +116,9 @@ def _place(place: LogPlace) -> str:
 
 
 def _letters(steps: tuple[TrajectoryStep, ...], word: str) -> dict[int, str]:
-    """The letters of each step, by its number; none where it is not clear whose they are.
+    """The letters of each step, by its number; empty if they can't be assigned to steps.
 
-    Environments say which calls were executed. In logs that don't, all calls of the agent were.
+    Environments state which calls were executed; in other logs, all calls of the agent were.
     """
     if any(step.execution for step in steps):
         executed = [int(bool(step.execution and step.execution.was_executed)) for step in steps]
@@ -158,7 +158,7 @@ def _call(call: ToolCall) -> View:
 
 
 def _result(seen: ToolResult, calls: tuple[ToolCall, ...]) -> View:
-    """An answer; the only call of a step is the one that an answer without an id is to."""
+    """The result of a call; one without an id belongs to the step's only call."""
     ids = [call.call_id for call in calls]
     call = ids.index(seen.call_id) if seen.call_id and seen.call_id in ids else None
     if not seen.call_id and len(calls) == 1:
@@ -205,7 +205,7 @@ def _extra(fields: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A text, or a value as JSON; the end of a very long one is left out."""
+    """A text, or a value as JSON; a very long one is cut."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else as_json(value)

@@ -9,13 +9,13 @@ import orjson
 View = dict[str, Any]
 
 _MAX_DEPTH = 40
-"""Values nested deeper are shown as text, since readers and writers of JSON have limits."""
+"""Largest depth of nesting; deeper values are shown as text, since JSON libraries have limits."""
 _MAX_EXACT = 2**53
-"""Whole numbers beyond it would be rounded in the page, and are shown as text."""
+"""Largest exact integer in the page; larger ones would be rounded, and are shown as text."""
 
 
 def present(**values: Any) -> dict[str, Any]:
-    """The values without None and empty ones; false and zero stay. Tuples are lists, as in JSON."""
+    """The values except None and empty ones; false and zero stay. Tuples become lists."""
     return {
         name: [*cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
         for name, value in values.items()
@@ -24,7 +24,7 @@ def present(**values: Any) -> dict[str, Any]:
 
 
 def safe(value: Any) -> Any:
-    """A value that JSON and the page can hold; parts nested too deep and huge numbers as text."""
+    """A value that JSON and the page can hold; too deep parts and huge numbers become text."""
     try:
         written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)  # none beyond _MAX_EXACT
     except orjson.JSONEncodeError:
@@ -47,7 +47,7 @@ def _cut(value: Any, depth: int = 0) -> Any:
 
 
 def as_json(value: object) -> str:
-    """A value as a text to be read."""
+    """A value as JSON text for readers."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError:

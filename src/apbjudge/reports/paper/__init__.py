@@ -1,1 +1,1 @@
-"""The tables of the benchmark's paper, for whatever was judged."""
+"""The tables of the benchmark's paper, for any judgements."""

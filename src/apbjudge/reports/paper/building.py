@@ -1,4 +1,4 @@
-"""The paper's tables from results: which there are, their rows, and the best sets."""
+"""Builds the paper's tables from results: selects tables, makes rows, marks best sets."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ from .trajectories import (
 
 
 def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[PaperTable, ...]:
-    """The tables that results have something for: the paper's in its order, samples, trajectories.
+    """The tables for which results have data: the paper's in its order, samples, trajectories.
 
-    Rows of one judge are together, sorted by tested model; sections that no row has anything for
-    are left out. In columns with a direction the best set is marked (``statistics.best``): all rows
-    but those that another one is shown to be better than. Tested models compete with each other
-    where all else is the same (judge, level, stage, …), and likewise refinement methods.
-    Metrics of judges against humans are not marked, see ``_label_rows``.
+    Rows are grouped by judge and sorted by tested model; sections without data are left out. In
+    columns with a direction, the best set is marked (``statistics.best``): all rows except those
+    that another row is shown to be better than. Tested models compete with each other if all else
+    is equal (judge, level, stage, …), and so do refinement methods. Metrics of judges against
+    humans are not marked, see ``_label_rows``.
 
     Raises:
         OptionError: If there are no rows for a table in ``names``.
@@ -111,7 +111,7 @@ def paper_tables(results: TableSources, names: Sequence[str] = ()) -> tuple[Pape
 def headline_tables(results: TableSources) -> tuple[PaperTable, ...]:
     """The rate of correct plans by tested model and protocol, a table a judge; then trajectories.
 
-    Judges whose rates are bounds, because code alone judged, are last.
+    Static judges, whose rates are bounds, are last.
     """
     alone = (replace(results, judges=(judge,)) for judge in results.judges)
     tables = [table for own in alone if (table := _table(HEADLINE, own))]
@@ -124,7 +124,7 @@ def _is_bound(table: PaperTable) -> bool:
 
 
 def _table(definition: Definition, results: TableSources) -> PaperTable | None:
-    """A table; None if it would have no row or too few columns."""
+    """The table; None if it would have no row or too few columns."""
     readers = {
         "judgements": judged_rows,
         "samples": sample_rows,
@@ -182,11 +182,11 @@ def judged_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
 
 
 _UNMARKED = (WEIGHTED, TRUNCATED)
-"""Metrics that are no mean over the items of a row, or do not rate right and wrong."""
+"""Metrics that are not means over the items of a row, or do not concern correctness."""
 
 
 def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
-    """The metrics of these kinds that a part has; those it does not have are missing."""
+    """The metrics of these kinds that a part has; others are missing."""
     c, rows, names = part.c, part.rows, [kind.name for kind in kinds]
     metrics = _common_metrics(part) if CR in kinds else {}
     if part.protocol == "tool-broken":
@@ -208,7 +208,7 @@ def metrics_of(part: SectionPart, kinds: Collection[MetricKind]) -> Metrics:
 
 
 def _common_metrics(part: SectionPart) -> Metrics:
-    """Over all rows; E2 of rows of both forms is two codes, each over the rows of its form."""
+    """Metrics over all rows; for both forms, E2 is two codes, each over the rows of its form."""
     if part.form is not None:
         return common_metrics(part.c, part.rows, part.form)
     metrics: Metrics = {}
@@ -223,7 +223,7 @@ def _rows_of_form(c: JudgementTable, rows: Vector, form: str) -> Vector:
 
 
 def row_values_of(part: SectionPart, kind: MetricKind) -> RowValues:
-    """Values, row by row, of a metric with a direction; for TC, of using one at all."""
+    """Values by row of a metric with a direction; for TC, of using any distractor."""
     c, rows = part.c, part.rows
     if kind in _PAIRED:  # with distractors, without, or the difference
         of = c.outcome if kind in (CR_BASE, CR_EXTRANEOUS, DELTA) else c.grade
@@ -242,7 +242,7 @@ _PAIRED = (CR_BASE, CR_EXTRANEOUS, DELTA, GRADE_BASE, GRADE_EXTRANEOUS, GRADE_DE
 
 
 def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
-    """Values of a part, and which of them the metric is the mean of; shape (n,) each."""
+    """Values of a part, and the mask of those in the metric's mean; shape (n,) each."""
     c, rows = part.c, part.rows
     outcome, grade, cost, excess = (
         of[rows] for of in (c.outcome, c.grade, c.facts["plan_cost"], c.facts["excess_cost"])
@@ -282,9 +282,9 @@ def _values(part: SectionPart, kind: MetricKind) -> tuple[Vector, Vector]:
 def _label_rows(definition: Definition, judge: Reliability) -> Iterator[TableRow]:
     """Rows by judge or, for self-evaluation, by tested model. Nothing is marked as best.
 
-    The judges share their labelled items, so that their metrics are correlated, and a reliability
-    report holds the metrics alone. The tables name ``apbjudge compare --labels``, which compares
-    judges item by item.
+    The judges share their labelled items, so their metrics are correlated, and a reliability report
+    has only the metrics. The tables refer to ``apbjudge compare --labels``, which compares judges
+    item by item.
     """
     overall, diversity, own = judge.whole, judge.diversity, judge.self_evaluation
     row = TableRow("", (judge.judge,))
@@ -332,5 +332,5 @@ def _corrected_rows(judge: Reliability) -> Iterator[TableRow]:
 
 
 def _all(estimate: Estimate) -> Counts:
-    """Unscored rows are none of the rows that such a metric is about."""
+    """Counts of a metric that excludes unscored rows: all of its rows are scored."""
     return Counts(rows=estimate.n_items, scored=estimate.n_items)

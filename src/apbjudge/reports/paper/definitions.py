@@ -1,12 +1,13 @@
-"""The contents of the tables of the benchmark's paper and of ours.
+"""Definitions of the tables of the benchmark's paper and of our own tables.
 
 Numbers and layouts are those of the Agent Planning Benchmark, arXiv:2606.04874. Where ours differ:
 
 * E2 is two codes, E2-H (some required part of a whole plan is missing) and E2-S (a stop too
   early), each over the rows of its own form. The paper's Table 1 has the two exchanged under
   Tool-extraneous, as its Tables 16 and 17 show; ours are in the right place.
-* Table 12 prints counts of flags there and rates here, so that ranges of different size compare.
-* Tables 1 and 5 have over-refusals and truncated replies besides the paper's columns, where known.
+* Table 12 has rates of flags here, and counts in the paper, so that ranges of different size can
+  be compared.
+* Tables 1 and 5 also have over-refusals and truncated replies, if known.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Section:
     """Metrics over the same rows: of one protocol, and one form or both.
 
     Attributes:
-        columns: Empty for all metrics that rows have, or those with these ``names``.
+        columns: The metrics; empty for all metrics that rows have, or those with these ``names``.
     """
 
     columns: tuple[MetricKind, ...]
@@ -87,11 +88,11 @@ class Definition:
         needs: Its input, for the message that there is none.
         source: Source of its rows.
         split: Field that splits the rows of a tested model; None if they are not split.
-        rivals: Candidates for the best set: the tested models that share all other heads,
-            or the methods that do. None where nothing is marked.
-        counted: See ``PaperTable``, as is ``paper``.
+        rivals: Candidates for the best set: tested models, or methods, that share all other heads.
+            None if nothing is marked.
+        counted: See ``PaperTable``, also for ``paper``.
         least: Columns of metrics without which there is no table.
-        dominant: See ``TrajectoryTable``, as is ``only_with``.
+        dominant: See ``TrajectoryTable``, also for ``only_with``.
     """
 
     key: str
@@ -140,8 +141,8 @@ TOKENS_PER_FIX = MetricKind(
 USD_PER_FIX = MetricKind("USD/fix", "dollars", meaning="price of all refinement per item fixed")
 UNREADABLE = neutral("Unreadable", "refined responses that could not be read")
 CUT_OFF = neutral("Truncated", "refined responses that a limit of tokens ended")
-"""Metrics of refinement. Base, which no refinement changes, and what is no mean over the items of a
-row, or says nothing of right and wrong, have no direction."""
+"""Metrics of refinement. Base, which refinement does not change, and metrics that are not means
+over the items of a row, or do not concern correctness, have no direction."""
 _TRANSITION_KINDS = (BASE, REFINED, CHANGE, FIXED, SPOILED, FIX_RATE, OVER_CORRECTION)
 
 
@@ -159,11 +160,11 @@ _SPREAD = (
     MetricKind("Grade SD between", "grade"),
 )
 OPTIONAL = frozenset((*OF_BANKS, *OF_REPLIES, CRITIC, *_PASSES, *_SPREAD))
-"""Columns that a table has only where a row has a value for them."""
+"""Columns that a table has only if a row has a value for them."""
 
 
 E2_OF = {"holistic": "E2-H", "step-wise": "E2-S"}
-"""The code that E2 is under a form."""
+"""The code that replaces E2, by form."""
 
 
 def _common(*e2: str) -> tuple[MetricKind, ...]:

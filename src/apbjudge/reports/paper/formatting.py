@@ -57,7 +57,7 @@ def tables_text(tables: Iterable[PaperTable], *, width: int = WIDTH) -> str:
     """All tables as text: a block per judge and section, wide sections in several.
 
     A cell is ``value [low, high]``, with ``*`` after the value in the best set. Columns beyond
-    ``width`` characters continue below; one always fits.
+    ``width`` characters continue below; each line has at least one.
     """
     return render_text(tables_document(tables, "*"), width=width)
 
@@ -80,7 +80,7 @@ def tables_latex(tables: Iterable[PaperTable], *, intervals: bool = True) -> str
 
 
 def tables_document(tables: Iterable[PaperTable], mark: str) -> Document:
-    """All tables; ``mark`` is the note's text on the best set."""
+    """All tables as a document; ``mark`` is the mark of the best set in the notes."""
     parts: list[Part] = []
     for table in tables:
         place = "; ".join(filter(None, (table.number, f"--table {table.key}")))
@@ -110,7 +110,7 @@ def _parts(
 
 
 def _titled(part: Table) -> Iterator[Column]:
-    """The columns; findings of code alone are never called a correctness rate."""
+    """The columns; a rate of the static judge is never called a correctness rate."""
     for column, *cells in zip(part.columns, *part.rows, strict=True):
         bounds = {cell.estimate.bound for cell in cells if isinstance(cell, MetricCell)}
         by_rule = NAMES_BY_CODE.get(column.title) if "upper" in bounds else None
@@ -121,9 +121,9 @@ def tables_csv(tables: Iterable[PaperTable]) -> str:
     """All tables in long form, one line per metric.
 
     Values are as estimated: rates from 0 to 1, not in percent; missing ones are empty. ``row_is``
-    says what a row is of (``Tested model``), ``part_is`` what tells rows of one apart (``Level``;
-    empty where nothing does). ``best`` is 1 in the best set, 0 outside, and empty where
-    nothing is shown. Of texts from data, what can't be printed is escaped.
+    names the kind of a row's subject (``Tested model``), ``part_is`` the field that splits its rows
+    (``Level``; empty without one). ``best`` is 1 in the best set, 0 outside, and empty if the set
+    is unknown. Unprintable characters in texts from data are escaped.
     """
     out = io.StringIO()
     writer = csv.DictWriter(out, _CSV_COLUMNS)
@@ -145,8 +145,8 @@ def tables_csv(tables: Iterable[PaperTable]) -> str:
 def tables_json(tables: Iterable[PaperTable]) -> list[dict[str, Any]]:
     """All tables as nested JSON values; metrics as estimated, missing ones None, never NaN.
 
-    ``best`` is true in the best set, false outside, and None where nothing is shown. Half
-    characters (lone surrogates), which JSON can't hold, are escaped.
+    ``best`` is true in the best set, false outside, and None if the set is unknown. Lone
+    surrogates, which JSON can't hold, are escaped.
     """
     return [_table_json(table) for table in tables]
 

@@ -1,4 +1,4 @@
-"""A leaderboard: tested models by their rate of success, with tiers, a line each."""
+"""A leaderboard: one line for each tested model with its rate of success and tier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS: Sequence[str] = (
     "method n_items n_clusters rows scored bound note unit better judge_agreement "
     "judge_agreement_low judge_agreement_high judge_labels judge_note"
 ).split()
-"""Columns of a leaderboard; ``tier`` and the ranks are None where values can't be compared."""
+"""Columns of a leaderboard; ``tier`` and the ranks are None if values can't be compared."""
 
 
 def leaderboard_rows(results: TableSources) -> list[dict[str, Any]]:
@@ -31,8 +31,8 @@ def leaderboard_rows(results: TableSources) -> list[dict[str, Any]]:
 
     The metric is the rate of correct plans, or of successful trajectories. Tiers and ranks are
     those of ``statistics.best.places``, among the tested models of the same judge, protocol and
-    setting; there are none for rates that are bounds. What is known of the judge comes with each
-    line: its agreement with the labels, where there are any.
+    setting; there are none for rates that are bounds. Each line also has the judge's agreement with
+    the labels, if there are any.
     """
     reliability = results.reliability.judges if results.reliability else ()
     labelled = {of.judge: of for of in reliability}

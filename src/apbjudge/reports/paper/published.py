@@ -1,6 +1,6 @@
 """Published figures of the papers, and the commands that reproduce their tables and figures.
 
-They are facts in ``published.toml``, each with its place.
+``published.toml`` has the figures, each with its place in the paper.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...document.model import ColumnId
 from ..config import PaperName
 
 MISSING = "-"
-"""Stands for a figure that a paper does not print."""
+"""Text in place of a figure that a paper does not print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +25,16 @@ class PublishedPart:
 
     Attributes:
         place: Such as ``Table 1``.
-        table: Key of the table of a report that is its layout.
-        figure: Key of the figure of a report that shows the same.
+        table: Key of the table of a report with the same layout.
+        figure: Key of the figure of a report with the same content.
         options: Options of ``report`` that it needs.
         command: Another command that makes it.
         file: File in a folder that this command reads.
-        lacks: Why nothing makes it.
+        lacks: Reason why no command makes it.
         note: Caveat for comparing figures.
         half_width: True if its figures are half the width of our intervals.
         columns: Section and metric of our column, for each figure of a row.
-        rows: By the first heads of our row, the figures as printed: rates in percent.
+        rows: By the first heads of our row, the figures as printed, with rates in percent.
     """
 
     place: str
@@ -67,7 +67,7 @@ class Paper:
     Attributes:
         arxiv: Its number at arXiv.
         note: Caveat for comparing figures.
-        models: The paper's names of models by names that runs have, in small letters.
+        models: The paper's names of models, by the names in runs in lower case.
         parts: Its tables and figures with measurements.
     """
 
@@ -78,7 +78,7 @@ class Paper:
     parts: tuple[PublishedPart, ...]
 
     def name_of(self, model: str) -> str:
-        """The paper's name of a model, by its whole name or the part after the last slash."""
+        """The paper's name of a model, looked up by its whole name or the part after the slash."""
         small = model.casefold()
         own = self.models.get(small, self.models.get(small.rpartition("/")[2]))
         return model if own is None else own

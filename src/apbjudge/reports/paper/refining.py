@@ -25,7 +25,7 @@ from .definitions import CRITIC, ORACLE, Definition, Section
 from .rows import JudgeResults, TableSources, has_label, parts_of, place_of
 from .table import TableRow
 
-_FEWEST_FIXED = 5  # with fewer, resamples without any are too many for an interval
+_FEWEST_FIXED = 5  # with fewer, too many resamples have none
 _NO_PAIR = "no item with a verdict before and after"
 _CIRCULAR = (
     "so the responses were improved against what measures them; another judge, or labels, show how "
@@ -38,12 +38,12 @@ class _Pairs:
     """Items of one tested model with a verdict before and after, for one section.
 
     Attributes:
-        heads: Those of the table's row.
+        heads: Heads of the table's row.
         rows: The refined responses, by index in the refined run.
         at: Shape (n,), the pairs by index in the base run.
-        on: Shape (n,), the same by index in the refined run.
-        unpaired: Refined items without a pair, by why.
-        not_refined: Items of the base run that were not refined.
+        on: Shape (n,), the pairs by index in the refined run.
+        unpaired: Number of refined items without a pair, by reason.
+        not_refined: Number of items of the base run that were not refined.
     """
 
     section: Section
@@ -58,12 +58,12 @@ class _Pairs:
 
     @property
     def old(self) -> Array:
-        """Shape (n,): 1 where the draft is correct, else 0."""
+        """Shape (n,): 1 if the draft is correct, else 0."""
         return self.base.columns.correct[self.at].astype(float)
 
     @property
     def new(self) -> Array:
-        """The same of the refined responses."""
+        """Shape (n,): 1 if the refined response is correct, else 0."""
         return self.run.columns.correct[self.on].astype(float)
 
     @property
@@ -77,7 +77,7 @@ class _Pairs:
         return self.base.columns.sample(self.at)
 
     def moved(self, key: str) -> Array:
-        """Shape (n,): 1 where the verdict went this way, else 0."""
+        """Shape (n,): 1 if the verdict changed, or stayed, as ``key`` names it, else 0."""
         was_right, is_right = {
             "Fixed": (0, 1),
             "Spoiled": (1, 0),
@@ -95,8 +95,8 @@ class _Pairs:
 def refined_rows(definition: Definition, results: TableSources) -> list[TableRow]:
     """Rows by judge, tested model and method, for refined runs with a base run of their judge.
 
-    A method's runs of different protocols share a row. Responses whose critic saw the reference
-    are in the table ``refinement-oracle`` and in no other.
+    A method's runs under different protocols share a row. Responses whose critic saw the reference
+    are only in the table ``refinement-oracle``.
     """
     rows: list[TableRow] = []
     for base in results.judges:
@@ -176,7 +176,7 @@ def _scored(run: JudgeResults, rows: Vector) -> Vector:
 
 
 def _origin(run: JudgeResults) -> Refinements:
-    """Origins of responses; if nothing is known, unknown ones of as many rows."""
+    """Origins of a run's responses; all unknown if the run has none."""
     unread = "the refined predictions were not read"
     return run.origin or Refinements.unknown(unread).at(run.columns.key)
 
@@ -192,14 +192,14 @@ def _saw_reference(run: JudgeResults) -> Vector:
 
 
 _Measured = tuple[Estimate | None, RowValues | None]
-"""An estimate, and the values behind it where it competes with other methods."""
+"""An estimate, and the values behind it if it competes with other methods."""
 
 
 def _measured(pairs: _Pairs, key: str) -> _Measured:
     """A metric by its name; None if it is not a metric of these responses."""
     origin, by_case = pairs.origin, pairs.sample
     match key:
-        case "Unreadable" | "Truncated":  # of all responses, with a pair or without
+        case "Unreadable" | "Truncated":  # over all responses, also those without a pair
             column = {"Unreadable": origin.is_readable, "Truncated": origin.is_cut}[key][pairs.rows]
             marks = np.where(column >= 0, column != (key == "Unreadable"), -1)
             cases = pairs.run.columns.sample(pairs.rows)
@@ -258,7 +258,7 @@ def _competing(pairs: _Pairs, key: str) -> _Measured:
 
 
 def _bounded(pairs: _Pairs, estimate: Estimate) -> Estimate:
-    """Marks a rate as an upper bound if code alone judged, since code only proves faults."""
+    """Marks a rate of the static judge as an upper bound, since rules only prove faults."""
     by_rule = any(
         run.columns.by_rule[run.columns.profile[rows]].any()
         for run, rows in ((pairs.base, pairs.at), (pairs.run, pairs.on))
@@ -273,7 +273,7 @@ def _count(marks: Vector, sample: Sample) -> Estimate:
 
 
 def _stated(marks: Vector, pairs: _Pairs, sample: Sample) -> Estimate:
-    """The share of 1 among the rows with 1 or 0."""
+    """The share of 1 among the marks that are 1 or 0."""
     known = marks >= 0
     if not known.any():
         return nothing(note=pairs.origin.why)
@@ -311,7 +311,7 @@ def _critics(c: JudgementTable) -> dict[str, str]:
 
 
 def _critic_rate(pairs: _Pairs) -> Estimate | None:
-    """The critic's own accuracy on the items of the pairs; None if not known."""
+    """The critic's own accuracy on the items of the pairs; None if unknown."""
     c, origin = pairs.base.columns, pairs.origin
     known, protocol = _critics(c), has_label(c, "protocol", pairs.section.protocol)
     correct: list[Vector] = []
@@ -356,13 +356,13 @@ def _unpaired_text(definition: Definition, own: list[_Pairs]) -> str:
     texts = [f"{count} {reason}" for reason, count in n.items()]
     parts = [f"{n.total()} responses are in no pair: {', '.join(texts)}"] if texts else []
     not_refined = sum(pairs.not_refined for pairs in own)
-    if not_refined and definition.split is None:  # else they may belong to another part
+    if not_refined and definition.split is None:  # with a split, they may belong to another part
         parts.append(f"{not_refined} drafts have no refined response")
     return "; ".join(parts)
 
 
 def _method_notes(definition: Definition, own: list[_Pairs]) -> Iterator[str]:
-    """Notes on one method of one judge: how it refines in Table 4 and of oracles."""
+    """Notes on one method under one judge; in Table 4 and for oracles with its description."""
     with_critic = any(CRITIC in section.columns for section in definition.sections)
     ways = list(dict.fromkeys(way for pairs in own for way in _ways(pairs)))
     if with_critic or definition.key == ORACLE:
@@ -389,7 +389,7 @@ def _ways(pairs: _Pairs) -> list[Way]:
 
 
 def _described(own: list[_Pairs], ways: list[Way]) -> Iterator[str]:
-    """Description of a method of refining, whatever its name."""
+    """Description of a refinement method, independent of its name."""
     text = " or ".join(dict.fromkeys(map(str, ways)))
     if text == str(Way()):
         return
@@ -420,7 +420,7 @@ def _circular(pairs: _Pairs, way: Way) -> str:
 
 
 def _grades_by_codes(c: JudgementTable) -> bool:
-    """True if the judge may have graded by a rubric of ours, and so by the codes of reviews."""
+    """True if the judge may have used a rubric of ours, and so the codes that reviews use."""
     names = {name for name in c.labels["rubric"] if name is not None}
     return not names or bool(names & {*rubric_names()})
 

@@ -1,4 +1,4 @@
-"""Rows of tables: judgements, their parts, and rows before the best are marked."""
+"""Rows of tables: judgements, their parts, and the marks of best sets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST_DIGITS = 18  # a longer value, from damaged data, is a text like any other
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResults:
-    """All judgements of items by one judge, perhaps of several runs.
+    """All judgements of items by one judge, of one or several runs.
 
     Attributes:
-        note: The notes on every metric.
+        note: Notes that apply to every metric.
         method: Method by which tested models refined their responses, such as ``Self_R+``; empty if
             they did not.
-        models: The models that judge, as the run names them.
+        models: The judging models, as the run names them.
         origin: Origin of each row's response; None if unknown.
     """
 
@@ -45,7 +45,7 @@ class JudgeResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSources:
-    """Input of tables; ``refined`` runs are set against the run of the same judge."""
+    """Input of tables; ``refined`` runs are compared with the run of the same judge."""
 
     judges: tuple[JudgeResults, ...]
     refined: tuple[JudgeResults, ...] = ()
@@ -60,7 +60,7 @@ def build(
 ) -> PaperTable:
     """The table of some rows, with the best sets marked and the reasons why metrics are missing.
 
-    Columns that a table may lack, heads that no row has and sections of no row are left out.
+    Optional columns, heads and sections without any value are left out.
     """
     sections = dict(_sections(definition, rows))
     for section, kinds in sections.items():
@@ -90,7 +90,7 @@ def build(
 def _sections(
     definition: Definition, rows: Sequence[TableRow]
 ) -> Iterator[tuple[str, list[MetricKind]]]:
-    """The metrics of each section, with codes of own rubrics in the place of E1 to E6."""
+    """The metrics of each section, with codes of users' rubrics in place of E1 to E6."""
     stated = {column: estimate for row in rows for column, estimate in row.estimates.items()}
     metrics = [(of.kind, at[0]) for at, of in stated.items() if isinstance(of, Metric)]
     for section in definition.sections:
@@ -104,7 +104,7 @@ def _sections(
 
 
 def _cells(row: TableRow, sections: Mapping[str, Sequence[MetricKind]]) -> Iterator[Cell]:
-    """A row's counts and metrics; ``/n`` is shown where the denominator is not the scored rows."""
+    """A row's counts and metrics; ``/n`` is shown if the denominator is not the scored rows."""
     for section, kinds in sections.items():
         counts = row.counts.get(section)
         if counts is None:
@@ -122,9 +122,9 @@ def _cells(row: TableRow, sections: Mapping[str, Sequence[MetricKind]]) -> Itera
 
 
 def _mark_best(rows: Sequence[TableRow], section: str, kind: MetricKind, rivals: Rivals) -> None:
-    """Says which rows are in the best set of a column and which are not; nothing if all are.
+    """Marks the rows in and outside the best set of a column; marks none if all are in it.
 
-    A row without values neither is best nor lets others be. ``rivals`` share all other heads.
+    Rows without values do not take part. ``rivals`` share all other heads.
     """
     at = section, kind.name
     groups: dict[tuple[str, ...], list[TableRow]] = {}
@@ -133,7 +133,7 @@ def _mark_best(rows: Sequence[TableRow], section: str, kind: MetricKind, rivals:
         if at in row.values and len(row.values[at].values):
             groups.setdefault((row.judge, *shared), []).append(row)
     for candidates in groups.values():
-        marks = best_set(  # what is counted is 0 or 1 an item
+        marks = best_set(  # counts are 0 or 1 for each item
             [row.values[at] for row in candidates],
             better=kind.better or "higher",
             bounds=RATE if kind.unit == "count" else kind.bounds,
@@ -167,10 +167,10 @@ def judge_notes(results: TableSources, rows: Sequence[TableRow]) -> list[str]:
 
 
 def stage_notes(results: TableSources) -> list[str]:
-    """Notes on stages that no row states; those of the published rows of one step are all middle.
+    """Notes on stages that rows don't state; the published rows of one step are all ``middle``.
 
-    The paper's rates of one step and of the middle stage are equal (arXiv:2606.04874, Tables 14 and
-    15).
+    The paper's rates for one step and for the middle stage are equal (arXiv:2606.04874, Tables 14
+    and 15).
     """
     notes: list[str] = []
     for judge in results.judges:
@@ -193,10 +193,10 @@ def stage_notes(results: TableSources) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionPart:
-    """Judgements of one tested model, by index in all of the judge, that a section is about.
+    """The judgements of one tested model in a section, by index among the judge's judgements.
 
-    ``form`` is ``holistic`` or ``step-wise``, None for both together; ``rivals`` are the rows of
-    all tested models under this protocol.
+    ``form`` is ``holistic`` or ``step-wise``, None for both; ``rivals`` are the rows of all tested
+    models under this protocol.
     """
 
     c: JudgementTable
@@ -207,7 +207,7 @@ class SectionPart:
 
 
 def place_of(heads: tuple[str, ...]) -> tuple[object, ...]:
-    """Rows by tested model, then in the natural order of values."""
+    """Sort key of rows: by tested model, then in the natural order of values."""
     model, *between = heads
     value = between.pop() if between else ""
     rank = VALUE_ORDER.index(value) if value in VALUE_ORDER else len(VALUE_ORDER)
@@ -222,7 +222,7 @@ def counts_of(c: JudgementTable, rows: Vector) -> Counts:
 
 
 def has_label(c: JudgementTable, field: str, label: str | None) -> Vector:
-    """Marks of the profiles with this label."""
+    """Mask of the profiles with this label."""
     labels = c.labels[field]
     return c.codes[field] == (labels.index(label) if label in labels else -1)
 
@@ -230,9 +230,9 @@ def has_label(c: JudgementTable, field: str, label: str | None) -> Vector:
 def groups(
     c: JudgementTable, profiles: Vector, fields: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], Vector]]:
-    """Rows of the marked profiles by their values in some fields; those without the last are out.
+    """Rows of the marked profiles, grouped by their values in some fields.
 
-    The first field is the tested model.
+    The first field is the tested model. Rows without a value of the last field are left out.
     """
     codes = np.stack([c.levels if f == "level" else c.codes[f] for f in fields], axis=1)
     for key in np.unique(codes[profiles], axis=0):
@@ -248,9 +248,9 @@ def groups(
 def parts_of(
     c: JudgementTable, section: Section, split: Split | None
 ) -> Iterator[tuple[tuple[str, ...], SectionPart]]:
-    """The section's rows by the heads that they have in the table."""
+    """The section's rows, by their heads in the table."""
     form = section.form
-    if not form and section.protocol != EXTRANEOUS:  # the others have one form, which names E2
+    if not form and section.protocol != EXTRANEOUS:  # others have one form, which names E2
         form = "step-wise" if section.protocol in {"step-wise", "tool-broken"} else "holistic"
     profiles = has_label(c, "protocol", section.protocol)
     if section.form:

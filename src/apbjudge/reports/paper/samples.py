@@ -1,4 +1,4 @@
-"""Several samples of a case: whether one is right, whether all are, and how much they differ."""
+"""Several samples of a case: rates at which one or all are right, and their spread."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sample_rows(_: Definition, judge: JudgeResults) -> list[TableRow]:
 
 
 def sample_notes(rows: Sequence[TableRow]) -> Iterator[str]:
-    """Notes: intervals of spreads need cases, and some cases have too few samples for a k."""
+    """Notes on spreads without intervals, and on cases with too few samples for a k."""
     if any((row.estimates["", "CR"].n_clusters or 0) < FEW_CLUSTERS for row in rows):
         yield (
             f"With fewer than {FEW_CLUSTERS} cases, intervals of SD and Sampling hold less often "
@@ -62,7 +62,7 @@ def sample_metrics(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
     Args:
         c: All judgements of a judge.
         rows: Shape (n,): indices of the tested model's rows under the protocol. Those without a
-            verdict don't count, but for cases without a prediction where the run counts them.
+            verdict are ignored, except cases without a prediction if the run counts them.
     """
     rows = rows[~np.isnan(c.outcome[rows])]
     cases = _cases(c, rows)
@@ -75,7 +75,7 @@ def sample_metrics(c: JudgementTable, rows: Vector) -> dict[str, Estimate]:
     rates = {"CR": rate(outcome, sample)}
     passes = pass_estimates(cases, outcome, ks, sample=sample)
     rates |= {name: of for name, of in passes.items() if name != "pass^1"}
-    if c.by_rule[c.profile[rows]].any():  # code alone proves faults, not correctness
+    if c.by_rule[c.profile[rows]].any():  # rules prove faults, not correctness
         rates = {name: replace(of, bound="upper") for name, of in rates.items()}
     n_scored = int(c.scored[rows].sum())
     counts = {"cases": len(sizes), "fewest": int(sizes.min()), "most": int(sizes.max())}
@@ -99,7 +99,7 @@ def _deviations(prefix: str, spread: RepeatSpread) -> dict[str, Estimate]:
 
 
 def _differing(cases: Vector, outcome: Vector, sample: Sample) -> Estimate:
-    """The share of cases with different samples, among those with two samples or more."""
+    """The share of cases with different samples, among those with at least two samples."""
     _, first = np.unique(cases, return_index=True)
     n, c = np.bincount(cases), np.bincount(cases, weights=outcome)
     several = n > 1
@@ -107,10 +107,10 @@ def _differing(cases: Vector, outcome: Vector, sample: Sample) -> Estimate:
 
 
 def _cases(c: JudgementTable, rows: Vector) -> Vector:
-    """Shape (n,): numbers of the cases from 0 that rows of one tested model are samples of.
+    """Shape (n,): number, from 0, of the case of each of a tested model's rows.
 
-    A case_id may be that of several questions, or of one with different distractors, which are
-    other cases here and one unit of the intervals all the same.
+    Rows with the same ``case_id`` may have different questions or distractors: these are different
+    cases here, but one cluster for the intervals.
     """
     names = [name for name in PROFILE if name not in {"decided_by", "finish_reason"}]
     conditions = np.stack([c.codes[name] for name in names], axis=1)

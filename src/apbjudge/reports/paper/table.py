@@ -1,4 +1,4 @@
-"""A table of the benchmark's paper, or of our own: its rows as they are computed, and its place."""
+"""A table of the benchmark's paper, or of our own, and its rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Counted = Literal["scored", "pairs"]
 
 @dataclass(slots=True)
 class TableRow:
-    """One row, before it is put into a table.
+    """One row, before it is part of a table.
 
     Attributes:
-        judge: The judge; empty if the table has no judge of its own.
+        judge: The judge; empty in a table that compares judges.
         heads: Subject of the row, one text per entry of the table's ``heads``; first the tested
-            model (the judge, where judges are compared), then perhaps a level or a stage.
-        counts: By section, the rows behind it; a section that the row says nothing of is missing.
-        estimates: By column; a metric that is not there is missing.
-        values: By column, the values that a metric is the mean of where it competes with others.
-        best: By column, True in the best set and False outside; missing where nothing is shown.
+            model (or the judge, if judges are compared), then possibly a level or a stage.
+        counts: By section, the number of its rows; sections without data are missing.
+        estimates: By column; metrics without data are missing.
+        values: By column, the values whose mean is the metric, if it competes with others.
+        best: By column, True in the best set and False outside; missing if the set is unknown.
     """
 
     judge: str
@@ -42,7 +42,7 @@ class TableRow:
         estimates: Mapping[str, Estimate],
         values: Mapping[str, RowValues | None] | None = None,
     ) -> TableRow:
-        """The same row with one section more; its metrics by name."""
+        """The row with one more section; its metrics by name."""
         self.counts[section] = counts
         self.estimates |= {(section, key): estimate for key, estimate in estimates.items()}
         self.values |= {(section, key): of for key, of in (values or {}).items() if of is not None}
@@ -51,9 +51,9 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable(Table):
-    """One table of a paper, for whatever was judged; its groups are the judges.
+    """One table of a paper, for any judgements; its groups are the judges.
 
-    The first column of each section counts the rows that it is about (``Counts``).
+    The first column of each section has the number of its rows (``Counts``).
 
     Attributes:
         key: Its name for ``--table``, such as ``overall``.
@@ -71,5 +71,5 @@ class PaperTable(Table):
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Judges in order, each once; a table of judges has the empty one alone."""
+        """Judges in order, each once; only the empty name in a table that compares judges."""
         return tuple(dict.fromkeys(self.groups))

@@ -26,7 +26,7 @@ from .rows import JudgeResults, TableSources, counts_of, groups, has_label, plac
 from .table import TableRow
 
 WHOLE = TrajectoryTable(key="trajectories", title="Whole trajectories")
-"""The table of protocols that name none."""
+"""The table of protocols without their own table."""
 TRAJECTORY_TABLE_KEYS: tuple[str, ...] = (
     *(table.key for protocol in TRAJECTORY_PROTOCOLS.values() for table in protocol.tables),
     WHOLE.key,
@@ -39,7 +39,7 @@ _HEADS = {"steps": "Steps", "outcome": "Outcome"}
 def trajectory_definitions(results: TableSources) -> Iterator[Definition]:
     """The tables of the protocols of whole trajectories that results have.
 
-    The first table has the rate of success; the others have more than that.
+    The first table has the rate of success; the others have further metrics.
     """
     for name in _protocols(results):
         own = trajectory_protocol(name)
@@ -99,7 +99,7 @@ def _protocols(results: TableSources) -> list[str]:
 
 
 def trajectory_rows(definition: Definition, judge: JudgeResults) -> list[TableRow]:
-    """A row for each tested model, setting and, where the table tells them apart, value."""
+    """A row for each tested model, setting and, if the table has a split, value."""
     c, (section,) = judge.columns, definition.sections
     profiles = has_label(c, "protocol", section.protocol) & (
         c.codes["form"] == c.form_of_trajectories
@@ -154,7 +154,7 @@ def correlation_rows(definition: Definition, judge: JudgeResults) -> list[TableR
 
 
 def _dominant(metrics: Metrics, names: Sequence[str]) -> str:
-    """The heading of the largest of some metrics, of all that are equal; empty without any."""
+    """The heading of the largest of some metrics, or of all equal ones; empty without any."""
     stated = [metrics[name] for name in names if name in metrics]
     values = {metric.kind.heading: metric.value or 0.0 for metric in stated}
     largest = max(values.values(), default=0.0)

@@ -1,4 +1,4 @@
-"""Parts that charts share: looks of series, axes, rows of names, points, whiskers, legends.
+"""Parts that charts share: styles of series, axes, rows of names, points, whiskers, legends.
 
 No two series differ by colour alone.
 """
@@ -21,11 +21,11 @@ Axes = Any
 
 ONE_COLUMN = 3.3
 TWO_COLUMNS = 6.9
-MOST_IN_COLUMN = 8  # tested models; more of them take both columns of a page
+MOST_IN_COLUMN = 8  # tested models; more take both columns of a page
 NAME_LETTERS = 23
 """Largest number of letters of a name next to axes."""
 TITLE_LETTERS = 20
-"""Letters of a name over one of several axes side by side."""
+"""Largest number of letters of a name above one of several axes side by side."""
 
 # Colours -----------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ WHITE = "#ffffff"
 
 
 class SeriesStyle(NamedTuple):
-    """Looks of a series of points; an ``open`` marker is filled with white."""
+    """Style of a series of points; an ``open`` marker is filled with white."""
 
     colour: str
     marker: str
@@ -58,7 +58,7 @@ class SeriesStyle(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """Looks of a part of a bar; ``ink`` is the colour of text on it."""
+    """Style of a part of a bar; ``ink`` is the colour of text on it."""
 
     colour: str
     hatch: str
@@ -75,7 +75,7 @@ STYLES = (
     SeriesStyle("#6e3b00", "X", (0, (1, 1))),
     SeriesStyle("#c4628f", "p", (0, (5, 1, 1, 1)), open=True),
 )
-"""Dark and lighter colours in turn, so that neighbours differ in grey too."""
+"""Styles of series: dark and lighter colours alternate, so that neighbours also differ in grey."""
 
 FILLS = (
     Fill("#004488", "", WHITE),
@@ -85,11 +85,11 @@ FILLS = (
     Fill("#8a8a8a", "xxx", "#000000"),
     Fill("#f3e3b0", "\\\\\\", "#000000"),
 )
-"""Parts of a stacked bar, in order."""
+"""Styles of the parts of a stacked bar, in order."""
 
 
 def series_style(index: int) -> SeriesStyle:
-    """The style of a series; there are as many styles as series that may share a chart."""
+    """The style of a series; there are enough styles for all series of a chart."""
     return STYLES[index % len(STYLES)]
 
 
@@ -119,14 +119,14 @@ def new_figure(width: float, height: float) -> MplFigure:
     """An empty figure; width and height are in inches."""
     from matplotlib.figure import Figure
 
-    # texts are laid out once, for all formats: with so many dots their sizes are not rounded
+    # texts are laid out once, for all formats: at this resolution, sizes are not rounded
     figure: MplFigure = Figure(figsize=(width, height), layout="constrained", dpi=300)
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.03)
     return figure
 
 
 def small_multiples(many: int) -> tuple[MplFigure, Sequence[Axes]]:
-    """A figure with axes for each of many tested models: two in a row, or four of very many."""
+    """A figure with axes for each of many tested models: two in a row, or four if very many."""
     across = 2 if many <= MOST_IN_COLUMN else 4
     rows = math.ceil(many / across)
     figure = new_figure(ONE_COLUMN if across == 2 else TWO_COLUMNS, rows * 1.2 + 0.45)
@@ -156,8 +156,8 @@ def value_axis(
         unit: Unit of the values.
         ends: Lowest and highest value of the axis.
         label: Label of the axis.
-        most: Spaces between ticks at most.
-        grid: True if thin lines help to read values.
+        most: Largest number of spaces between ticks.
+        grid: True to draw thin lines at the ticks.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -178,7 +178,7 @@ def value_axis(
 def value_limits(
     marks: Sequence[Mark], *, full_range: bool = False, least: float = math.inf
 ) -> tuple[float, float]:
-    """Ends of an axis with room for marks and for ``least``; 0 to 100 % where ``full_range``."""
+    """Ends of an axis that contains marks and ``least``; 0 to 100 % if ``full_range``."""
     low = min(least, *(mark.ends[0] for mark in marks))
     high = max(mark.ends[1] for mark in marks)
     if marks[0].unit == "percent":
@@ -200,13 +200,13 @@ def name_rows(axes: Axes, rows: Mapping[str, str]) -> None:
 # Points ------------------------------------------------------------------------------------------
 
 Placed = Sequence[tuple[float, Mark | Estimate]]
-"""Values, each with its place on the other axis."""
+"""Values, each after its place on the other axis."""
 
 
 def points(
     axes: Axes, placed: Placed, look: SeriesStyle, *, flat: bool, joined: bool = False
 ) -> None:
-    """Points with whiskers, perhaps joined by a line; ``flat`` if values run from left to right."""
+    """Draws points with whiskers, joined by a line if wanted; ``flat`` if values are horizontal."""
     places, values = [place for place, _ in placed], [mark.value for _, mark in placed]
     whiskers(axes, placed, look.colour, flat=flat)
     line = {"linestyle": look.dash if joined else "none", "linewidth": 1.1, "zorder": 3}
@@ -214,7 +214,7 @@ def points(
 
 
 def whiskers(axes: Axes, placed: Placed, colour: str, *, flat: bool) -> None:
-    """The intervals alone; a mark without an interval has none."""
+    """Draws the intervals; a mark without an interval has no whisker."""
     ends = [(place, mark.low, mark.high) for place, mark in placed if mark.low is not None]
     if ends:
         draw = axes.hlines if flat else axes.vlines
@@ -225,7 +225,7 @@ def whiskers(axes: Axes, placed: Placed, colour: str, *, flat: bool) -> None:
 
 
 def series_legend(figure: MplFigure, titles: Sequence[str], *, lines: bool = False) -> None:
-    """A legend of series, whose points may be joined by lines; none for a single series."""
+    """Draws a legend of series, with lines if points are joined; none for a single series."""
     from matplotlib.lines import Line2D
 
     if len(titles) > 1:
@@ -238,7 +238,7 @@ def series_legend(figure: MplFigure, titles: Sequence[str], *, lines: bool = Fal
 
 
 def legend(figure: MplFigure, handles: Sequence[object], titles: Sequence[str]) -> None:
-    """A legend above the axes, two titles in a line of a column of print."""
+    """Draws a legend above the axes, two titles a line in a figure of one column."""
     look = {"handlelength": 2.2, "handletextpad": 0.4, "columnspacing": 1.0, "borderpad": 0.1}
     columns = 2 if figure.get_figwidth() <= ONE_COLUMN else 4
     figure.legend(handles, titles, loc="outside upper center", ncols=columns, **look)

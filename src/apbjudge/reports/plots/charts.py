@@ -1,4 +1,4 @@
-"""The kinds of charts; names are rows from top to bottom, or panels in the order of reading."""
+"""The kinds of charts; names are rows from top to bottom, or panels in reading order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Names = Sequence[str]
 
 # Rows of points and bars -------------------------------------------------------------------------
 
-_FULL = 0.99  # shares may come rounded
+_FULL = 0.99  # shares may be rounded
 _LEAST_TEXT = 0.09  # a narrower part of a bar has no room for its number
 _UNDER_TEXT = {"facecolor": WHITE, "edgecolor": "none", "pad": 0.5}
 
@@ -65,9 +65,9 @@ def dot_chart(
         marks: The values.
         names: The rows, each once.
         series: Field of a mark that is its series.
-        titles: Titles of the series, in their order; None for the series' own names.
+        titles: Titles of the series, in their order; None for the names of the series.
         axis: Label of the axis of values.
-        full_range: True if the axis of rates goes from 0 to 100 % whatever they are.
+        full_range: True if the axis of rates always goes from 0 to 100 %.
     """
     series_of = attrgetter(series)
     own = distinct(map(series_of, marks))
@@ -188,9 +188,9 @@ def _heat_cells(axes: Axes, marks: Marks, names: Names, codes: Sequence[str], to
 
 
 def error_profiles(marks: Marks, names: Names) -> MplFigure:
-    """Rates of errors with intervals, small axes per tested model.
+    """Rates of errors with intervals, on small axes for each tested model.
 
-    E2-H and E2-S have one place, since no protocol among the marks has both.
+    E2-H and E2-S share a place, since no protocol among the marks has both.
     """
     sections = distinct(mark.section for mark in marks)
     codes = sorted({mark.column[:2] for mark in marks})
@@ -216,7 +216,7 @@ def error_profiles(marks: Marks, names: Names) -> MplFigure:
 
 # Curves ------------------------------------------------------------------------------------------
 
-_MOST_TOGETHER = 5  # lines of one axes; the whiskers of more would overlap
+_MOST_TOGETHER = 5  # lines on one axes; whiskers of more would overlap
 
 
 def curve_chart(
@@ -224,8 +224,8 @@ def curve_chart(
 ) -> MplFigure:
     """Lines over steps, stages or levels, with a whisker at each point.
 
-    Up to five tested models share the axes of a protocol. With more, each has axes of its own, the
-    others pale behind it where there is room.
+    Up to five tested models share the axes of a protocol. With more, each has its own axes, with
+    the others in a pale colour behind it if there is room.
 
     Args:
         marks: The values, all of one unit.
@@ -269,7 +269,7 @@ def curve_chart(
 
 
 def _lines(axes: Axes, by_series: Sequence[Marks], places: Sequence[str]) -> None:
-    """A line per series, open where a place has no value, shifted to keep whiskers apart."""
+    """A line per series, with gaps at missing values, shifted to keep whiskers apart."""
     many = len(by_series)
     for index, marks in enumerate(by_series):
         look, shift = series_style(index), (index - (many - 1) / 2) * min(0.08, 0.4 / many)
@@ -289,7 +289,7 @@ def _values(marks: Marks, places: Sequence[str]) -> list[float]:
 
 # Costs -------------------------------------------------------------------------------------------
 
-_IN_LINE = 16  # numbers that one line above the axes has room for
+_IN_LINE = 16  # numbers that fit in one line above the axes
 
 
 def cost_chart(marks: Marks, _: Names) -> MplFigure:
@@ -330,7 +330,7 @@ def cost_chart(marks: Marks, _: Names) -> MplFigure:
 
 
 def certainty_chart(certainty: Sequence[float], agreement: Sequence[Estimate]) -> MplFigure:
-    """Agreement against mean certainty (0.5 to 1), and below it how many items each point is of."""
+    """Agreement against mean certainty (0.5 to 1), and below it the number of items per point."""
     from matplotlib.lines import Line2D
 
     figure = new_figure(ONE_COLUMN, 3.1)
@@ -360,7 +360,7 @@ def surest_chart(shares: Sequence[float], agreement: Sequence[Estimate]) -> MplF
 def _agreement(
     axes: Axes, xs: Sequence[float], agreement: Sequence[Estimate], *, joined: bool, least: float
 ) -> None:
-    """Points with whiskers, and the axis of values from ``least`` or what is lower."""
+    """Draws points with whiskers, and the axis of values from ``least`` or a lower value."""
     placed = list(zip(xs, agreement, strict=True))
     points(axes, placed, series_style(0), flat=False, joined=joined)
     lows = [e.value or 0.0 if e.low is None else e.low for e in agreement]

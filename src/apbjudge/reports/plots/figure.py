@@ -17,7 +17,7 @@ from .axes import INK, MUTED, MplFigure
 from .marks import Frame
 from .text import BOXES_LINE, FONT_SIZE, OURS, Families, cleaned, font_families, missing_characters
 
-_NOTE_HEIGHT = 0.16  # inches that a line of text takes
+_NOTE_HEIGHT = 0.16  # inches of a line of text
 _MAX_PIXELS = 30_000
 
 _SETTINGS: dict[str, Any] = {
@@ -34,17 +34,17 @@ _SETTINGS: dict[str, Any] = {
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "hatch.linewidth": 0.5,
     "pdf.fonttype": 42,  # publishers refuse Type 3
-    "svg.fonttype": "path",  # outlines look the same everywhere; a viewer's own font would not
+    "svg.fonttype": "path",  # outlines look the same everywhere, unlike a viewer's own font
 }
 
 
 @contextmanager
 def style(salt: str, families: Families = (OURS,)) -> Generator[None]:
-    """Matplotlib's default style and our settings, whatever the user's are, while one draws.
+    """Applies matplotlib's default style and our settings, in place of the user's, while drawing.
 
     Args:
         salt: Seed of the ids inside an SVG.
-        families: The fonts, those first that are asked first for a character.
+        families: The fonts, in the order in which they are tried for a character.
     """
     from matplotlib import style as styles
 
@@ -55,16 +55,16 @@ def style(salt: str, families: Families = (OURS,)) -> Generator[None]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Figure:
-    """A figure for a paper; the same figure has the same bytes each time.
+    """A figure for a paper; the same figure always has the same bytes.
 
     Attributes:
         key: Name of its files, unique among the figures: ``a-z``, ``0-9`` and hyphens.
         title: Its content, without a full stop; part of the caption, not of the picture.
         note: Text below it: intervals, numbers of rows, bounds; may be empty.
         alt: Text alternative: one or two sentences.
-        data: A pandas DataFrame, a line per drawn value: rates from 0 to 1, whole names, NaN or
-            None for ends of intervals that there are not, ``n`` rows behind the value.
-        draw: Draws it anew with matplotlib.
+        data: A pandas DataFrame, one row per drawn value: rates from 0 to 1, whole names, NaN or
+            None for missing ends of intervals, ``n`` rows behind the value.
+        draw: Draws the figure with matplotlib.
     """
 
     key: str
@@ -75,12 +75,12 @@ class Figure:
     note: str = ""
 
     def svg(self) -> bytes:
-        """The figure as SVG; texts are outlines, and nothing outside the file is referred to."""
+        """The figure as SVG; texts are outlines, and the file has no external references."""
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         text = self._saved("svg", nothing, 72).decode()
-        # without the prologue, and without comments, which repeat the texts
+        # removes the prologue, and the comments, which repeat the texts
         svg = re.sub(r"[ \t]*<!--.*?-->\n?", "", text[text.index("<svg") :], flags=re.DOTALL)
-        # coordinates to a hundredth of a point: nobody sees more
+        # a hundredth of a point is precise enough
         svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
         description = f"{self.alt} {self.note}".strip()
         described = (
@@ -91,11 +91,11 @@ class Figure:
         return svg.replace(">", described, 1).encode()
 
     def pdf(self) -> bytes:
-        """The figure as PDF, for LaTeX; its fonts are part of it, as TrueType."""
+        """The figure as PDF, for LaTeX, with embedded TrueType fonts."""
         return self._saved("pdf", dict.fromkeys(("CreationDate", "Creator", "Producer")), 72)
 
     def png(self) -> bytes:
-        """The figure as PNG, 300 dots per inch; one longer than 30,000 dots gets fewer."""
+        """The figure as PNG with 300 dots per inch; fewer if it exceeds 30,000 dots in length."""
         return self._saved("png", {"Software": None}, 300)
 
     def csv(self) -> bytes:
@@ -104,7 +104,7 @@ class Figure:
         return text.encode()
 
     def style(self) -> AbstractContextManager[None]:
-        """Matplotlib's settings while it is drawn, with fonts for its texts."""
+        """Matplotlib's settings for drawing the figure, with fonts for its texts."""
         return style(self.key, font_families(map(cleaned, self.texts)))
 
     @property
@@ -117,13 +117,13 @@ class Figure:
     def drawing(self) -> MplFigure:
         """Matplotlib's figure, drawn and laid out once for all formats.
 
-        A picture without its title says below itself what its boxes are.
+        If boxes replace characters, a note below the picture says so.
         """
         with self.style():
             figure = self.draw()
             figure.draw_without_rendering()
-            figure.set_layout_engine(None)  # everything has its place now
-            if missing_characters(self.texts):  # the note has room of its own, and moves nothing
+            figure.set_layout_engine(None)  # the layout is final
+            if missing_characters(self.texts):  # the note is outside of the layout
                 y = -_NOTE_HEIGHT / 2 / figure.get_figheight()
                 figure.text(0.5, y, BOXES_LINE, ha="center", va="center")
         return figure

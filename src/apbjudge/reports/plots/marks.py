@@ -1,4 +1,4 @@
-"""The values that a figure draws, taken from a table's cells and never computed again."""
+"""The values that a figure draws, taken from a table's cells and not computed again."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Mark:
     """One drawn value: a line of the figure's data.
 
     Attributes:
-        judge: Who judged; empty in a comparison of judges.
-        name: The tested model, or the judge, in full.
+        judge: The judge; empty in a comparison of judges.
+        name: Full name of the tested model, or of the judge.
         section: Section of the table's column.
         column: Key of the table's column.
-        at: Place on an axis, such as ``2`` steps; empty where there is no such axis.
-        value: A rate is from 0 to 1; ``low`` and ``high`` are None without an interval.
-        n: Rows behind it, of ``n_clusters`` cases.
-        bound: As of an ``Estimate``.
+        at: Place on an axis, such as ``2`` steps; empty without such an axis.
+        value: The value; a rate is from 0 to 1. ``low`` and ``high`` are None without an interval.
+        n: Number of rows behind it, of ``n_clusters`` cases.
+        bound: As in ``Estimate``.
     """
 
     judge: str
@@ -50,7 +50,7 @@ class Mark:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval; the value twice where there is none."""
+        """The interval; the value twice if there is none."""
         if self.low is None or self.high is None:
             return self.value, self.value
         return self.low, self.high
@@ -59,7 +59,7 @@ class Mark:
 def table_marks(table: PaperTable, judge: str, columns: str) -> list[Mark]:
     """The values of one judge, by row, in the columns whose keys match a regular expression.
 
-    The last head of a row is its place; where there are three, that in the middle is the section.
+    The last head of a row is its place; if there are three heads, the middle one is the section.
     """
     return [
         Mark(
@@ -85,7 +85,7 @@ def table_marks(table: PaperTable, judge: str, columns: str) -> list[Mark]:
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> Frame:
-    """A frame with the columns of its rows; half a character pair is escaped."""
+    """A frame with the columns of its rows; lone surrogates are escaped."""
     import pandas as pd
 
     def escaped(value: Any) -> Any:  # neither pandas' strings nor files hold lone surrogates
@@ -95,7 +95,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> Frame:
 
 
 def as_share(mark: Mark) -> Mark:
-    """A count of rows as a share of them; with an interval where no two rows are of one case."""
+    """A count of rows as a share of them; with an interval if no two rows belong to one case."""
     share = counted(round(mark.value), mark.n, level=mark.level)
     independent = mark.n == mark.n_clusters
     low, high = (share.low, share.high) if independent else (None, None)
@@ -103,7 +103,7 @@ def as_share(mark: Mark) -> Mark:
 
 
 def summed(marks: Sequence[Mark]) -> list[Mark]:
-    """Counts of all tested models together, by section and place."""
+    """Sums of counts over tested models, by section and place."""
     groups: dict[tuple[str, str], list[Mark]] = {}
     for mark in marks:
         groups.setdefault((mark.section, mark.at), []).append(mark)
@@ -123,7 +123,7 @@ def summed(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in order."""
+    """The different texts, in order of first occurrence."""
     return tuple(dict.fromkeys(texts))
 
 
@@ -139,9 +139,9 @@ def natural(places: Iterable[str]) -> tuple[str, ...]:
 
 
 def by_value(marks: Sequence[Mark]) -> tuple[str, ...]:
-    """Names, the one with the highest values first.
+    """Names in descending order of their values.
 
-    The first section decides for all that have it; those without it follow.
+    The first section decides for all names that have it; those without it follow.
     """
     sections = distinct(mark.section + mark.column for mark in marks)
     values: dict[str, dict[str, float]] = {}
@@ -153,7 +153,7 @@ def by_value(marks: Sequence[Mark]) -> tuple[str, ...]:
 
 
 def percent(share: float) -> str:
-    """A rate times 100 with two digits, three only for 100."""
+    """A rate times 100 with two digits; three only for 100."""
     value = 100 * share
     if value == 0:
         return "0"
@@ -165,7 +165,7 @@ def extremes(marks: Sequence[Mark], titles: Mapping[str, str] | None = None) -> 
 
     Args:
         marks: At least one.
-        titles: Titles of columns, where their keys say too little.
+        titles: Titles of columns whose keys are not clear enough.
     """
     low = min(marks, key=lambda mark: mark.value)
     high = max(marks, key=lambda mark: mark.value)

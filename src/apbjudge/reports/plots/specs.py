@@ -1,4 +1,4 @@
-"""Specifications of figures: the values that each draws of the tables, in words and as a chart."""
+"""Specifications of figures: the values that each takes from tables, its texts and its chart."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class _Spec:
             the columns' own.
         columns: Regular expression of the keys of the columns.
         title: Its content, in one sentence.
-        note: Notes besides intervals and numbers of rows, which every figure states.
+        note: Notes in addition to intervals and numbers of rows, which every figure states.
         alt: Description of the picture; ``highlights``, a sentence on the values, are appended.
-        select: Takes the values to draw from those of the columns.
-        names: The order of tested models or judges; None for that of their correctness in the
-            table of all cases.
+        select: Selects the values to draw from those of the columns.
+        names: Orders tested models or judges; None for the order of their correctness in the table
+            of all cases.
         intervals: True if the chart draws intervals.
     """
 
@@ -74,7 +74,7 @@ class _Spec:
     note: str = ""
 
 
-# What is particular to a figure ------------------------------------------------------------------
+# Parts of single figures -------------------------------------------------------------------------
 
 BEHAVIOURS = {kind.name: kind.name[2:].capitalize() for kind in metrics.BEHAVIOURS.values()}
 REFUSALS = {
@@ -86,7 +86,7 @@ REFUSALS = {
 CORRECTED = {kind.name: kind.heading for kind in (CORRECTED_CR, LABELS_CR, JUDGE_CR)}
 MEASURES = {kind.name: kind.heading for kind in (AGREEMENT, PRECISION, RECALL, F1)}
 FAILURES = {name: name for name in sorted(get_args(Failure), key="Format Error".__eq__)}
-"""The class that says nothing of the way that a trajectory took is last."""
+"""Classes of failure; the last one, Format Error, says nothing about the trajectory's course."""
 BLOCKERS = {f"{kind} blockers": f"{kind.capitalize()} failure" for kind in KINDS[:2]} | {
     "misleading blockers": "Misleading tool"
 }
@@ -94,19 +94,19 @@ REUSED = {name: name.capitalize() for name in REUSES}
 
 
 def _named_with_setting(marks: list[Mark]) -> list[Mark]:
-    """Marks whose name says their setting, where there are several."""
+    """Marks with their setting in the name, if there are several settings."""
     several = len({mark.at for mark in marks}) > 1
     return [replace(m, name=f"{m.name}, {m.at}", at="") if several else m for m in marks]
 
 
 def _by_kind_of_blocker(marks: list[Mark]) -> list[Mark]:
-    """Marks by what was done with a value, whose name says the kind of the blocker."""
+    """Marks by the use of a value, with the kind of blocker in the name."""
     split = [(mark, *mark.column.split(", ")) for mark in _named_with_setting(marks)]
     return [replace(m, name=f"{m.name}, {kind}", column=reuse) for m, kind, reuse in split]
 
 
 def _without_both_e2(marks: list[Mark]) -> list[Mark]:
-    """Without protocols that have E2-H and E2-S, which share a place."""
+    """The marks without protocols that have both E2-H and E2-S, which share a place."""
     both = {m.section for m in marks if m.column == "E2-H"}
     both &= {m.section for m in marks if m.column == "E2-S"}
     return [mark for mark in marks if mark.section not in both]
@@ -117,7 +117,7 @@ def _replacements(marks: Marks) -> Marks:
 
 
 def _cost_pairs(marks: list[Mark]) -> list[Mark]:
-    """Cost and correctness in turn of those that have both, the cheapest first."""
+    """Cost and correctness in turn, for those that have both, the cheapest first."""
     costs = {mark.name: mark for mark in marks if mark.column == "C_all"}
     correct = {mark.name: mark for mark in marks if mark.column == "CR"}
     names = sorted(set(costs) & set(correct), key=lambda name: (costs[name].value, name))
@@ -370,7 +370,7 @@ _BOUNDS = {
     "lower": "lower bounds: proven faults",
 }
 _AXES = {"axis", "up"}
-"""Name of the label of the axis of values in charts."""
+"""Names of the parameter for the label of the axis of values in charts."""
 
 
 def paper_figures(
@@ -379,15 +379,15 @@ def paper_figures(
     """Figures for a paper, drawn from its tables.
 
     Args:
-        tables: The tables; those that no figure is drawn from are ignored.
+        tables: The tables; those that no figure uses are ignored.
         uncertainty: Uncertainty of judges, a DataFrame with a row per judgement: ``judge``;
-            ``p_correct``, the share of the judge's replies that said correct, 0 to 1, NaN where
-            not measured; ``human_correct``, 0 or 1, NaN without label; ``is_correct``, 0 or 1,
-            NaN without verdict; ``case_id``. None for no figures of uncertainty.
+            ``p_correct``, the share of the judge's replies that said correct, 0 to 1, NaN if not
+            measured; ``human_correct``, 0 or 1, NaN without label; ``is_correct``, 0 or 1, NaN
+            without verdict; ``case_id``. None for no figures of uncertainty.
 
     Returns:
-        The figures that have something to draw, those of one judge together. Where there are
-        several judges, the judge's name is part of the key.
+        The figures with data, grouped by judge. If there are several judges, the judge's name is
+        part of the key.
     """
     by_key = {table.key: table for table in tables}
     judges = distinct(judge for table in tables for judge in table.judges if judge)
@@ -408,7 +408,7 @@ def paper_figures(
 
 
 def _figures(spec: _Spec, tables: Mapping[str, PaperTable], judge: str) -> list[Figure]:
-    """The figure of a judge; none where there is nothing to draw."""
+    """The figure of a judge; empty if there is nothing to draw."""
     marks = spec.select(
         [
             replace(mark, section=section or mark.section)

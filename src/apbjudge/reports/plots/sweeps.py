@@ -17,7 +17,7 @@ _SECTIONS = {"m": "Samples of a choice (m)", "b": "Runs of a case (b)"}
 
 
 def token_chart(marks: Sequence[Mark], names: Sequence[str]) -> MplFigure:
-    """A numbered point per tested model and setting, of input tokens and success in turn."""
+    """A numbered point per tested model and setting; marks are tokens and success in turn."""
     figure = cost_chart(marks, names)
     figure.axes[0].set(xlabel="Input tokens of a case", ylabel="Successful executions, %")
     return figure
@@ -43,9 +43,9 @@ def swept(marks: list[Mark]) -> list[Mark]:
 
 
 def _results(marks: list[Mark]) -> Iterator[Mark]:
-    """The marks without those of first passes, with the setting in their names or as names.
+    """The marks without first passes, with the setting in the name or as the name.
 
-    The cost of a first pass is part of its result's cost.
+    The cost of a first pass is included in its result's cost.
     """
     is_one = len({mark.name for mark in marks}) == 1
     for mark in marks:

@@ -1,4 +1,4 @@
-"""Names from data as figures show them: with fonts that have their characters, in one line."""
+"""Names from data as figures show them: in one line, with fonts that have their characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...errors import visible
 OURS = "DejaVu Sans"  # comes with matplotlib: every machine has the same
 FONT_SIZE = 7.0
 BOXES_LINE = "\u25a1 replaces a character that no installed font has."
-"""Note under a picture that has boxes; it fits the narrowest figure."""
+"""Note below a picture with boxes; it fits the narrowest figure."""
 
 Families = tuple[str, ...]
 _BOX, _DOTS = "\u25a1", "\u2026"
@@ -27,7 +27,7 @@ _SPELLING = (0, 7, 8, 9, 84, 91, 103, 107, 118, 122, 129, 130, 132)
 
 
 def font_families(texts: Iterable[str]) -> Families:
-    """Matplotlib's ``font.family`` for texts: our font, then installed ones for what it lacks."""
+    """Matplotlib's ``font.family`` for texts: our font, then others for characters it lacks."""
     return _families(frozenset(map(ord, set[str]().union(*texts))) - characters((OURS,)))
 
 
@@ -91,7 +91,7 @@ def drawable(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """A text in one line of bounded length, without marks that can be piled up."""
+    """A text in one line of bounded length, without combining marks that can be stacked."""
     clean = visible(text)
     if len(clean) > _MAX_CHARACTERS:
         clean = clean[: _MAX_CHARACTERS // 2] + _DOTS + clean[-_MAX_CHARACTERS // 2 :]
@@ -118,9 +118,9 @@ def boxes_note(texts: Iterable[str]) -> str:
 
 
 def labels(names: Iterable[str], most: int) -> dict[str, str]:
-    """A label of at most ``most`` letters for each distinct name, no two the same.
+    """A unique label of at most ``most`` letters for each distinct name.
 
-    Chinese characters and W are as wide as two letters.
+    Chinese characters and W count as two letters.
     """
 
     def label(name: str, suffix: str) -> str:
@@ -132,7 +132,7 @@ def labels(names: Iterable[str], most: int) -> dict[str, str]:
 def _unique(
     names: Iterable[str], text_of: Callable[[str, str], str], suffix: str
 ) -> dict[str, str]:
-    """A text of each distinct name, with a numbered suffix where an earlier one has the same."""
+    """A text for each distinct name, with a numbered suffix if an earlier text is equal."""
     texts: dict[str, str] = {}
     for name in dict.fromkeys(names):
         candidates = (text_of(name, end) for end in ("", *map(suffix.format, range(2, 10_000))))
@@ -141,7 +141,7 @@ def _unique(
 
 
 def _shortened(text: str, most: int) -> str:
-    """The text, with dots in its middle where it is too wide.
+    """The text, with dots in its middle if it is too wide.
 
     Both ends matter: models of one family share the first part and differ in the last.
     """
@@ -157,7 +157,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
-    """A part of a file name for each name, no two the same: ``a-z``, ``0-9`` and hyphens."""
+    """A unique part of a file name for each name: ``a-z``, ``0-9`` and hyphens."""
 
     def slug(name: str, suffix: str) -> str:
         plain = unicodedata.normalize("NFKD", name[:_MAX_CHARACTERS])
@@ -169,6 +169,6 @@ def slugs(names: Iterable[str]) -> dict[str, str]:
 
 
 def in_words(name: str) -> str:
-    """A name for a sentence: visible and at most 60 characters."""
+    """A name for a sentence: printable and at most 60 characters."""
     clean = visible(name)
     return clean if len(clean) <= 60 else f"{clean[:30]}{_DOTS}{clean[-29:]}"

@@ -98,7 +98,7 @@ def _bins(certainty: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     for end in [*(np.flatnonzero(np.diff(certainty)) + 1).tolist(), len(certainty)]:
         if end - cuts[-1] >= least:
             cuts.append(end)
-    cuts[-1] = len(certainty)  # what is too little for a bin of its own joins the last
+    cuts[-1] = len(certainty)  # a remainder too small for a bin joins the last one
     return list(pairwise(cuts))
 
 

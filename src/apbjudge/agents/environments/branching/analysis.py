@@ -1,8 +1,8 @@
 """Analysis of a model's uncertainty: entropies of its choices against errors.
 
-Each choice has an entropy and is right or wrong. Choices are grouped by model, by how their
-distribution was estimated and by the number of samples: entropies of samples take few values and
-are biased, so they never share a bin with those of token probabilities, nor 5 samples with 10.
+Each choice has an entropy and is right or wrong. Choices are grouped by model, estimator of the
+distribution and number of samples: entropies of samples take few values and are biased, so they
+never share a bin with those of token probabilities, nor entropies of 5 samples with those of 10.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Choice(NamedTuple):
     Attributes:
         model: The model that chose.
         estimator: ``sampling``, ``logits``, ``known`` or ``panel``.
-        m: Samples asked for; 1 where that means nothing.
+        m: Number of samples that were requested; 1 for token probabilities.
         case: The case, which is the cluster.
-        run: The run of the case that it is of.
-        position: Its place in the run; -1 where it has none.
+        run: The run that the choice belongs to.
+        position: Position in the run, from 0; -1 for a judge's verdict.
         entropy: In the unit of the analysis.
         wrong: True if it differs from the reference.
     """
@@ -82,7 +82,7 @@ METRICS = (
     MetricKind("at_random", "grade", title="… in random order"),
     MetricKind("saved", "grade", "higher", title="… places saved against random"),
 )
-"""Metrics of entropies against errors, rows of the report; the last four in places of a plan."""
+"""Metrics of entropies against errors, rows of the report; the last four count places of a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +92,15 @@ class EntropyGroup:
     Attributes:
         model: The model that chose.
         estimator: Estimator of the distributions.
-        m: Samples at each choice.
-        n: Choices.
-        errors: Wrong ones.
-        cases: Distinct cases.
-        greatest: The greatest entropy that m samples can have; None for other estimators.
+        m: Number of samples at each choice.
+        n: Number of choices.
+        errors: Number of wrong choices.
+        cases: Number of distinct cases.
+        greatest: Largest possible entropy of m samples; None for other estimators.
         mean_right: Mean entropy of the right choices; None without any.
-        mean_wrong: Of the wrong ones.
+        mean_wrong: Mean entropy of the wrong choices; None without any.
         bins: Errors by entropy.
-        metrics: See ``METRICS``; those of the first wrong choice only where choices have places.
+        metrics: See ``METRICS``; those of the first wrong choice only if choices have positions.
     """
 
     model: str
@@ -122,10 +122,10 @@ class EntropyReport(Shown):
 
     Attributes:
         source: The file or folder.
-        unit: Unit of all entropies, and the inverse one of slopes.
+        unit: Unit of all entropies; slopes are per unit.
         estimate: Estimator of entropies of samples.
-        groups: By model, estimator and number of samples.
-        left_out: Numbers of choices that were not used, by reason.
+        groups: Groups by model, estimator and number of samples.
+        left_out: Number of choices and runs that were not used, by reason.
         problems: Rows that could not be read, with their place.
     """
 
@@ -148,10 +148,10 @@ class EntropyReport(Shown):
 
 @takes(config=EntropyConfig)
 def entropy(config: EntropyConfig) -> EntropyReport:
-    """Sets entropies against errors.
+    """Compares the entropies of a model's choices with its errors.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If the rows or labels are unusable, or no row has a distribution.
@@ -246,7 +246,7 @@ class _Candidate(BaseModel):
 
 
 class _Stated(BaseModel):
-    """The distribution of a choice as its step states it."""
+    """The distribution of a choice, as read from its step."""
 
     estimator: Literal["sampling", "logits", "known"] | None = None
     n: Annotated[int, Field(strict=True, ge=0)] = 1
@@ -328,7 +328,7 @@ class _BranchReader:
         return shannon_entropy((c / sum(counts) for c in counts), unit=self._config.unit)
 
     def choices_of_judge(self, path: Path) -> Iterator[Choice]:
-        """The verdicts of a judge, wrong where they differ from the labels of humans."""
+        """The verdicts of a judge; those that differ from human labels are wrong."""
         truth = self._truth()
         for judgement in read_judgements(path):
             if not isinstance(judgement, Verdict) or judgement.uncertainty is None:

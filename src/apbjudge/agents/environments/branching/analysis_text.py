@@ -11,7 +11,7 @@ from .analysis import EntropyGroup, EntropyReport
 
 
 def entropy_document(report: EntropyReport) -> Document:
-    """Bins and measures of each group, and what was left out."""
+    """Bins and measures of each group, and counts of what was left out."""
     parts: list[Part] = []
     for group in report.groups:
         parts += _group(group)

@@ -23,7 +23,7 @@ _SWEPT: Mapping[str, tuple[str, Sequence[MethodName]]] = {
     "m": ("samples", ("egb", "self-consistency")),
     "b": ("max_trajectories", ("egb", "self-consistency-plan", "reflexion")),
 }
-"""The settings of sweeps by the paper's letters, and the methods that they are settings of."""
+"""By the paper's letter, the setting that a sweep varies, and the methods that have it."""
 Order = Literal["entropy", "random", "position"]
 VerifierKind = Literal["oracle", "judge", "none"]
 
@@ -66,17 +66,17 @@ class BranchConfig(Config):
 
     @property
     def most_runs(self) -> int:
-        """Whole runs of a case at most; 1 unless the method has several.
+        """Largest number of whole runs of a case; 1 unless the method has several.
 
-        Without a setting as many as in the paper: 10 that vote (appendix B.3), and 5 attempts of
-        Reflexion, by which alone its calls (table 5) and success rates (table 4) agree.
+        The defaults are the paper's: 10 votes (appendix B.3), and 5 attempts of Reflexion, the only
+        number that agrees with both its calls (table 5) and success rates (table 4).
         """
         most = {"self-consistency-plan": 10, "reflexion": 5}.get(self.method)
         return 1 if most is None else self.max_trajectories or most
 
     @property
     def budget(self) -> int:
-        """Branches of a case at most, by both limits; none but with ``egb``."""
+        """Largest number of branches of a case, by both limits; 0 unless the method is ``egb``."""
         if self.method != "egb":
             return 0
         if self.max_trajectories is None:
@@ -159,7 +159,7 @@ class BranchRunConfig(
 
     @property
     def helpers(self) -> dict[str, TestedModelSpec]:
-        """The models that are asked besides those tested, by the options that name them."""
+        """The models that are asked in addition to tested ones, by the options that name them."""
         named = {"--judge": self.judge, "--same-text": self.same_text}
         return {option: spec for option, spec in named.items() if spec is not None}
 

@@ -1,9 +1,9 @@
 """Mechanisms by which a further run corrects the first pass (appendix B.2 of arXiv:2604.12126).
 
-The paper's classes are read off by hand; these are by rule, at the first substep at which the two
-runs act otherwise. Several can apply to one run: the first of them is its class. Which outputs may
-answer a call decides how often a tool is equivalent to the reference's: with the outputs of the
-case alone it hardly ever is.
+The paper assigns its classes by hand; here, rules assign them at the first substep at which the
+actions of the two runs differ. Several can apply to one run: the first of them is its class. How
+often a tool is equivalent to the reference's depends on the recorded outputs that may answer a
+call: with the outputs of the case alone, it hardly ever is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Correction(NamedTuple):
 
     Attributes:
         substep: The first substep at which they differ.
-        kinds: All that apply, the run's class first; empty for none.
-        later_changed: Later substeps with another action.
+        kinds: All kinds that apply, the run's class first; empty for none.
+        later_changed: Number of later substeps with another action.
     """
 
     substep: str
@@ -40,7 +40,7 @@ def correction(first: Trajectory, corrected: Trajectory) -> Correction | None:
     """Compares a run that is right with the first pass; None if all actions are equal.
 
     Args:
-        first: The first pass, whose steps say what is wrong (``PlanEnvironment.trajectory``).
+        first: The first pass; its steps have the marks of ``PlanEnvironment.trajectory``.
         corrected: The run that is right.
     """
     pairs = list(zip(first.steps, corrected.steps, strict=True))
@@ -65,7 +65,7 @@ def correction(first: Trajectory, corrected: Trajectory) -> Correction | None:
 
 
 def _action(step: TrajectoryStep) -> tuple[str | None, Any]:
-    """Tool and arguments; the kind of a step without a call."""
+    """Tool and arguments; for a step without a call, None and the step's kind."""
     if not step.calls:
         return None, step.kind
     return step.calls[0].name, step.calls[0].arguments

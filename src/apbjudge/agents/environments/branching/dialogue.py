@@ -1,4 +1,4 @@
-"""An episode of a given plan as a chat: each substep is asked for anew."""
+"""An episode of a given plan as a chat, with one separate request for each substep."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..plans import PlanEnvironment, Situation
 from .prompts import action_of, by_words, substep_messages
 
 _MOST_TOOLS = 99
-"""Tools that are shown for a substep, as many as ``branch`` shows unless set otherwise."""
+"""Largest number of tools shown for a substep: the default of ``branch``."""
 
 
 class PlanDialogue:
-    """See ``environments.base.Dialogue``; a model is sent what the method ``react`` sends.
+    """See ``environments.base.Dialogue``; the requests are those of the method ``react``.
 
     Args:
         environment: Environment that carries out the actions.
-        task: Id of the task, which is begun here.
+        task: Id of the task; the constructor begins its episode.
     """
 
     def __init__(self, environment: PlanEnvironment, task: str) -> None:
@@ -28,22 +28,22 @@ class PlanDialogue:
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
-        """The request for the substep at hand; none at the end of the plan."""
+        """The request for the current substep; empty at the end of the plan."""
         situation = self._environment.situation()
         return [] if situation is None else _asked(situation)
 
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """None: calls are text."""
+        """Always empty: calls are text."""
         return ()
 
     @property
     def ended(self) -> str:
-        """The end of the plan."""
+        """``plan_completed`` at the end of the plan, else empty."""
         return self.trajectory().termination
 
     def answer(self, reply: Completion) -> None:
-        """Carries out the action that the reply states for the substep at hand."""
+        """Carries out the action that the reply states for the current substep."""
         self._environment.act(action_of(reply))
 
     def trajectory(self) -> Trajectory:

@@ -1,7 +1,7 @@
 """Distributions of a tested model's choice of a tool: by samples, or by token probabilities.
 
-Entropy is in nats here and in every file. That of samples takes few values, at most ln m for m of
-them, and is too low on average; it is never to be compared with that of probabilities.
+Entropies are in nats, here and in every file. The entropy of m samples takes few values, at most
+ln m, and is too low on average: never compare it with the entropy of token probabilities.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Candidate:
     """One choice for a substep.
 
     Attributes:
-        tool: Name; None for doing without.
-        share: Estimated probability.
-        action: A call of it that the model made; None if one has to be asked for.
+        tool: Name of the tool; None for no tool.
+        share: Estimated probability, 0 to 1.
+        action: A call of the tool that the model made; None if one has to be requested.
     """
 
     tool: str | None
@@ -43,12 +43,12 @@ class Distribution:
     """An estimated distribution over the choices for a substep.
 
     Attributes:
-        candidates: By falling share; of equal ones the first seen comes first. Empty if nothing
-            could be read.
+        candidates: In descending order of share; ties in the order of their first occurrence. Empty
+            if nothing could be read.
         estimator: Source of the shares.
-        n: Samples, the unreadable ones left out; 1 without samples.
-        captured: Probability, or share of samples, that went to candidates before their shares were
-            scaled to sum to 1. What is missing went to replies that name none.
+        n: Number of readable samples; 1 without samples.
+        captured: Probability, or share of samples, of all candidates before their shares were
+            scaled to sum to 1. The rest went to replies that name none.
     """
 
     candidates: tuple[Candidate, ...]
@@ -62,7 +62,7 @@ class Distribution:
         return shannon_entropy(candidate.share for candidate in self.candidates)
 
     def to_json(self) -> dict[str, Any]:
-        """As a step's ``extra.distribution`` has it; see ``analysis``."""
+        """In the form of a step's ``extra.distribution``; see ``analysis``."""
         return {
             "estimator": self.estimator,
             "n": self.n,
@@ -73,12 +73,12 @@ class Distribution:
 
 
 def from_samples(actions: Sequence[PlanAction]) -> Distribution:
-    """The distribution of some independent actions, the first of each tool kept as its call.
+    """The distribution over tools in independent actions; stores the first action of each tool.
 
     Actions that can't be read are not choices: they only lower ``captured``.
     """
     readable = [action for action in actions if action.is_readable]
-    counts = Counter(action.tool for action in readable)  # in the order first seen
+    counts = Counter(action.tool for action in readable)  # in the order of first occurrence
     first: dict[str | None, PlanAction] = {}
     for action in readable:
         first.setdefault(action.tool, action)
@@ -95,8 +95,8 @@ def from_samples(actions: Sequence[PlanAction]) -> Distribution:
 # Labels -------------------------------------------------------------------------------------------
 
 LabelKind = Literal["digits", "letters"]
-"""``digits``: 00 to 99, never a lone digit, so that no label begins another; ``letters``: A to Z,
-which most vocabularies have as tokens of their own."""
+"""``digits``: 00 to 99, always two, so that no label is a prefix of another; ``letters``: A to Z,
+which are single tokens in most vocabularies."""
 MOST_LABELS: Mapping[LabelKind, int] = {"digits": 100, "letters": 26}
 
 
@@ -118,8 +118,8 @@ class LabelShares(NamedTuple):
         shares: Shares by label, in the order of the labels, scaled to sum to 1; all 0 if nothing
             was captured.
         captured: Probability of all labels together, over the whole vocabulary.
-        unresolved: Probability of first tokens that begin labels and whose continuation is not
-            known; part of what is not captured.
+        unresolved: Probability of first tokens that begin labels but whose continuation is unknown;
+            not included in ``captured``.
     """
 
     shares: dict[str, float]
@@ -132,15 +132,16 @@ def label_shares(
 ) -> LabelShares:
     """The probabilities of labels from those of tokens over the whole vocabulary.
 
-    The probability of a label is that of the token that is all of it, plus, for each token that
-    begins it, that token's probability times the one of the rest after it. Nothing is divided by
-    the mass of digits alone, as the paper's algorithm has it: then whatever is no digit, such as
-    the end of a number of one digit, would get nothing. Blanks around a token do not count.
+    The probability of a label is that of the token that equals it, plus, for each token that is a
+    prefix of it, that token's probability times the probability of the rest after it. Unlike in
+    the paper's algorithm, nothing is divided by the probability of digits alone, which would leave
+    none for other tokens, such as the end of a number of one digit. Blanks around a token are
+    ignored.
 
     Args:
-        known: The labels; none is the beginning of another.
-        first: The first token of the reply with its alternatives.
-        following: By a beginning of labels, the token that followed it with its alternatives.
+        known: The labels; none is a prefix of another.
+        first: The first token of the reply, with its alternatives.
+        following: By prefix of labels, the token that followed it, with its alternatives.
     """
     shares = dict.fromkeys(known, 0.0)
     unresolved = 0.0
@@ -162,7 +163,7 @@ def label_shares(
 
 
 def beginnings(known: Sequence[str], first: TokenChoice) -> dict[str, float]:
-    """The tokens that begin labels without being one, with their probabilities, likeliest first."""
+    """The tokens that are proper prefixes of labels, with probabilities, the likeliest first."""
     some = {
         text: p
         for text, p in _texts(first).items()
@@ -172,7 +173,7 @@ def beginnings(known: Sequence[str], first: TokenChoice) -> dict[str, float]:
 
 
 def _texts(choice: TokenChoice) -> dict[str, float]:
-    """Probabilities by text without blanks; of equal tokens listed twice the first counts."""
+    """Probabilities by text, summed over tokens that differ in blanks; duplicates count once."""
     probabilities: dict[str, float] = {}
     by_token = dict([*choice.top[::-1], (choice.token, choice.logprob)])
     for token, logprob in by_token.items():
@@ -184,7 +185,7 @@ def _texts(choice: TokenChoice) -> dict[str, float]:
 def from_labels(
     tools: Sequence[str | None], known: Sequence[str], label_shares: LabelShares
 ) -> Distribution:
-    """The distribution over tools that labels stand for; empty if no label was captured."""
+    """The distribution over tools from that over their labels; empty if none was captured."""
     pairs = [(tool, label_shares.shares[label]) for tool, label in zip(tools, known, strict=True)]
     ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
     candidates = tuple(Candidate(tool, share) for tool, share in ranked)

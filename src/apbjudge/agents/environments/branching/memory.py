@@ -1,7 +1,7 @@
-"""Memory: what was done for other cases, shown where a case is like them (appendix B.1).
+"""Memory: actions for other cases, shown to the agent in similar situations (appendix B.1).
 
-The paper leaves retrieval, format and size open. Here units are substeps or whole plans, ranked by
-the words that they share: cosine similarity of TF-IDF vectors.
+The paper leaves retrieval, format and size open. Here, units are substeps or whole plans, ranked
+by the cosine similarity of TF-IDF vectors of their words.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Memory:
     """Remembered actions of runs.
 
     Args:
-        runs: Trajectories as ``branch`` writes them; first passes are not results.
+        runs: Trajectories as ``branch`` writes them; first passes are ignored.
         config: Choice of the results that are remembered, and number of those shown.
         cases: The cases for which it is used, by id.
 
     Attributes:
-        queries: Of every case of the runs, by its id, whether anything of it is remembered.
-        units: Substeps, each alone, or those of a whole plan; each once.
+        queries: Query by case id, of every case of the runs, also if nothing of it is remembered.
+        units: Single substeps, or all substeps of a plan; without duplicates.
     """
 
     def __init__(
@@ -57,24 +57,24 @@ class Memory:
 
     @classmethod
     def read(cls, config: MemoryConfig, cases: Mapping[str, SlateCase]) -> Memory:
-        """The memory that is configured, empty without; raises InputError if it is unusable."""
+        """The configured memory, or an empty one; raises InputError if it is unusable."""
         return cls(() if config.memory is None else _runs_in(config.memory), config, cases)
 
     @property
     def is_shown(self) -> bool:
-        """True if situations may get something of it."""
+        """True if situations can contain units of the memory."""
         return bool(self.units) and self._config.memory_k > 0
 
     @cached_property
     def tools(self) -> frozenset[str]:
-        """The tools that were called in it, rightly or not."""
+        """The tools that its units call, rightly or wrongly."""
         return frozenset(step.tool for unit in self.units for step in unit if step.tool)
 
     def nearest(self, situation: Situation) -> tuple[PastSteps, ...]:
-        """Actions shown in a situation, the most similar first; of equally similar ones the first.
+        """Units to show in a situation, the most similar first; ties in the memory's order.
 
-        Substeps are ranked by the plan's words for them and then by the request, plans by the
-        request and then by their words. What shares no word is not shown.
+        Substeps are ranked by their words in the plan, then by the query; plans by the query, then
+        by their words. Units without a common word are not shown.
         """
         if not self.is_shown:
             return ()
@@ -87,7 +87,7 @@ class Memory:
 
     @cached_property
     def near_duplicates(self) -> Sequence[str]:
-        """The cases, besides those of the runs, whose request nearly repeats one of theirs."""
+        """The cases without a run in the memory whose query nearly repeats one in it."""
         names = [name for name in self._cases if name not in self.queries]
         queries = (self._cases[name].query for name in names)
         return [names[at] for at in near_duplicates(queries, self.queries.values())]
@@ -105,7 +105,7 @@ class Memory:
         return {name: int(n) for name, n in measures.items() if name.endswith(" memory")}
 
     def to_json(self) -> dict[str, Any]:
-        """Its size, and which cases it is of."""
+        """Size of the memory, and the cases that are in it or nearly repeat one."""
         return {
             "cases": len(self.queries),
             "units": len(self.units),
@@ -124,7 +124,7 @@ class Memory:
         return _Likeness(first), _Likeness(second)
 
     def _in_order(self, wording: str, query: str) -> tuple[str, str]:
-        """The text that ranks first, and the one that ranks equals."""
+        """The text to rank by, and the text that decides ties."""
         return (wording, query) if self._config.memory_unit == "substep" else (query, wording)
 
     def _units_of(self, run: Trajectory) -> Iterator[PastSteps]:
@@ -145,7 +145,7 @@ class Memory:
 
 
 class _Likeness:
-    """Similarity of texts to others by their words, rare words counting most."""
+    """Similarity of texts by their words; rare words have the largest weight."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -158,7 +158,7 @@ class _Likeness:
             self._vectors = self._vectorizer.fit_transform(texts)
 
     def to(self, text: str) -> Array:
-        """The similarity of each text to one, 0 to 1; rounded, so that equal texts are equal."""
+        """The similarity of each stored text to one, 0 to 1; rounded, so that ties are exact."""
         if self._vectors is None:
             return np.zeros(self._n)
         similarities: Any = self._vectors @ self._vectorizer.transform([text]).T
@@ -166,7 +166,7 @@ class _Likeness:
 
 
 def _content(unit: PastSteps) -> str:
-    """Text and search key of a unit, for comparing two units."""
+    """Content of a unit as text, to recognise duplicates."""
     return repr(
         [(step.query, step.wording, step.step.kind, step.step.calls, step.outputs) for step in unit]
     )

@@ -1,6 +1,6 @@
-"""Methods of carrying out a plan: which runs there are, how each acts, and which is the result.
+"""Methods of carrying out a plan: their runs, the actions of each run, and the resulting run.
 
-The loop (``search``) is the same for all of them.
+The loop (``search``) is the same for all methods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .distributions import MIN_SHARE, Candidate, Distribution
 from .policy import Decision, Policy
 
 MOST_REFLECTIONS = 3
-"""Reflections that an attempt is shown, the latest ones (1 to 3 in the paper of Reflexion)."""
+"""Number of latest reflections that an attempt is shown (1 to 3 in the paper of Reflexion)."""
 
 
 class BranchPoint(NamedTuple):
@@ -27,7 +27,7 @@ class BranchPoint(NamedTuple):
 
     Attributes:
         step: Position of the substep in the plan, from 0.
-        rank: Place among the substep's alternatives, 1 for the likeliest.
+        rank: Place among the substep's alternatives, from 1, the likeliest; 0 without one.
         candidate: The alternative; None if the agent chooses.
         attempt: Number of the run from the beginning of the plan, from 0.
     """
@@ -44,12 +44,12 @@ class PlanRun:
 
     Attributes:
         trajectory: The run.
-        accepted: Answer of the verifier; None without one.
-        reward: Reward by the reference, which a method sees only if it is the verifier.
+        accepted: Answer of the verifier; None without a verifier.
+        reward: Reward by the reference; methods see it only if the reference is the verifier.
         usage: Usage of the run, including its verification.
-        distributions: Of the choices made in it; None for each that was made without.
-        start: Its first substep.
-        final: Its final outputs; None if one is missing.
+        distributions: Distribution of each choice; None for a choice made without one.
+        start: Beginning of the run.
+        final: Final outputs; None if one is missing.
     """
 
     trajectory: Trajectory
@@ -62,12 +62,12 @@ class PlanRun:
 
     @property
     def substep(self) -> str:
-        """The substep at which it begins."""
+        """The substep at which the run begins."""
         return self.trajectory.steps[self.start.step].extra["substep"]
 
     @property
     def tool(self) -> str | None:
-        """The alternative with which a branch begins; None for doing without."""
+        """The tool with which a branch begins; None for no tool."""
         return None if self.start.candidate is None else self.start.candidate.tool
 
     @property
@@ -76,7 +76,7 @@ class PlanRun:
         return self.trajectory.outcome is not None and bool(self.trajectory.outcome.is_success)
 
     def to_json(self, first: PlanRun) -> dict[str, Any]:
-        """The record of a run after the first: where it begins and how it ended."""
+        """The record of a run after the first: its beginning and its result."""
         candidate, distribution = self.start.candidate, first.distributions[self.start.step]
         start: dict[str, Any] = {"attempt": self.start.attempt}
         if candidate is not None:
@@ -96,7 +96,7 @@ class PlanRun:
 
 
 class Method:
-    """One run with one action a substep (ReAct); other methods override what they do otherwise.
+    """One run with one action a substep (ReAct); base class of the other methods.
 
     Args:
         policy: The agent.
@@ -104,8 +104,8 @@ class Method:
         task: Id of the case.
 
     Attributes:
-        branches: True if the result may be another run than the first, and is a row of its own.
-        asks_verifier: True if runs are verified, and the first that is right ends the case.
+        branches: True if the result may be another run than the first, and has its own row.
+        asks_verifier: True if runs are verified, and the first accepted one ends the case.
     """
 
     branches: ClassVar[bool] = False
@@ -120,19 +120,19 @@ class Method:
         return self.config.method
 
     def starts(self, runs: Sequence[PlanRun]) -> Iterator[BranchPoint]:
-        """Yields where each run begins, until one is accepted.
+        """Yields the beginning of each run, until one is accepted.
 
         Args:
-            runs: The runs so far; longer at every step.
+            runs: The runs so far; the caller appends each run.
         """
         del runs
         yield BranchPoint()
 
     async def prepare(self, situation: Situation, runs: Sequence[PlanRun]) -> Usage:
-        """Does what comes before a run, and returns what it took.
+        """Prepares a run, and returns the usage.
 
         Args:
-            situation: The first of the run.
+            situation: The run's first situation.
             runs: The runs before it.
         """
         del situation, runs
@@ -143,25 +143,25 @@ class Method:
         return await self.policy.act(situation, start.attempt)
 
     def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
-        """The method's own part of the record of a case, besides its runs."""
+        """The method's own fields of the record of a case."""
         del runs
         return {}
 
     def result(self, runs: Sequence[PlanRun]) -> PlanRun:
-        """The run that is returned: the one that was accepted, else the first."""
+        """The resulting run: the accepted one, else the first."""
         return runs[-1] if runs[-1].accepted else runs[0]
 
 
 class Direct(Method):
-    """One run in open loop: no request shows what earlier calls returned.
+    """One run in open loop: no request shows results of earlier calls.
 
-    The calls are executed one by one, which is the same as at the end: nothing that they return
-    reaches the agent.
+    The calls are executed one by one, which has the same effect as executing them at the end, as
+    the agent never sees a result.
     """
 
     @property
     def setting(self) -> str:
-        """The setting of the result's row, which marks its rates of outputs as those of no loop."""
+        """The setting of the result's row, which marks its rates of outputs as open-loop."""
         return "direct-open-loop"
 
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
@@ -172,7 +172,7 @@ class Direct(Method):
 class PlanVote(Method):
     """Whole runs with one action a substep; the most frequent final outputs win.
 
-    No verifier is asked: the result is found without the reference.
+    No verifier is asked: the result does not depend on the reference.
     """
 
     branches, asks_verifier = True, False
@@ -183,12 +183,12 @@ class PlanVote(Method):
             yield BranchPoint(attempt=attempt)
 
     def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
-        """The runs that voted, and those of them that agree with the result."""
+        """Number of runs that voted, and of those that agree with the result."""
         results = [run.final for run in runs]
         return {"votes": len(winners(results)), "voters": len(results) - results.count(None)}
 
     def result(self, runs: Sequence[PlanRun]) -> PlanRun:
-        """The first run with the most frequent final outputs; the first of all without any."""
+        """The first run with the most frequent final outputs; without any, the first run."""
         return runs[next(iter(winners([run.final for run in runs])), 0)]
 
 
@@ -212,7 +212,7 @@ class Reflexion(Method):
             yield BranchPoint(attempt=attempt)
 
     async def prepare(self, situation: Situation, runs: Sequence[PlanRun]) -> Usage:
-        """Asks for a reflection on the run before, if there is one."""
+        """Asks for a reflection on the previous run, if there is one."""
         if not runs:
             return Usage()
         failed = replace(
@@ -223,11 +223,11 @@ class Reflexion(Method):
         return usage
 
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
-        """The next action, after the latest reflections."""
+        """The next action, given the latest reflections."""
         return await super().decide(self._informed(situation), start)
 
     def record(self, runs: Sequence[PlanRun]) -> dict[str, Any]:
-        """The attempts, and the reflections between them."""
+        """Number of attempts, and the reflections between them."""
         return {"attempts": len(runs), "reflections": list(self._reflections)}
 
     def _informed(self, situation: Situation) -> Situation:
@@ -239,7 +239,7 @@ class SelfConsistency(Method):
     """One run with the likeliest choice of each substep."""
 
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
-        """The likeliest action; nothing if no choice could be read."""
+        """The likeliest action; an unreadable one if no choice could be read."""
         del start
         distribution, usage = await self.policy.distribution(situation)
         if not distribution.candidates:
@@ -248,7 +248,7 @@ class SelfConsistency(Method):
         return Decision(action, usage + more, distribution)
 
     async def _call(self, candidate: Candidate, situation: Situation) -> Decision:
-        """The action that is a candidate: its stored call, or one that is asked for."""
+        """The action of a candidate: its stored call, or one that the policy completes."""
         if candidate.action is not None:
             return Decision(candidate.action)
         return await self.policy.complete(situation, candidate.tool)
@@ -274,7 +274,7 @@ class EntropyGuided(SelfConsistency):
         yield from branch_points(distributions, steps, self.config)
 
     async def decide(self, situation: Situation, start: BranchPoint) -> Decision:
-        """The likeliest action, or in a branch its alternative and then the agent's own actions."""
+        """The likeliest action; in a branch, its alternative, then the agent's own actions."""
         if start.candidate is None:
             return await super().decide(situation, start)
         if len(situation.history) == start.step:
@@ -294,10 +294,10 @@ METHODS: Mapping[MethodName, type[Method]] = {
 
 
 def winners(results: Sequence[FinalOutputs | None]) -> list[int]:
-    """The positions of the most frequent final outputs; of equally frequent ones the first seen.
+    """The positions of the most frequent final outputs; of ties, those that occur first.
 
     Args:
-        results: Of each run; those without final outputs do not vote.
+        results: Final outputs of each run; runs without them do not vote.
     """
     groups: list[list[int]] = []
     for at, result in enumerate(results):
@@ -316,11 +316,11 @@ def winners(results: Sequence[FinalOutputs | None]) -> list[int]:
 def branch_points(
     distributions: Sequence[Distribution | None], steps: Iterable[int], config: BranchConfig
 ) -> Iterator[BranchPoint]:
-    """The branches that phase 2 runs unless one is right, in order and within both budgets.
+    """The branches that phase 2 may run, in order and within both budgets.
 
     Args:
-        distributions: Of each substep.
-        steps: The positions of the substeps in the order in which they are branched.
+        distributions: Distribution of each substep.
+        steps: Positions of the substeps, in the order of branching.
         config: The budgets.
     """
     left = config.budget
@@ -338,9 +338,9 @@ def branch_points(
 def step_order(
     distributions: Sequence[Distribution | None], order: Order, seed: str = ""
 ) -> list[int]:
-    """The positions of the substeps in the order in which they are branched.
+    """The positions of the substeps, in the order of branching.
 
-    Of equal entropies the earlier one comes first. Equal seeds give equal random orders.
+    Of equal entropies, the earlier substep comes first. Equal seeds give equal random orders.
     """
     steps = list(range(len(distributions)))
     if order == "entropy":

@@ -39,12 +39,12 @@ from .prompts import (
 from .search import Opinion
 
 Retriever = Callable[[Situation, int], Sequence[Tool]]
-"""Chooses the tools that a model is shown for a substep, a number at most."""
+"""Chooses the tools to show for a situation, at most a number of them."""
 _LABEL_TOKENS = 4  # two digits, or a blank before them, and an end
 
 
 class ActionReply(BaseModel):
-    """The form of an action, for endpoints that keep to a schema."""
+    """The form of an action, for endpoints that enforce a schema."""
 
     tool: str | None
     arguments: dict[str, Any] = {}
@@ -52,13 +52,13 @@ class ActionReply(BaseModel):
 
 @dataclass(slots=True)
 class AskedCounts:
-    """Costs of a case as the paper counts them (table 5), whatever a cache answers.
+    """Costs of a case as the paper counts them (table 5), cached replies included.
 
     Attributes:
         requests: Requests for text; one for several samples counts once.
-        samples: Replies to them.
-        forward_passes: Requests for the probabilities of labels, which generate nothing.
-        forward_tokens: Tokens sent with forward passes.
+        samples: Replies to these requests.
+        forward_passes: Requests for the probabilities of labels, which generate no text.
+        forward_tokens: Prompt tokens of forward passes.
     """
 
     requests: int = 0
@@ -68,27 +68,27 @@ class AskedCounts:
 
 
 class ModelPolicy:
-    """A model that is asked for each substep anew, with all that was done before; see ``Policy``.
+    """A model that gets a separate request for each substep, with the history; see ``Policy``.
 
     Args:
         client: Client that answers; not closed here.
-        spec: The model and its sampling settings, by which ``act`` asks.
-        m: Samples at each substep, of whole calls at temperature 1; 0 for the probabilities of
-            labels instead, which asks once and again for the arguments of each call.
-        kind: Labels of candidates; None for letters if there are enough, which most vocabularies
-            have as single tokens, and else digits.
-        structured: True if the endpoint is asked to keep calls to a schema, which small models
-            need. Some refuse a schema whose arguments are open.
-        max_candidates: Choices shown, doing without a tool among them.
+        spec: The model and its sampling settings, which ``act`` uses.
+        m: Number of samples of whole calls at each substep, at temperature 1; 0 to use the
+            probabilities of labels instead, with another request for the arguments of each call.
+        kind: Labels of candidates; None for letters, which are single tokens in most vocabularies,
+            if there are enough, else digits.
+        structured: True to make the endpoint enforce a schema for calls, which small models need.
+            Some endpoints refuse a schema with open arguments.
+        max_candidates: Largest number of choices shown, "no tool" included.
         retrieve: Chooses tools if there are more; None for ``by_words``.
-        continuation: Settings by which the endpoint continues with a message of the assistant: for
+        continuation: Settings with which the endpoint continues a message of the assistant: for
             vLLM ``{"continue_final_message": True, "add_generation_prompt": False}``, for llama.cpp
-            none (``{}``). With them the second digit is asked for after every likely first one;
-            without (None), after the model's own alone: the mass of the others is not captured,
-            nor any where its reply begins otherwise.
+            none (``{}``). With them, the second digit is requested after every likely first digit.
+            Without (None), it is known after the model's own first digit alone: the probability of
+            other first digits is not captured, and none if the reply begins with another token.
 
     Attributes:
-        asked: Requests to the model so far.
+        asked: Counts of requests to the model so far.
 
     Raises:
         ValueError: If m is below 0, or there are more candidates than labels.
@@ -120,7 +120,7 @@ class ModelPolicy:
         self.asked = AskedCounts()
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
-        """Samples of the whole action, or the probabilities of the candidates' labels."""
+        """The distribution by samples of whole actions, or by probabilities of labels."""
         if not self._m:
             return await self._by_labels(situation)
         messages = self._messages(situation, "act")
@@ -138,7 +138,7 @@ class ModelPolicy:
         return Decision(action_of(reply), reply.usage)
 
     async def complete(self, situation: Situation, tool: str | None) -> Decision:
-        """The arguments for a tool; doing without one asks for nothing."""
+        """Requests the arguments for a tool; no tool needs no request."""
         if tool is None:
             return Decision(PlanAction())
         definition = [dict(each) for each in situation.tools if each["name"] == tool]
@@ -150,17 +150,17 @@ class ModelPolicy:
         return Decision(PlanAction(replace(call, name=tool), reply.reply_text), reply.usage)
 
     async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
-        """The model's reflection; none if its reply is refused or cut off."""
+        """The model's reflection; empty if its reply is refused or cut off."""
         reply = await self.ask_at_end(situation, "reflect", sample)
         text = "" if is_broken(reply) else reply.reply_text.strip()
         return Reflection(text, reply.usage)
 
     async def ask_at_end(self, situation: Situation, ask: str, sample: int = 0) -> Completion:
-        """The model's answer about a run that is complete.
+        """The model's answer about a complete run.
 
         Args:
             situation: The run.
-            ask: Name of the template that says what is asked.
+            ask: Name of the template of the question.
             sample: Number of the sample.
         """
         messages = self._messages(situation, ask)
@@ -220,7 +220,7 @@ class ModelPolicy:
         *,
         is_action: bool = True,
     ) -> Completion:
-        """The reply to a request for one sample, by the model's own settings."""
+        """The reply to a request for one sample, with the model's own settings."""
         self.asked.requests += 1
         settings = self._sampling(sample)
         return await self._ask(messages, situation, settings, sample=sample, is_action=is_action)
@@ -263,9 +263,9 @@ class _Stated(BaseModel):
 
 
 class ModelVerifier:
-    """A model that says of a complete run whether it is right, without the reference.
+    """A model that decides if a complete run is right, without the reference.
 
-    A reply that is cut off, refused, says nothing or contradicts itself accepts nothing.
+    It does not accept a run if its reply is cut off, refused, unreadable or contradictory.
 
     Args:
         client: Client that answers; not closed here.
@@ -278,7 +278,7 @@ class ModelVerifier:
         self._environment = environment
 
     async def __call__(self, run: Trajectory) -> Opinion:
-        """Asks about one run."""
+        """Asks the model about one run."""
         situation = Situation(
             task=run.case_id,
             query=run.query,

@@ -17,7 +17,7 @@ class EstimatedDistribution(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """An action, its usage, and the distribution that it was taken from, where there is one."""
+    """An action, its usage, and the distribution that it was taken from; None without one."""
 
     action: PlanAction
     usage: Usage = Usage()
@@ -34,12 +34,11 @@ class Reflection(NamedTuple):
 class Policy(Protocol):
     """An agent that carries out plans, one action a substep.
 
-    Its answers depend on the situation and the number of the sample alone; nothing is remembered
-    from one call to the next.
+    Its answers depend only on the situation and the number of the sample: calls share no state.
     """
 
     async def distribution(self, situation: Situation) -> EstimatedDistribution:
-        """The distribution of its choice; ``estimator`` states its source."""
+        """The distribution of the agent's choice; ``estimator`` states its source."""
         ...
 
     async def act(self, situation: Situation, sample: int = 0) -> Decision:
@@ -47,7 +46,7 @@ class Policy(Protocol):
 
         Args:
             situation: All that the agent knows.
-            sample: Number of the sample, where the same situation is met in several runs.
+            sample: Number of the sample, if the same situation occurs in several runs.
         """
         ...
 
@@ -56,5 +55,5 @@ class Policy(Protocol):
         ...
 
     async def reflect(self, situation: Situation, sample: int = 0) -> Reflection:
-        """A reflection on a failed run, the history of the situation; empty for none."""
+        """A reflection on a failed run, which is the situation's history; empty for none."""
         ...

@@ -23,7 +23,7 @@ from ..plans import PlanAction, Situation
 
 Tool = Mapping[str, Any]
 PROMPTS = "execute@1"
-"""Folder of the texts that a model is sent."""
+"""Folder of the templates of requests."""
 
 
 @cache
@@ -39,8 +39,8 @@ def substep_messages(
 
     Args:
         situation: Everything that the model is shown.
-        ask: Name of the template that says what is asked.
-        tools: Those that are shown.
+        ask: Name of the template of the question.
+        tools: The tools that are shown.
         values: Further values for the template.
     """
     plan = "\n".join(f"{line.step} {line.description}".rstrip() for line in situation.plan)
@@ -65,7 +65,7 @@ def substep_messages(
 
 
 def _shown(step: TrajectoryStep) -> dict[str, str]:
-    """The view of a finished substep that a model is shown."""
+    """The texts of a finished substep for the prompt."""
     shown = {"substep": str(step.extra.get("substep", "")), "what": "", "call": "", "output": ""}
     if step.kind == "invalid":
         return shown | {"what": "the answer could not be read, nothing was done"}
@@ -82,10 +82,10 @@ def _shown(step: TrajectoryStep) -> dict[str, str]:
 
 
 def action_of(reply: Completion) -> PlanAction:
-    """The action that a reply states; none if the reply was refused, cut off or is empty.
+    """The action that a reply states; unreadable if the reply was refused, cut off or states none.
 
-    The last JSON object with ``tool`` counts. Arguments that are no object are kept as they are,
-    with the complaint.
+    Uses the last JSON object with ``tool``. Arguments that are not an object stay as they are, with
+    a ``parse_error``.
     """
     text = reply.reply_text
     unreadable = PlanAction(text=text, is_readable=False)
@@ -110,10 +110,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def by_words(situation: Situation, limit: int) -> Sequence[Tool]:
-    """The tools that share most words with the substep and the request, rare words counting most.
+    """The tools that share most words with the substep and the query, weighted by rarity.
 
-    It stands in for the embedding search of the paper where nobody gives another. Where there are
-    no more than ``limit`` tools, they are all of them as they come.
+    This is the default in place of the paper's search by embeddings. If there are no more than
+    ``limit`` tools, it returns all of them in their order.
     """
     if len(situation.tools) <= limit:
         return situation.tools

@@ -42,7 +42,7 @@ BRANCHED = "branched.jsonl"
 
 
 _OF_AGENT = ("samples", "labels", "max_candidates", "scope", "sweep")
-"""Settings besides those of the search that tell one run from another."""
+"""Settings that identify a run, in addition to those of the search."""
 
 
 def _check(row: Row) -> None:
@@ -59,27 +59,27 @@ class BranchCounts(CallCounts):
     """Counts of the cases of one tested model.
 
     Attributes:
-        cases: Cases run, each trial for itself.
+        cases: Cases run, each trial counted separately.
         first_successes: First passes that are right by the reference.
-        successes: Results that are.
+        successes: Results that are right by the reference.
         branches: Runs after the first pass: branches, or further whole runs.
         runs: All runs.
-        votes: Runs that agree with the result, where runs vote.
+        votes: Runs that agree with the result, for methods whose runs vote.
         accepted_wrong: Results that the verifier accepted though they are wrong.
         calls: Calls of the tested model and of the verifier.
         requests: See ``AskedCounts``; of the tested model alone, as the next three.
-        samples: See there.
-        forward_passes: See there.
-        forward_tokens: See there.
-        corrections: Results that are right where the first pass is wrong, by the class of their
-            ``Correction``; ``other`` for none.
-        overlaps: Those of several classes, such as ``direct+cascade``.
-        scopes: The same results by whose recorded outputs could answer.
-        later_changed: Actions after the first that differs, of all of them.
-        latency_ms: Milliseconds of all calls that were measured, as if one came after the other.
-        elapsed_ms: Milliseconds that the cases took, each for itself.
-        memory: Sums of what is measured inside and outside of a memory (``SlateEvaluator``), and
-            the cases that are inside of it, ``cases inside memory``, or outside.
+        samples: See ``AskedCounts``.
+        forward_passes: See ``AskedCounts``.
+        forward_tokens: See ``AskedCounts``.
+        corrections: Right results with a wrong first pass, by the class of their ``Correction``;
+            ``other`` for no class.
+        overlaps: Corrections of several classes, such as ``direct+cascade``.
+        scopes: The same results by scope: the cases whose recorded outputs could answer.
+        later_changed: Sum of ``Correction.later_changed`` over these results.
+        latency_ms: Sum of the durations of all measured calls, in milliseconds.
+        elapsed_ms: Sum of the durations of all cases, in milliseconds.
+        memory: Sums of the measures of ``SlateEvaluator`` inside and outside of a memory, and the
+            numbers of cases with calls there, such as ``cases inside memory``.
     """
 
     cases: int = 0
@@ -132,9 +132,9 @@ class BranchCounts(CallCounts):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Branching(Shown, ModelRun[BranchCounts]):
-    """Finished cases; accepted wherever a log of their runs is.
+    """Finished cases; usable wherever a log of runs is.
 
-    The rows of a case are its first pass and, where branches were allowed, its result. See
+    The rows of a case are its first pass and, for methods with branches, its result. See
     ``ModelRun``.
     """
 
@@ -148,14 +148,14 @@ class Branching(Shown, ModelRun[BranchCounts]):
 
 
 class _Metered(NamedTuple):
-    """A tested model as a client that keeps account of one case, and samples anew in each trial.
+    """A client for a tested model that counts the usage of a case; each trial has new samples.
 
     Attributes:
         asked_model: The model.
-        account: Of the case.
+        account: Usage of the case.
         trial: Number of the trial, from 0.
-        samples: Samples of a choice, or runs of a case, by which the numbers of samples of two
-            trials differ.
+        samples: Number of samples of a choice, or of runs of a case: the offset between the sample
+            numbers of two trials.
     """
 
     asked_model: AskedModel
@@ -175,7 +175,7 @@ class _Metered(NamedTuple):
         return completion
 
     async def close(self) -> None:
-        """Nothing: the run closes the model."""
+        """Does nothing: the run closes the model."""
 
 
 class BranchWorker(AskingWorker):
@@ -306,7 +306,7 @@ def branch(
 
     Args:
         cases: A JSONL file of SLATE cases, or cases as dicts.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
 
@@ -325,7 +325,7 @@ def branch_session(
     client: Client | None = None,
     events: Events = QUIET,
 ) -> AskingSession[Branching]:
-    """The session of a configuration; without ``out`` its folder is named after all of it.
+    """The session of a configuration; without ``out``, its folder is named after the settings.
 
     Raises:
         OptionError: If a setting has several values, see ``BranchRunConfig.swept``.
@@ -381,7 +381,7 @@ def branch_session(
 
 
 def _tasks_outside(memory: Memory, tasks: Sequence[str], events: Events) -> list[str]:
-    """The tasks that a memory has no run of; says how many it has, and how many are similar."""
+    """The tasks without a run in the memory; prints notes on the others and on similar ones."""
     outside = [task for task in tasks if task not in memory.queries]
     if not outside:
         raise OptionError(f"--memory: expected a run of other cases, got one of all {len(tasks)}")

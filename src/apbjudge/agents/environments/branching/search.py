@@ -1,15 +1,15 @@
 """Entropy-guided branching of one case (section 5 and appendix C of arXiv:2604.12126).
 
-The loop serves the methods that it is compared with too; see ``methods``.
+The loop also runs the methods that it is compared with; see ``methods``.
 
-Phase 1 carries out the plan once: for each substep it estimates how the agent's choice is
-distributed and takes the likeliest. If the run is not right, phase 2 goes back to the substeps, the
-one of the highest entropy first, tries the alternatives by falling share, redoes the later substeps
-with one action each, and ends with the first run that is right. If none is, the result is the first
-pass. Entropy only ranks: there is no threshold.
+Phase 1 carries out the plan once: for each substep, it estimates the distribution of the agent's
+choice and takes the likeliest. If the run is not accepted, phase 2 goes back to the substeps, the
+one with the highest entropy first, tries the alternatives in descending order of share, repeats the
+later substeps with one action each, and ends with the first accepted run. If there is none, the
+result is the first pass. Entropy only ranks: there is no threshold.
 
-What says that a run is right is the reference itself in the paper, which no user has in earnest;
-see ``BranchConfig.verifier``. Compare with a random order to see whether *entropy* helps.
+In the paper, the reference itself decides if a run is right, but real tasks have none; see
+``BranchConfig.verifier``. Compare with a random order to measure the effect of *entropy*.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Opinion(NamedTuple):
 
 
 Judge = Callable[[Trajectory], Awaitable[Opinion]]
-"""Says of a complete run whether it is right, without the reference."""
+"""Decides, without the reference, if a complete run is right."""
 Comparison = Callable[[TextPair], Awaitable[Usage]]
-"""Finds out whether two texts mean the same and tells the environment; returns the usage."""
+"""Compares the meaning of two texts, stores the answer for the environment, returns the usage."""
 Recall = Callable[[Situation], tuple[PastSteps, ...]]
 """Remembered actions for a situation, see ``Situation.memory``."""
 FIRST_PASS = "first-pass"  # noqa: S105
-"""Prefix of the first pass's setting, before the setting of the result, which is the method's."""
+"""Prefix of the first pass's setting; the method's setting, that of the result, follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class BranchResult:
 
     @property
     def is_success(self) -> bool:
-        """The same of the result."""
+        """True if the result is right by the reference, whatever the verifier said."""
         return self.result.is_success
 
     @property
@@ -95,9 +95,9 @@ class BranchResult:
     def rows(self, tested_model: str, *, trial: int | None = None) -> Iterator[Trajectory]:
         """The first pass and the result, as rows that ``grade --protocol slate`` takes.
 
-        They are of two settings, so that they are graded side by side; without branching
-        they are one. Steps of the first pass carry their distribution, which ``apbjudge entropy``
-        reads; the result lists the branches.
+        They have two settings, so that they are graded side by side; methods without branches have
+        one row. Steps of the first pass have their distribution, which ``apbjudge entropy`` reads;
+        the result lists the branches.
         """
         rows = [(self.method.setting, self._first_row(), self.first.usage)]
         if self.method.branches:
@@ -149,18 +149,18 @@ async def branch_case(
     """Runs one case.
 
     Args:
-        task: Its id.
+        task: Id of the case.
         policy: The agent.
         environment: The environment, which serves no other case meanwhile.
         config: The settings.
-        judge: The verifier where it is ``judge``.
-        compare: Compares texts where the environment asks for it.
+        judge: The verifier; None unless ``config.verifier`` is ``judge``.
+        compare: Compares texts if the environment asks for it.
         recall: The agent's memory of other cases; None for none.
 
     Raises:
         RowError: If there is no such task.
         JudgeError: If the policy or the judge raised it.
-        ValueError: If the verifier is ``judge`` and there is none.
+        ValueError: If the verifier is ``judge`` and ``judge`` is None, or the reverse.
     """
     config = config or BranchConfig()
     if (config.verifier == "judge") != (judge is not None):
@@ -195,7 +195,7 @@ async def branch_case(
 
 
 def _situation(environment: PlanEnvironment, recall: Recall | None) -> Situation | None:
-    """The next decision with what the agent remembers; None at the end of the plan."""
+    """The next decision, with the units of the agent's memory; None at the end of the plan."""
     situation = environment.situation()
     if situation is None or recall is None:
         return situation
@@ -221,7 +221,7 @@ async def _carry_out(
 async def _opinion(
     run: Trajectory, reward: float, config: BranchConfig, judge: Judge | None
 ) -> Opinion:
-    """The verifier's view of a run; a judge sees nothing that only the reference says."""
+    """The verifier's opinion on a run; a judge sees nothing that depends on the reference."""
     if judge is None:
         return Opinion(reward == 1.0 if config.verifier == "oracle" else None)
     hidden = [replace(step, extra={"substep": step.extra.get("substep")}) for step in run.steps]

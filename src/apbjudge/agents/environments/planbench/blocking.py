@@ -1,10 +1,10 @@
-"""Tools blocked in each task, and what replaces them (arXiv:2606.22388, app. B.5).
+"""Tools blocked in each task, and their replacements (arXiv:2606.22388, app. B.5).
 
-A blocked tool takes away every catalogued path that it is part of. Candidates are the empty set
-and all sets of up to four tools of the catalogue, small ones first, each size in lexicographic
-order. Those that leave a number of paths as near as possible to the wanted one, and no more than
-one away, are drawn from; seed, order and rounding are those of the authors' code, so that the same
-data gives the same plan.
+A blocked tool removes every catalogued path that contains it. Candidates are the empty set and all
+sets of up to ``max_tools`` (4) catalogued tools, small sets first, each size in lexicographic
+order, up to a limit. One is drawn from those that leave at least one path, and whose number of
+remaining paths is nearest to the wanted number, at most one away. Seed, order and rounding are
+those of the authors' code, so that the same data gives the same plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .config import BlockPlanConfig
 
 FORMAT = "apbjudge-block-plan@1"
 TOLERANCE = 1
-"""Paths by which the number that remains may differ from the wanted one."""
+"""Largest difference between the number of remaining paths and the wanted number."""
 _BASE_RATIO = 0.6
 
 
@@ -39,14 +39,14 @@ class TaskPlan:
     """Blocked tools of a task.
 
     Attributes:
-        blocked: The noise types of the blockers that replace a tool, by the tool; in the order in
+        blocked: By blocked tool, the noise types of the blockers that replace it, in the order in
             which searches return them.
-        paths: Catalogued paths.
-        remaining: Those that no blocked tool is part of.
-        mean_length: Their mean number of tools.
-        candidates: Sets of tools that were looked at.
-        is_cut: True if there were more.
-        is_resolved: True if one of them fits; if not, nothing is blocked.
+        paths: Number of catalogued paths.
+        remaining: Number of paths without a blocked tool.
+        mean_length: Mean number of tools of the remaining paths.
+        candidates: Number of sets of tools that were tried.
+        is_cut: True if there were more candidates.
+        is_resolved: True if a candidate fits; if not, nothing is blocked.
     """
 
     blocked: Mapping[str, tuple[str, ...]]
@@ -63,9 +63,9 @@ class BlockPlan(Shown):
     """Blocked tools of each task.
 
     Attributes:
-        setting: The condition in a few words, as runs are named by.
+        setting: The condition in a few words, which names runs.
         tasks: By id, in the order of the catalogue.
-        config: The settings that it was made with.
+        config: The settings of the plan.
     """
 
     setting: str
@@ -99,7 +99,7 @@ class BlockPlan(Shown):
         return sum(task.mean_length for task in self.tasks.values()) / max(1, len(self.tasks))
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values, and as the file of a plan has it."""
+        """As JSON values, in the form of a plan's file."""
         return {
             "format": FORMAT,
             "setting": self.setting,
@@ -119,7 +119,7 @@ def planbench_block_plan(config: BlockPlanConfig) -> BlockPlan:
     """Chooses the tools that are blocked in each task.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If the data is unusable.
@@ -134,16 +134,16 @@ def planbench_block_plan(config: BlockPlanConfig) -> BlockPlan:
 
 
 def plan_of(data: PlanBenchData, config: BlockPlanConfig) -> BlockPlan:
-    """Likewise, for data that has been read."""
+    """Chooses the blocked tools of each task, for data that has been read."""
     tasks = {task_id: _task_plan(data, task_id, config) for task_id in data.paths}
     used = config.model_dump(mode="json", exclude={"data", "out"})
     return BlockPlan(setting_name(config), tasks, used)
 
 
 def setting_name(config: BlockPlanConfig) -> str:
-    """The condition in a few words, as runs of the benchmark's own environment are named.
+    """The condition in a few words, in the form of the benchmark's own environment.
 
-    A share is always that of the paths that remain: ``mixed, keep 0.8`` for a block ratio of 0.2.
+    A share is always that of the remaining paths: ``mixed, keep 0.8`` for a block ratio of 0.2.
     """
     if config.setting == "default":
         return "default"
@@ -159,7 +159,7 @@ def setting_name(config: BlockPlanConfig) -> str:
 
 
 def _keep_ratio(config: BlockPlanConfig) -> float | None:
-    """Share of the paths that should remain; None if a number of paths should."""
+    """Share of the paths that should remain; None if a number of paths is wanted."""
     if config.keep_ratio is not None:
         return config.keep_ratio
     if config.block_ratio is not None:
@@ -211,7 +211,7 @@ def _task_plan(data: PlanBenchData, task_id: str, config: BlockPlanConfig) -> Ta
 def _candidates(
     data: PlanBenchData, task_id: str, max_tools: int
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Sets of tools with the paths that they leave, as bits."""
+    """Sets of tools to block, with the paths that remain, as bits."""
     through: dict[str, int] = {}
     for i, path in enumerate(data.paths[task_id]):
         for tool in path.tools:
@@ -230,7 +230,7 @@ def _length(left: int, lengths: Sequence[int]) -> int:
 
 
 def _kinds(config: BlockPlanConfig, rng: random.Random) -> tuple[str, ...]:
-    """The kinds of blockers of one tool."""
+    """The noise types of the blockers of one tool."""
     if config.setting == "base":
         return ([*BLOCKER_TYPES][rng.randrange(len(BLOCKER_TYPES))],)
     return tuple(
@@ -248,7 +248,7 @@ class _PlanFile:
 
 
 def read_block_plan(file: Path, data: PlanBenchData) -> BlockPlan:
-    """Reads a plan and checks that it is one for this data.
+    """Reads a plan and checks that it belongs to this data.
 
     Raises:
         InputError: If it can't be read, or names a task, a tool or a kind of blocker that the data
@@ -262,7 +262,7 @@ def read_block_plan(file: Path, data: PlanBenchData) -> BlockPlan:
 
 
 def _faults(content: _PlanFile, data: PlanBenchData) -> Iterator[tuple[str, str, str | None]]:
-    """Field, what would be right, and what is there."""
+    """Yields field, expected and actual value of each fault."""
     known = {(tool.baseline_tool_name, tool.noise_type) for tool in data.blockers.values()}
     for task_id, task in content.tasks.items():
         if task_id not in data.tasks:

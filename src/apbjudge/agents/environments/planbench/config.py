@@ -140,7 +140,7 @@ class GenerateConfig(Config):
 
 
 class TextsConfig(WritingConfig):
-    """A model that writes for a generated benchmark, its budget, and answers that there are."""
+    """A model that writes for a generated benchmark, its budget, and existing answers."""
 
     texts = TEXT_KINDS[1:]
     groups: ClassVar[Mapping[str, str]] = {

@@ -55,7 +55,7 @@ class PlanBenchDatabase:
 
     @cached_property
     def siblings(self) -> Mapping[str, tuple[PlanbenchTool, ...]]:
-        """The noisy tools that resemble an executable one, by its name; in order of names."""
+        """By executable tool, the noisy tools that resemble it, in order of names."""
         siblings: dict[str, list[PlanbenchTool]] = {}
         for tool in sorted(self.data.noisy.values(), key=lambda tool: tool.name):
             siblings.setdefault(tool.baseline_tool_name, []).append(tool)
@@ -63,14 +63,14 @@ class PlanBenchDatabase:
 
     @cached_property
     def blockers(self) -> Mapping[tuple[str, str], PlanbenchTool]:
-        """The blocker that replaces an executable tool, by its name and the noise type."""
+        """Every blocker, by the executable tool that it replaces and the noise type."""
         return {
             (tool.baseline_tool_name, tool.noise_type): tool for tool in self.data.blockers.values()
         }
 
     @cached_property
     def retrieved(self) -> Mapping[str, RetrievedTool]:
-        """Every tool as a search returns it; one object each, however often it is returned."""
+        """Every tool in the form that searches return: one shared object a tool."""
         return {
             name: RetrievedTool(name, tuple(inputs_of(t)), t.output_datatype, self._type(t))
             for name, t in self.tools.items()
@@ -78,23 +78,23 @@ class PlanBenchDatabase:
 
     @cached_property
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every tool as chat models take it."""
+        """Every tool in the format of chat models."""
         return {name: self._definition(tool) for name, tool in self.tools.items()}
 
     @cached_property
     def lines(self) -> Mapping[str, str]:
-        """Every tool as agents read it: its definition on one line, fit for a prompt."""
+        """Every tool's definition as one line of JSON, escaped for a prompt."""
         return {
             name: neutralize(orjson.dumps(definition["function"]).decode())
             for name, definition in self.definitions.items()
         }
 
     def look_up(self, tool: PlanbenchTool, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The outputs in the records: the distinct ones of those that are equal in all inputs.
+        """The distinct outputs of the records whose values are equal in all inputs.
 
         Args:
             tool: An executable tool.
-            values: A value for each of its input datatypes; equal is what is equal as text.
+            values: A value for each of its input datatypes; values are compared as text.
         """
         index = self._indexes.get(tool.name)
         if index is None:
@@ -146,7 +146,7 @@ def load_database(folder: Path) -> PlanBenchDatabase:
 
 
 def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]:
-    """File, field, what would be right, and what is there."""
+    """Yields file, field, expected and actual value of each fault of a tool."""
     files: Mapping[str, Mapping[str, PlanbenchTool]] = {
         "baseline_tools.json": data.baseline,
         "noisy_tools.json": data.noisy,
@@ -171,7 +171,7 @@ def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]
 
 
 def _faults_of_kinds(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]:
-    """Likewise, of what misleads, and of what replaces a tool."""
+    """Likewise, for the noise types of noisy tools and blockers."""
     for tool in data.noisy.values():
         if tool.noise_type not in NOISE_TYPES:
             expected = f"one of {', '.join(NOISE_TYPES)}"

@@ -20,7 +20,7 @@ _TAGS = {
 
 
 def read_action(reply: str) -> tuple[str, str] | None:
-    """The one action of a reply and what is between its tags; None for none or several."""
+    """The only action of a reply and the text between its tags; None for none or several."""
     actions: list[tuple[str, str]] = []
     for action, tag in _TAGS.items():
         start: int | None = None
@@ -34,7 +34,7 @@ def read_action(reply: str) -> tuple[str, str] | None:
 
 
 def read_object(text: str) -> Mapping[str, Any] | None:
-    """A JSON object; None if the text is none."""
+    """The JSON object that a text is; None for any other text."""
     try:
         content: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -43,7 +43,7 @@ def read_object(text: str) -> Mapping[str, Any] | None:
 
 
 class PlanBenchDialogue:
-    """An episode of a query, as a tested model sees it; see ``environments.base.Dialogue``.
+    """An episode of a query in the view of a tested model; see ``environments.base.Dialogue``.
 
     Raises:
         RowError: If there is no such query.
@@ -55,7 +55,7 @@ class PlanBenchDialogue:
 
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
-        """All messages so far; lists of tools are written when asked for, and not kept."""
+        """All messages so far; they are rendered at each access and not stored."""
         episode = self.environment
         messages = [
             {"role": "system", "content": episode.rules.prompts.system},
@@ -69,7 +69,7 @@ class PlanBenchDialogue:
 
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """None: calls are text."""
+        """Always empty: calls are text."""
         return ()
 
     @property
@@ -78,10 +78,10 @@ class PlanBenchDialogue:
         return self.environment.ended
 
     def answer(self, reply: Completion) -> None:
-        """Takes the model's reply; after the end nothing happens."""
+        """Carries out the action of a reply; does nothing after the end."""
         if self.environment.ended:
             return
-        text = reply.text.encode(errors="replace").decode()  # half a surrogate can't be written
+        text = reply.text.encode(errors="replace").decode()  # UTF-8 can't encode lone surrogates
         action = read_action(text)
         match action:
             case None:
@@ -99,7 +99,7 @@ class PlanBenchDialogue:
 
 
 def _answer(prompts: AgentPrompts, turn: Turn) -> str:
-    """The agent's next message in answer to a turn; empty after the end."""
+    """The environment's message in answer to a turn; empty if there is none."""
     step = turn.step
     if step.retrieval is not None and step.retrieval.tools is not None:
         return prompts.listed(step, turn.notice)

@@ -1,4 +1,4 @@
-"""The environment: an agent's actions, the values it holds, and the end of its episode."""
+"""The environment: an agent's actions, the values that it holds, and the end of its episode."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _ALWAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply and what the environment makes of it.
+    """One reply and the environment's reaction.
 
     Attributes:
         step: The step of the trajectory, without the text for the agent.
@@ -86,7 +86,7 @@ class Turn:
 
 
 class PlanBenchRules:
-    """A database with all that decides how its episodes go.
+    """A database with the settings and texts that determine its episodes.
 
     Attributes:
         database: The tools and records.
@@ -116,21 +116,21 @@ class PlanBenchRules:
 
 
 class PlanBenchEnvironment:
-    """The state of an episode as an ``Environment``; every action is one turn.
+    """An episode as an ``Environment``; every action is one turn.
 
-    Searching and answering are tools, and each tool that a search returns is one from then on.
+    Search and answer are tools; each tool that a search returns can be called from then on.
 
     Attributes:
         rules: Rules of all episodes.
         query: Query of the task.
-        turns: So far.
-        discovered: Tools that can be called, in the order in which they were found.
-        ended: Reason for its end, as the benchmark names it; empty while it continues.
-        final_answer: The answer that ended it.
-        held: Datatypes of the start, and those obtained from executable tools.
-        trusted: Values obtained from executable tools, each with its datatype.
-        untrusted: Those of noisy tools and blockers, likewise.
-        faults: Faults of each kind in a row.
+        turns: Turns so far.
+        discovered: Tools that can be called, in the order in which searches returned them.
+        ended: Reason for the end, in the benchmark's words; empty while the episode continues.
+        final_answer: The answer that ended it; None without one.
+        held: Datatypes of the query's inputs and of outputs of executable tools.
+        trusted: Values of the query and of executable tools, each with its datatype.
+        untrusted: Values of noisy tools and blockers, likewise.
+        faults: Number of faults of each kind in a row.
     """
 
     query: Query
@@ -162,12 +162,12 @@ class PlanBenchEnvironment:
         self.faults = {"label": 0, "retrieval": 0, "tool_call": 0}
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """The search, the answer, and the tools found so far."""
+        """The search, the answer, and the tools that searches returned so far."""
         tools = (self.rules.database.definitions[name] for name in self.discovered)
         return (*_ALWAYS, *tools)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Carries out a call; each is a turn, and after the end each is an error."""
+        """Carries out a call, as one turn; after the end, returns an error."""
         if self.ended:
             return ToolResult(f"the task has ended: {self.ended}", name=name, is_error=True)
         request = {"name": name, "arguments": {**arguments}}
@@ -181,12 +181,12 @@ class PlanBenchEnvironment:
         return self._observation(name)
 
     def score(self) -> Score:
-        """1 after a right answer, else 0; with why the episode ended."""
+        """1 after a right answer, else 0; with the reason for the end."""
         details = {"ended": self.ended, "turns": len(self.turns)}
         return Score(float(self.ended == FOLLOWED), details)
 
     def _observation(self, name: str) -> ToolResult:
-        """The result of the last turn; a search's tools with their definitions."""
+        """The result of the last turn; for a search, the definitions of its tools."""
         turn = self.turns[-1]
         retrieval, execution = turn.step.retrieval, turn.step.execution
         if retrieval is not None and retrieval.tools is not None:
@@ -201,7 +201,7 @@ class PlanBenchEnvironment:
     # Actions --------------------------------------------------------------------------------------
 
     def misread(self, reply: str) -> None:
-        """Takes a reply that is not exactly one action."""
+        """Counts a fault for a reply that is not exactly one action."""
         self._fault("label", TrajectoryStep("agent", "invalid", reply), "no_tag")
 
     def search(self, content: Mapping[str, Any] | None, reply: str) -> None:
@@ -231,7 +231,7 @@ class PlanBenchEnvironment:
         self._add(step, "" if tools else "no_match")
 
     def use_tool(self, content: Mapping[str, Any] | None, reply: str) -> None:
-        """Calls a tool that was found, if it passes all checks; ``content`` likewise."""
+        """Calls a discovered tool if the call passes all checks; ``content`` as in ``search``."""
         self.faults["label"] = 0
         content = content or {}
         named = next(
@@ -262,7 +262,7 @@ class PlanBenchEnvironment:
             self._execute(tool, call, values, reply)
 
     def conclude(self, text: str, reply: str) -> None:
-        """Takes an answer: it ends the episode, unless it is wrong and exploration is enforced."""
+        """Ends the episode with an answer, unless it is wrong and exploration is enforced."""
         self.faults["label"] = 0
         step = TrajectoryStep("agent", "answer", reply)
         run = replace(self._run(), final_answer=text)
@@ -283,7 +283,7 @@ class PlanBenchEnvironment:
             self.turns.append(Turn(step))
             self.final_answer, self.ended = text, code
 
-    # What follows ---------------------------------------------------------------------------------
+    # Consequences ---------------------------------------------------------------------------------
 
     def _execute(
         self, tool: PlanbenchTool, call: ToolCall, values: Mapping[str, Any], reply: str
@@ -332,7 +332,7 @@ class PlanBenchEnvironment:
     # The run --------------------------------------------------------------------------------------
 
     def trajectory(self) -> Trajectory:
-        """The run so far: a search's answer has the names of the tools, ``tools`` defines them."""
+        """The run so far; results of searches name the tools, and ``tools`` defines them."""
         run = self._run()
         ambiguous = sum(turn.about == "ambiguous" for turn in self.turns)
         return replace(
@@ -359,7 +359,7 @@ class PlanBenchEnvironment:
 
 
 def _with_answer(turn: Turn) -> TrajectoryStep:
-    """The step with what the environment answered."""
+    """The turn's step with the environment's answer as observation."""
     step = turn.step
     retrieval, execution = step.retrieval, step.execution
     name = step.calls[0].name if step.calls else ""

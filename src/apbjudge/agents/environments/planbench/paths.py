@@ -1,15 +1,14 @@
-"""All smallest sets of tools that lead from what is held to a target, and how they can be ordered.
+"""All minimal sets of tools that lead from held datatypes to a target, and their legal orders.
 
-A state is a set of datatypes; a tool applies where its inputs are held and its output is not. A
-path is a set of tools that reaches the target while no smaller part of it does
-(arXiv:2606.22388, app. B.4).
+A state is a set of datatypes; a tool applies if its inputs are held and its output is not. A path
+is a set of tools that reaches the target while no proper subset does (arXiv:2606.22388, app. B.4).
 
-In such a set every datatype has one producer: of two, the one that comes first in an order that
-works is enough. So a path is a choice of one producer for the target and for everything that the
-chosen ones need and that is not held, without cycles. And each such choice is a path, since a tool
-that is taken away leaves what it produced without a producer. The choices are made backward from
-the target; the goals that a datatype serves are carried along, and no producer that needs one of
-them is chosen. So no set comes twice, and none has to be compared with another.
+In a path, every datatype has one producer: of two, only the first in a legal order is needed. So a
+path is a choice, without cycles, of one producer for the target and for every datatype that chosen
+tools need and that is not held. Conversely, each such choice is a path: without one of its tools,
+that tool's output has no producer. The choices are made backward from the target. For each
+datatype, the search stores the goals that it serves, and never chooses a producer that needs one
+of them. So it yields no set twice, and never has to compare sets.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ def minimal_paths(
     """Every path once, as the names of its tools.
 
     Args:
-        tools: Those that may be used.
+        tools: Tools that may be used.
         held: Datatypes held at the start.
-        target: Datatype to be reached; nothing is needed where it is held.
-        longest: Most tools in a path; None for any number.
+        target: Datatype to be reached; if it is held, the empty set is the only path.
+        longest: Largest number of tools in a path; None for any number.
     """
     usable = _usable(tools, held)
     if target in held:
@@ -53,7 +52,7 @@ def minimal_paths(
 
 
 class _Choices:
-    """Choices of producers, backward; sets of tools and of datatypes are the bits of integers."""
+    """Backward search for producers; sets of tools and of datatypes are bits of integers."""
 
     def __init__(self, tools: Sequence[PlanbenchTool], held: Collection[str], longest: int) -> None:
         self._numbers = {
@@ -63,19 +62,19 @@ class _Choices:
         for i, tool in enumerate(tools):
             needs = sum(self.bit(datatype) for datatype in tool.input_datatypes - {*held})
             self._producers[self._numbers[tool.output_datatype]].append((1 << i, needs))
-        self._needs = [0] * len(self._numbers)  # of what has a producer on this branch
+        self._needs = [0] * len(self._numbers)  # by datatype: inputs of its chosen producer
         self._longest = longest
 
     def bit(self, datatype: str) -> int:
-        """A datatype that some tool produces."""
+        """The bit of a datatype that some tool produces."""
         return 1 << self._numbers[datatype]
 
     def tool_sets(self, goals: int, done: int, used: int, serves: list[int]) -> Iterator[int]:
-        """Sets of tools.
+        """Yields the sets of tools of all complete choices.
 
         Args:
             goals: Datatypes that still need a producer.
-            done: Those that have one.
+            done: Datatypes that have a producer.
             used: The tools chosen so far.
             serves: For each datatype by number, the goals that it leads to.
         """
@@ -96,7 +95,7 @@ class _Choices:
             yield from self.tool_sets(rest, done | goal, used | tool, served)
 
     def _serving(self, serves: list[int], above: int, needs: int, done: int) -> list[int]:
-        """``serves`` where some datatypes, and all that their producers need, serve more goals."""
+        """A copy of ``serves`` in which ``needs``, and their producers' inputs, serve ``above``."""
         served = serves.copy()
         while needs:
             need = needs & -needs
@@ -110,7 +109,7 @@ class _Choices:
 
 
 def _usable(tools: Iterable[PlanbenchTool], held: Collection[str]) -> list[PlanbenchTool]:
-    """The tools that can ever apply, in order."""
+    """The tools that can ever apply and whose output is not held, in order."""
     tools, reached, n = [*tools], {*held}, -1
     while n != len(reached):
         n = len(reached)
@@ -121,12 +120,12 @@ def _usable(tools: Iterable[PlanbenchTool], held: Collection[str]) -> list[Planb
 def catalogued_paths(
     tools: Iterable[PlanbenchTool], held: Collection[str], target: str
 ) -> frozenset[frozenset[str]]:
-    """The paths that the authors' catalogue has.
+    """The paths that the authors' catalogue has, by the same recursion.
 
-    It is what a recursion finds that solves each datatype once, in the order of the tools, and
-    that stops at goals which are open just then: what it remembers of a datatype lacks the paths
-    through those goals, also where they are open no more. So the catalogue lacks paths; on the
-    released data this gives exactly the catalogue, 4,313 sets, and ``minimal_paths`` 6,408.
+    It solves each datatype once, in the order of the tools, and stops at goals that are open at
+    that moment. The stored paths of a datatype lack those through such goals, also when the goals
+    are open no more, so the catalogue is incomplete. On the released data this function returns
+    exactly the catalogue, 4,313 sets; ``minimal_paths`` returns 6,408.
     """
     producers: dict[str, list[PlanbenchTool]] = {}
     for tool in tools:
@@ -150,7 +149,7 @@ def catalogued_paths(
 
 
 def _smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Those that no other one is a part of."""
+    """The sets that have no other set as subset, without duplicates."""
     minimal: list[frozenset[str]] = []
     for candidate in sorted(dict.fromkeys(sets), key=len):
         if not any(smaller <= candidate for smaller in minimal):
@@ -159,7 +158,7 @@ def _smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def count_orders(tools: Collection[PlanbenchTool], held: Collection[str]) -> int:
-    """Number of orders in which each of the tools applies, counted set by set and never listed."""
+    """Number of orders in which all tools apply, counted over sets of used tools, not listed."""
     bits = {d: 1 << i for i, d in enumerate({*held}.union(*(t.datatypes for t in tools)))}
     signatures = [
         (1 << i, sum(bits[d] for d in tool.input_datatypes), bits[tool.output_datatype])
@@ -185,8 +184,8 @@ class TaskPaths:
         input_datatypes: Held at the start.
         target_datatype: To be reached.
         paths: Each as sorted names of tools; the shortest first.
-        orders: Legal orders of each path.
-        catalogued: Those of the catalogue, likewise.
+        orders: Number of legal orders of each path.
+        catalogued: Paths of the catalogue, likewise.
     """
 
     task_id: str
@@ -214,13 +213,13 @@ class TaskPaths:
 
     @cached_property
     def only_catalogued(self) -> tuple[tuple[str, ...], ...]:
-        """Entries of the catalogue that are not such a path."""
+        """Entries of the catalogue that are not in ``paths``."""
         known = {*self.paths}
         return tuple(path for path in self.catalogued if path not in known)
 
     @property
     def is_shorter(self) -> bool:
-        """True if there is a path that is shorter than each of the catalogue."""
+        """True if a path is shorter than every path of the catalogue."""
         best = min(map(len, self.catalogued), default=0)
         return self.shortest is not None and self.shortest < best
 
@@ -241,8 +240,8 @@ class PathReport(Shown):
 
     Attributes:
         scope: Scope of the paths.
-        longest: Most tools in a path that was looked for; None if the scope says it.
-        tools: Number of tools that could be used.
+        longest: Largest number of tools in a path; None for the default of the scope.
+        tools: Number of tools that paths could use.
         tasks: In the order of the data.
     """
 
@@ -271,7 +270,7 @@ def planbench_paths(config: PathsConfig) -> PathReport:
     """Enumerates the paths of tasks and compares them with the catalogue.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If the data is unusable.
@@ -284,13 +283,13 @@ def planbench_paths(config: PathsConfig) -> PathReport:
 
 
 def tools_of(data: PlanBenchData, scope: Scope) -> Sequence[PlanbenchTool]:
-    """The tools that paths of a scope are made of, in the order of the data."""
+    """The tools that paths of a scope may use, in the order of the data."""
     tools = data.baseline.values()
     return [*tools] if scope == "exhaustive" else catalogue_tools(tools)
 
 
 def catalogue_tools(tools: Iterable[PlanbenchTool]) -> list[PlanbenchTool]:
-    """The tools of catalogued paths: one or two inputs, so that a search by inputs gets them."""
+    """The tools of catalogued paths: no composites; at most two inputs, as in searches."""
     return [t for t in tools if len(t.input_datatypes) <= 2 and not t.tool_sequence]
 
 

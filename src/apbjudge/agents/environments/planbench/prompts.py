@@ -1,4 +1,4 @@
-"""Prompts of agents: our own, from a versioned file, or those of a user's files."""
+"""Prompts for agents: our own, from a versioned file, or those of a user's files."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PROMPTS = "prompts@1"
 
 
 class AgentPrompts(Protocol):
-    """The texts that agents get in some database, under some settings.
+    """The texts that agents get, for a database and settings.
 
     Attributes:
         system: The instructions.
         digest: Hash of all texts.
-        files: SHA-256 of each file of a user's.
+        files: SHA-256 of each of the user's files.
     """
 
     system: str
@@ -41,33 +41,33 @@ class AgentPrompts(Protocol):
     files: Mapping[str, str]
 
     def notice(self, name: str, step: TrajectoryStep, attempt: int) -> str:
-        """The text about a fault, a result that is none, or a wrong answer.
+        """The text about a fault, a missing result, or a wrong answer.
 
         Args:
-            name: Of the notice, as in the versioned file.
+            name: Name of the notice, as in the versioned file.
             step: The step that it belongs to.
-            attempt: Faults of its kind in a row.
+            attempt: Number of faults of its kind in a row.
         """
         ...
 
     def listed(self, step: TrajectoryStep, notice: str) -> str:
-        """The message that answers a search; the notice is empty unless it returned nothing."""
+        """The message that answers a search; the notice is empty if the search returned tools."""
         ...
 
     def returned(self, step: TrajectoryStep, request: Mapping[str, Any], notice: str) -> str:
-        """The message that answers a call that was carried out; ``request`` is as it was written.
+        """The message that answers a call that was carried out.
 
-        The notice is empty unless there is no result.
+        ``request`` is the call as the agent wrote it. The notice is empty if there is a result.
         """
         ...
 
     def noted(self, notice: str) -> str:
-        """The message that is a notice alone."""
+        """A message that consists of a notice alone."""
         ...
 
 
 def prompts_of(config: EpisodeConfig, database: PlanBenchDatabase) -> AgentPrompts:
-    """The prompts that the settings name; raises InputError if a user's files are unusable."""
+    """The prompts that the settings name; raises InputError if the user's files are unusable."""
     if config.prompts is None or config.runtime_texts is None:
         return OwnPrompts(config, database)
     return FilePrompts(config.prompts, config.runtime_texts, config, database)
@@ -90,20 +90,20 @@ class OwnPrompts:
         self.system = compiled(content["system"]).render(**values, background=background).strip()
 
     def notice(self, name: str, step: TrajectoryStep, attempt: int) -> str:
-        """See ``AgentPrompts``; equal texts are one object."""
+        """See ``AgentPrompts``; texts are cached."""
         return self._text(name, attempt)
 
     def _rendered(self, name: str, attempt: int) -> str:
         return self._notices[name].render(attempt=attempt, max_faults=self._config.max_faults)
 
     def listed(self, step: TrajectoryStep, notice: str) -> str:
-        """The tools, each as JSON on a line of its own, or the notice."""
+        """The tools, one line of JSON each, or the notice."""
         names = _names_listed(step)
         lines = [self._database.lines[name] for name in names] or [notice]
         return "\n".join([f"Tools found: {len(names)}", *lines])
 
     def returned(self, step: TrajectoryStep, request: Mapping[str, Any], notice: str) -> str:
-        """The tool's result as one line of JSON, which can't imitate our text."""
+        """The tool's result as one escaped line of JSON, which can't imitate our text."""
         result = orjson.dumps(_result_of(step), default=str).decode()
         head = f"Result of {step.calls[0].name}:"
         return neutralize("\n".join([head, result, *([notice] if notice else [])]))
@@ -137,7 +137,7 @@ _NOTICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "call_arguments": ("error_call_wrong_inputs", ("tool_name", "provided_arguments")),
     "call_inputs": ("error_call_missing_inputs", ()),
 }
-"""By notice, the file of the authors' folder that has its text, and the slots of that file."""
+"""By notice, the file in the authors' folder with its text, and the slots of that file."""
 
 
 class Instructions(Record):
@@ -161,7 +161,7 @@ class Message(Record):
 
 
 class ListMessage(Message):
-    """The answer to a search; ``tool`` is each item of ``{tools}``."""
+    """The answer to a search; ``tool`` is the form of each item of ``{tools}``."""
 
     tool: dict[str, Any]
 
@@ -179,8 +179,8 @@ class RuntimeTexts(Record):
         prefix: Before every message after the query.
         wrong_answer: About a wrong answer, where exploration is enforced.
         instructions: For slots of prompt files.
-        no_match: About a search without tools, by what it named: ``by_output_info``, or
-            ``by_inputs`` and ``by_io_info`` with ``_1`` or ``_2`` for its inputs; null without.
+        no_match: About a search without tools, by its form: ``by_output_info``, or ``by_inputs``
+            and ``by_io_info`` followed by ``_1`` or ``_2``, the number of inputs; null without.
         search: Answers a search.
         result: Answers a call.
         no_result: Answers a call without a result.
@@ -199,9 +199,9 @@ _FORMS = ("by_output_info", "by_inputs_1", "by_inputs_2", "by_io_info_1", "by_io
 
 
 class FilePrompts:
-    """The texts of a user's files, in which slots are replaced and nothing else is changed.
+    """The texts of a user's files, in which only slots are replaced.
 
-    See ``AgentPrompts``. What tools return is not fenced, since the authors' runtime does not.
+    See ``AgentPrompts``. Results of tools are not fenced, as in the authors' runtime.
 
     Args:
         folder: Files with the names that they have in the authors' folder of prompts.
@@ -233,7 +233,7 @@ class FilePrompts:
         self.digest = sha256(orjson.dumps([*self._hashes.values()])).hexdigest()
 
     def notice(self, name: str, step: TrajectoryStep, attempt: int) -> str:
-        """See ``AgentPrompts``; records that disagree count as no result too."""
+        """See ``AgentPrompts``; ambiguous records get the text for a missing result."""
         call = step.calls[0] if step.calls else None
         arguments = dict(call.arguments or {}) if call else {}
         if name == "wrong_answer":
@@ -339,7 +339,7 @@ def _check_slots(where: str, got: list[str], slots: tuple[str, ...]) -> None:
 
 
 def _replaced(text: str, values: Mapping[str, str]) -> str:
-    """The text with its slots replaced, each once: slots inside values are not replaced."""
+    """The text with its slots replaced; slots inside the values are not replaced."""
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""The paths of PlanBench-XL's tasks, and which tools are blocked, as text."""
+"""The paths of PlanBench-XL's tasks, and the blocked tools, as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTED = 20
 
 
 def paths_text(report: PathReport) -> str:
-    """Number of paths and their differences from the catalogue; a few tasks in full."""
+    """Numbers of paths, differences from the catalogue, and a few tasks in full."""
     tasks = report.tasks
     longest = "" if report.longest is None else f", of at most {report.longest} tools"
     n, known = count(len(tasks)), count(sum(len(task.catalogued) for task in tasks))

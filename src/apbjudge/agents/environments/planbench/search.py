@@ -1,7 +1,7 @@
-"""The environment's search for tools: by phrases, which it takes for datatypes.
+"""The environment's search for tools by phrases, each of which it maps to a datatype.
 
-Nothing here is learned: phrases are compared by hashed words and character trigrams, and every
-phrase is taken for some datatype. A tool matches where its whole interface does.
+No model is used: phrases are compared by hashed words, word pairs and character trigrams, and
+every phrase maps to some datatype. A tool matches if all its inputs, its output, or both match.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def counts_of(text: str) -> NDArray[np.float64]:
-    """Counts of each hashed feature of a text; shape ``(DIMENSIONS,)``."""
+    """Counts of the hashed features of a text; shape ``(DIMENSIONS,)``."""
     text = text.strip().lower().replace("_", " ")
     words = _WORDS.findall(text)
     padded = f"  {_BLANKS.sub(' ', text)}  "
@@ -51,10 +51,10 @@ def counts_of(text: str) -> NDArray[np.float64]:
 
 
 class DatatypeMatcher:
-    """Takes phrases for datatypes, by the greatest cosine with any of their names and texts.
+    """Maps phrases to datatypes, by the largest cosine with any of their names and texts.
 
-    Counts are whole numbers, so equal texts have equal cosines, and of equal ones the first in the
-    order of the data is taken.
+    Counts are integers, so equal texts have equal cosines; of equal cosines, the datatype that
+    comes first in the data is used.
     """
 
     def __init__(self, datatypes: Mapping[str, Datatype]) -> None:
@@ -67,7 +67,7 @@ class DatatypeMatcher:
         self.match = lru_cache(maxsize=4096)(self._match)
 
     def _match(self, phrase: str) -> str:
-        """The datatype that a phrase is taken for; a datatype's own name is all of its texts."""
+        """The datatype of a phrase; a phrase that is a datatype's name stands for all its texts."""
         texts = self._texts.get(phrase) or _distinct([phrase])
         best = np.zeros(len(self._names))
         for text in texts:
@@ -95,8 +95,8 @@ class SearchRequest:
 
     Attributes:
         meta_tool: One of ``META_TOOLS``.
-        inputs: One or two phrases; none if it does not ask by inputs.
-        output: A phrase; empty if it does not ask by output.
+        inputs: One or two phrases; empty if it is not a search by inputs.
+        output: A phrase; empty if it is not a search by output.
     """
 
     meta_tool: str
@@ -104,7 +104,7 @@ class SearchRequest:
     output: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As an agent writes it, with single blanks."""
+        """As an agent writes it, with whitespace normalized to single blanks."""
         content: dict[str, Any] = {"meta_tool": self.meta_tool}
         if self.output:
             content["output_information"] = self.output
@@ -114,7 +114,7 @@ class SearchRequest:
 
 
 def read_request(content: Mapping[str, Any]) -> SearchRequest | None:
-    """The search that an object asks for; None if it does not have the form of one."""
+    """Reads a search from an object; None if it does not have the form of one."""
     name = content.get("meta_tool")
     meta_tool = " ".join(name.split()) if isinstance(name, str) else ""
     if meta_tool not in META_TOOLS:
@@ -146,8 +146,8 @@ class SearchResult:
 
     Attributes:
         tools: In the order shown.
-        inputs: Datatypes that the inputs were taken for.
-        outputs: That of the output, if one was asked for.
+        inputs: Datatypes of the input phrases.
+        outputs: Datatype of the output phrase; empty without one.
     """
 
     tools: tuple[PlanbenchTool, ...]
@@ -170,14 +170,14 @@ class ToolSearch:
 
         Args:
             request: The search.
-            query: For whom; the order of the list depends on it.
-            blocked: Noise types of the blockers for a blocked tool, by the tool.
+            query: The episode's query; the order of the list depends on it.
+            blocked: By blocked tool, the noise types of its blockers.
         """
         inputs = tuple(map(self._matcher.match, request.inputs))
         output = self._matcher.match(request.output) if request.output else ""
         wanted = frozenset(inputs)
         matching: list[PlanbenchTool] = []
-        if len(wanted) == len(inputs):  # two phrases for one datatype match nothing
+        if len(wanted) == len(inputs):  # two phrases of one datatype match nothing
             matching = [
                 tool
                 for tool in self._baseline
@@ -196,8 +196,8 @@ class ToolSearch:
     def _with_siblings(self, tools: Sequence[PlanbenchTool]) -> list[PlanbenchTool]:
         """The list with noisy siblings after the tools that they resemble, up to a limit.
 
-        First two for each tool that is not blocked, in turns, then in turns for whichever tool has
-        fewest. Seed and draws are those of the authors' code.
+        First, in rounds, up to two for each tool that is not blocked; then, in rounds, one for each
+        of the tools with the fewest. Seed and draws are those of the authors' code.
         """
         groups: dict[str, list[PlanbenchTool]] = {}
         for tool in tools:

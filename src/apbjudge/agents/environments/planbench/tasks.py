@@ -44,7 +44,7 @@ class PlanBenchTasks:
 
     @property
     def prompt_files(self) -> Mapping[str, str]:
-        """SHA-256 of each file of a user's prompts."""
+        """SHA-256 of each file of the user's prompts."""
         return self._rules.prompts.files
 
     @property

@@ -9,7 +9,7 @@ from pydantic import Field
 from ....config import Config
 
 Scope = Literal["case", "library"]
-"""Cases whose recorded calls may answer: the case itself, or all cases with such a tool."""
+"""Cases whose recorded calls may answer: the case itself, or all with a tool of that interface."""
 
 
 class SlateConfig(Config):

@@ -1,4 +1,4 @@
-"""Recorded outputs of tools, and which of them answers a call."""
+"""Recorded outputs of tools, and the choice of one to answer a call."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ....trajectories.slate.evaluator import OutputTag
 from .config import Scope
 
 Layer = Literal["exact", "canonical", "judge", "default", ""]
-"""Source of an output: the same JSON, by arguments that are equal however written, by free
-texts that a judge takes for the same, as the tool's default; empty for an error."""
+"""Source of an output: a record with the same JSON, with equivalent arguments, or with free texts
+that a judge considers equal in meaning; or the tool's default; empty for an error."""
 
 
 class Lookup(NamedTuple):
     """The output for a call.
 
     Attributes:
-        tag: As the protocol ``slate`` counts it.
+        tag: Category by which the protocol ``slate`` counts it.
         layer: Kind of the match.
         output: Result of the call; the complaint if ``tag`` is ``error``.
-        source: Case and substep that it was recorded for, as ``case:1.1``; empty without.
+        source: Case and substep of the record, as ``case:1.1``; empty without a record.
     """
 
     tag: OutputTag
@@ -46,16 +46,16 @@ class RecordedOutputs:
     """The outputs that cases record for the calls of their plans.
 
     Args:
-        cases: Each id once.
-        same_text: Asked once for each pair of texts whether they mean the same; None for no such
-            layer. Must be a function of the pair alone, or replays are no replays.
+        cases: Cases with unique ids.
+        same_text: True if two texts mean the same; called once for each pair. It must depend on
+            the pair alone, else replays differ. None to omit this layer.
         scope: Cases whose calls may answer.
 
     Attributes:
         judged: Answer of ``same_text`` about each pair, for audits.
 
     Raises:
-        InputError: If a case has a fault that ``MAKES_UNUSABLE`` names, or an id comes twice.
+        InputError: If a case has a fault that ``MAKES_UNUSABLE`` names, or an id occurs twice.
     """
 
     def __init__(
@@ -97,8 +97,9 @@ class RecordedOutputs:
     ) -> Lookup:
         """Returns the output for a call of an agent.
 
-        Stricter layers come first; within a layer the substep's own record, then those of the case,
-        then those of others.
+        Unused records of the case come first (the substep's own before the others), then used
+        ones, then those of other cases; in each group, exact matches before canonical ones. Then
+        follow records that are equal to the judge alone, and last the tool's default.
 
         Args:
             case: The case that is being run.
@@ -106,8 +107,8 @@ class RecordedOutputs:
             name: The tool called.
             arguments: As the agent wrote them, possibly with references.
             outputs: Results of the agent's own earlier calls, by substep.
-            used: Substeps whose records answered calls of the episode, in order: another record
-                of the case comes first, and of these the latest.
+            used: Substeps whose records answered earlier calls of the episode, in order; of these
+                records, the latest comes first.
         """
         if complaint := _complaint(case, name, arguments, outputs):
             return Lookup("error", "", complaint)
@@ -139,7 +140,7 @@ class RecordedOutputs:
     def _records(
         self, case: SlateCase, substep: str, tool: SlateTool
     ) -> tuple[list[_RecordedOutput], list[_RecordedOutput]]:
-        """The recorded calls of the case, the substep's first; those of other cases."""
+        """The recorded calls of the case, the substep's first; and those of other cases."""
         tool_records = self._by_tool.get(tool.name, [])
         own = [record for _, record in tool_records if record.case_id == case.case_id]
         own.sort(key=lambda record: record.step != substep)
@@ -154,7 +155,7 @@ class RecordedOutputs:
         ]
 
     def _is_judged_same(self, tool: SlateTool, recorded: Any, arguments: Any) -> bool:
-        """True if all free texts in which two arguments differ mean the same to the judge."""
+        """True if arguments differ only in free texts that mean the same to the judge."""
         ask = self._same_text
         if ask is None:
             return False
@@ -169,7 +170,7 @@ class RecordedOutputs:
 
 
 def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str, Any]) -> str:
-    """Reason why a call can't be answered at all; empty if it can."""
+    """Reason why no record can answer a call; empty if one may."""
     if name not in case.tools_by_name and all(name != call.tool for call in case.calls):
         return f"there is no tool {name}"
     if not isinstance(arguments, dict):
@@ -182,12 +183,12 @@ def _complaint(case: SlateCase, name: str, arguments: Any, outputs: Mapping[str,
 
 
 def uncompared(pair: TextPair) -> bool:
-    """The answer where none is known yet, as ``same_text`` of ``RecordedOutputs``."""
+    """``same_text`` of ``RecordedOutputs`` without answers: raises ``UncomparedTexts``."""
     raise UncomparedTexts(pair)
 
 
 def tool_named(case: SlateCase, name: str) -> SlateTool:
-    """The tool of a case by its name; where the case defines none, one without an interface."""
+    """The tool of a case by its name; if the case does not define it, one without an interface."""
     return case.tools_by_name.get(name) or SlateTool(name=name)
 
 
@@ -196,7 +197,7 @@ def _lookup(tag: OutputTag, layer: Layer, record: _RecordedOutput) -> Lookup:
 
 
 def interfaces(tools: Iterable[SlateTool]) -> Iterator[dict[str, Any]]:
-    """Definitions of tools as an agent sees them: without what the simulator would answer."""
+    """Definitions of tools for an agent: without the default outputs."""
     for tool in tools:
         yield {
             "name": tool.name,

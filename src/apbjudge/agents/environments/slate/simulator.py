@@ -1,9 +1,9 @@
-"""SLATE's simulator as an environment: a plan is given, recorded outputs answer its calls.
+"""SLATE's simulator as an environment: the task is a plan, and recorded outputs answer calls.
 
-The simulator (section 3 of arXiv:2604.12126) answers a call by what was recorded for it, and by the
-tool's default where nothing was. The paper does not say how calls are matched; see
-``RecordedOutputs`` for our layers. References in arguments are resolved from the agent's own
-earlier outputs, never from the reference's, so that a wrong output spoils what depends on it.
+The simulator (section 3 of arXiv:2604.12126) answers a call with the output recorded for it, else
+with the tool's default. The paper does not specify how calls are matched; see ``RecordedOutputs``
+for our layers. References in arguments are resolved from the agent's own earlier outputs, never
+from the reference's, so that a wrong output affects all calls that depend on it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class _EpisodeState:
     """Progress of a run.
 
     Attributes:
-        position: Substeps done.
-        steps: The steps as the agent knows them.
-        origins: Sources of their outputs, which it may not know: a recorded output shows that
+        position: Number of finished substeps.
+        steps: The steps, as far as the agent may know them.
+        origins: Sources of the steps' outputs, hidden from the agent: a recorded output shows that
             the call was right.
-        outputs: By substep; never handed out.
+        outputs: Outputs by substep; the agent gets copies only.
     """
 
     position: int = 0
@@ -50,11 +50,11 @@ class _EpisodeState:
 class SlateEnvironment:
     """An environment of recorded outputs; see ``PlanEnvironment``.
 
-    A task is a case. Calls change nothing but how far the plan is: equal actions give equal
-    observations.
+    A task is a case. A call changes only the position in the plan and the stored outputs: equal
+    actions in equal states return equal observations.
 
     Args:
-        recorded: The cases with their outputs; may be shared by environments.
+        recorded: The cases with their outputs; environments may share it.
     """
 
     def __init__(self, recorded: RecordedOutputs) -> None:
@@ -108,7 +108,7 @@ class SlateEnvironment:
         )
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Calls a tool for the substep at hand."""
+        """Calls a tool for the current substep."""
         if self._state.position == len(self.case.substeps):
             return ToolResult("the plan is at its end", name=name, is_error=True)
         self.act(PlanAction(ToolCall(name, dict(arguments))))
@@ -156,7 +156,7 @@ class SlateEnvironment:
         return Score(0.0 if wrong else 1.0, {"wrong outputs": wrong})
 
     def final_outputs(self) -> FinalOutputs | None:
-        """See ``PlanEnvironment``; which calls are final is the plan's matter (``SlateCase``)."""
+        """See ``PlanEnvironment``; ``SlateCase.final`` states which calls are final."""
         state, case = self._state, self.case
         outputs, finals = dict(state.outputs), list[FinalOutput]()
         for step, origin in zip(state.steps, state.origins, strict=True):
@@ -169,7 +169,7 @@ class SlateEnvironment:
         return tuple(finals) if len(finals) == len(case.final) else None
 
     def snapshot(self) -> _EpisodeState:
-        """The progress of the run, which nothing changes."""
+        """The progress of the run, which is immutable."""
         return self._state
 
     def restore(self, snapshot: _EpisodeState) -> None:
@@ -200,6 +200,6 @@ class SlateEnvironment:
 
 
 def _is_wrong(step: TrajectoryStep, expected: str | None) -> bool:
-    """True if the tool, or doing without one, is not the reference's."""
+    """True if the step is invalid, or its tool (or no tool) differs from the reference's."""
     called = step.calls[0].name if step.calls else None
     return step.kind == "invalid" or called != expected

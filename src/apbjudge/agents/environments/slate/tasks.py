@@ -1,4 +1,4 @@
-"""The cases of a file as the tasks of a benchmark: each is a plan that is carried out."""
+"""The cases of a file as the tasks of a benchmark: each is a plan to carry out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SlateTasks:
     Args:
         cases: The cases.
         config: The settings.
-        compares_texts: True if free texts in arguments are compared by what ``judged`` says.
+        compares_texts: True if free texts in arguments are compared by the answers in ``judged``.
     """
 
     name, setting = "slate", ""
@@ -56,7 +56,7 @@ class SlateTasks:
         return PlanDialogue(self.environment(), task)
 
     def content(self, task: str) -> tuple[Any, str]:
-        """The case, and the hash of all cases where those of others may answer too."""
+        """The case, and the hash of all cases if other cases may answer; else empty."""
         case = self._cases.by_id[task].model_dump(mode="json")
         return case, self._cases.digest if self._is_library else ""
 

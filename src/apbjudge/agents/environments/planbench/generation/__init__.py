@@ -1,4 +1,4 @@
-"""Benchmarks in the layout of PlanBench-XL that are generated (arXiv:2606.22388, app. B)."""
+"""Generated benchmarks in the layout of PlanBench-XL (arXiv:2606.22388, app. B)."""
 
 from .checks import DataCheck, DataFault, planbench_check
 from .generate import GeneratedBenchmark, planbench_generate

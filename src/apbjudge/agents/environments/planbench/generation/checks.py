@@ -1,4 +1,4 @@
-"""Checks of a benchmark's data against the rules by which such data is made."""
+"""Checks of a benchmark's data against the rules for generating such data."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .tasks import Reach, starts
 
 _EXAMPLES = 5
 _LEAST_ALIKE = 5
-"""Names that share an ending, before the ending counts as one."""
+"""Smallest number of noisy tools with the same ending that the check reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFault:
-    """A rule and what breaks it.
+    """A rule and its violations.
 
     Attributes:
         rule: The violation, as a phrase.
         n: Number of violations.
-        of: Of how many.
-        examples: A few of them.
+        of: Number of tools, pairs, tasks, … that were checked.
+        examples: A few of the violations.
     """
 
     rule: str
@@ -47,13 +47,14 @@ class DataFault:
 
 @dataclass(frozen=True, repr=False)
 class DataCheck(Shown):
-    """Size of a benchmark and the rules that its data breaks.
+    """Size of a benchmark, and violations of rules in its data.
 
     Attributes:
-        counts: Of what the data holds.
-        faults: Every rule, also those that nothing breaks.
-        possible_tasks: Tasks that the tools allow by number of inputs: those with the least length.
-        shortest: That length.
+        counts: Number of datatypes, records, tools by kind, tasks, queries and paths.
+        faults: Every rule, also those without violations.
+        possible_tasks: Number of tasks that catalogued tools allow, by number of inputs; those
+            whose shortest path has at least ``shortest`` tools.
+        shortest: Smallest number of tools of a task's shortest path.
     """
 
     counts: Mapping[str, int]
@@ -74,10 +75,10 @@ class DataCheck(Shown):
 
 @takes(config=DataCheckConfig)
 def planbench_check(config: DataCheckConfig) -> DataCheck:
-    """Holds a benchmark's data against the rules of the paper (arXiv:2606.22388, app. B).
+    """Checks a benchmark's data against the rules of the paper (arXiv:2606.22388, app. B).
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If the data is unusable.
@@ -161,7 +162,7 @@ def _signatures(data: PlanBenchData) -> Iterator[DataFault]:
 
 
 def _names(data: PlanBenchData) -> Iterator[DataFault]:
-    """Endings of names (what follows the last underscore) that only noisy tools have."""
+    """Noisy tools whose names have an ending (after the last underscore) of noisy tools only."""
     others = chain(data.baseline, data.blockers)
     honest = Counter(map(_ending, others))
     noisy = Counter(map(_ending, data.noisy))
@@ -178,7 +179,7 @@ def _ending(name: str) -> str:
 
 
 def _records(database: PlanBenchDatabase) -> Iterator[DataFault]:
-    """Faults in the answers of single records: several outputs, or an output equal to an input."""
+    """Faults in lookups of single records: several outputs, or an output equal to an input."""
     tools, records = [*database.data.baseline.values()], database.records
     n = len(tools) * len(records)
     several: list[str] = []

@@ -1,4 +1,4 @@
-"""A domain of generated benchmarks: its datatypes, their values, and what leads to what."""
+"""A domain of generated benchmarks: datatypes, their values, and which ones lead to others."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _MARKS = {"#": digits, "?": ascii_uppercase}
 
 
 class DatatypeSpec(Record):
-    """A datatype and the form of its values, which is exactly one of the last four.
+    """A datatype and its form of values: exactly one of pattern, words, range, period.
 
     Attributes:
         name: Unique, in snake case.
         about: Its meaning, as a noun phrase.
         aliases: Other names for it; tools and queries use them.
         pattern: ``#`` is a digit, ``?`` a capital letter; other characters are literal.
-        words: One of each list, joined by a blank.
-        range: Least and greatest number.
-        decimals: Decimals of such a number.
-        period: First and last day of a moment.
+        words: Lists of words; a value is one word of each, joined by blanks.
+        range: Smallest and largest number.
+        decimals: Decimal places of a number.
+        period: First and last day of a timestamp.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -58,11 +58,11 @@ class DatatypeSpec(Record):
 
     @property
     def value_type(self) -> ValueType:
-        """The type of its values; a timestamp is a text too."""
+        """The type of its values; timestamps are texts too."""
         return "number" if self.range else "timestamp" if self.period else "string"
 
     def draw(self, rng: Random) -> str | float:
-        """A value."""
+        """Draws a value."""
         if self.range:
             value = round(rng.uniform(*self.range), self.decimals)
             return value if self.decimals else int(value)
@@ -80,9 +80,9 @@ class Category(Record):
 
     Attributes:
         name: Unique.
-        datatypes: Those of the category.
-        leads_to: Categories whose datatypes can be looked up by those of this one.
-        joins: Pairs of categories which together lead to this one, though neither does alone.
+        datatypes: Datatypes of the category.
+        leads_to: Categories whose datatypes can be looked up by datatypes of this one.
+        joins: Pairs of categories that lead to this one together, but not alone.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Domain(Record):
     """The subject of a benchmark.
 
     Attributes:
-        name: Of the domain.
+        name: Name of the domain.
         context: Subject of the records, as a noun phrase.
         categories: In any order.
     """
@@ -129,7 +129,7 @@ class Domain(Record):
 
     @cached_property
     def sources(self) -> Mapping[str, Sequence[str]]:
-        """The datatypes that alone may lead to those of a category, by its name."""
+        """By category, the datatypes that alone may lead to its datatypes."""
         return {
             category.name: [
                 of.name
@@ -142,7 +142,7 @@ class Domain(Record):
 
 
 def read_domain(name: str) -> Domain:
-    """A shipped domain by its name, or one of a TOML file.
+    """A shipped domain by its name, or the domain of a TOML or JSON file.
 
     Raises:
         OptionError: If there is no such domain.
@@ -172,19 +172,19 @@ def wordings() -> Mapping[str, Any]:
 
 
 def snake(alias: str) -> str:
-    """A name as part of an identifier."""
+    """A name in the form of an identifier's part: lower case, with underscores."""
     return re.sub(r"[^a-z0-9]+", "_", alias.lower()).strip("_")
 
 
 class ValueSource:
-    """Draws values that differ from all others drawn, as texts and whatever their datatype."""
+    """Draws values that differ, as texts, from all values drawn before, of any datatype."""
 
     def __init__(self, rng: Random, taken: Iterator[Any] | Sequence[Any] = ()) -> None:
         self._rng = rng
         self._taken = {str(value) for value in taken}
 
     def draw(self, datatype: DatatypeSpec) -> str | float:
-        """A new value; raises InputError if the form of its values does not allow enough."""
+        """Draws a new value; raises InputError if the datatype's form has too few values."""
         for _ in range(_TRIES):
             value = datatype.draw(self._rng)
             if str(value) not in self._taken:

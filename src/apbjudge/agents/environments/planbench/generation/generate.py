@@ -40,7 +40,7 @@ from .tools import Funnel, Records, Signature, ToolWriter, draw_records, draw_si
 from .writing import WRITING, TextRun, Texts
 
 GENERATOR = "apbjudge-typed@1"
-"""Version of what is drawn from a seed."""
+"""Version of the generator: equal versions draw equal data from a seed."""
 FILES = (
     "datatypes.json",
     "database.json",
@@ -53,7 +53,7 @@ FILES = (
 )
 MANIFEST = "generated.json"
 DOMAIN = "domain.json"
-"""The domain, where a model has written it."""
+"""File of the domain, if it was written for a theme."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,12 +63,12 @@ class GeneratedBenchmark(Shown):
     Attributes:
         out: Its folder.
         domain: Name of its domain.
-        counts: Of datatypes, records, tools by kind, tasks, paths.
-        inputs: Executable tools by number of inputs.
-        lengths: Tasks by number of inputs and tools of the shortest path.
-        funnels: By stage, candidates and why some were refused.
+        counts: Number of datatypes, records, tools by kind, tasks, paths.
+        inputs: Number of executable tools by number of inputs.
+        lengths: Number of tasks by number of inputs and of tools in the shortest path.
+        funnels: By stage, candidates and reasons for refusing some.
         files: SHA-256 of each file.
-        writing: By kind, what a model was asked.
+        writing: By kind of text, the run that asked a model.
     """
 
     out: Path
@@ -110,18 +110,18 @@ def planbench_generate(
 ) -> GeneratedBenchmark:
     """Generates a benchmark of typed tools, tasks and records.
 
-    The same settings and version give the same bytes, and so do the same answers of a model.
+    The same settings, version and answers of a model give the same bytes.
 
     Args:
-        config: The settings; options count more.
-        texts: The settings of a model that judges candidates and writes texts; options count more.
+        config: The settings; options take precedence.
+        texts: Settings of a model that judges candidates and writes texts; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
 
     Raises:
         OptionError: If a setting is unusable, or the folder holds something else.
-        InputError: If the domain does not allow as many tools or tasks, a file is unusable, or a
-            model gave no domain or no verdict on a candidate.
+        InputError: If the domain allows too few tools or tasks, a file is unusable, or a model
+            returned no domain or no verdict on a candidate.
     """
     has_model = texts.model is not None
     if texts.theme and "domain" in config.model_fields_set:
@@ -169,10 +169,10 @@ def _check_folder(config: GenerateConfig, *, has_model: bool) -> None:
 
 
 def _written_domain(theme: str, config: GenerateConfig, answers: Texts) -> Domain | None:
-    """The domain about a subject; None without one.
+    """The domain for a theme; None without a theme.
 
     Raises:
-        OptionError: If there is neither a model nor an answer of a file.
+        OptionError: If there is neither a model nor an answer in a file.
         InputError: If the model's domain breaks a rule.
     """
     if not theme:
@@ -191,7 +191,7 @@ def _written_domain(theme: str, config: GenerateConfig, answers: Texts) -> Domai
 def _contents(
     config: GenerateConfig, domain: Domain, words: Mapping[str, Any], answers: Texts
 ) -> tuple[dict[str, Any], dict[str, Funnel]]:
-    """The files' contents; every stage has a seed of its own, so that one changes no other."""
+    """The files' contents; each stage has its own seed, so that a change affects no other stage."""
 
     def rng(stage: str) -> Random:
         return Random(f"{GENERATOR}/{domain.name}/{config.seed}/{stage}")  # noqa: S311 - no secrets
@@ -265,7 +265,7 @@ def _contents(
 
 
 def _records(config: GenerateConfig, domain: Domain, rng: Random) -> Records:
-    """Records as drawn, or those of a file."""
+    """Drawn records, or those of a file."""
     if config.database is None:
         return draw_records(domain, config.records, ValueSource(rng))
     file = DataFolder(config.database.parent)
@@ -301,7 +301,7 @@ def _families(
 def _describe(
     tools: Iterable[dict[str, Any]], domain: Domain, stated: Collection[str], answers: Texts
 ) -> None:
-    """Replaces descriptions by those that a model, or a user's file, has for a family of tools."""
+    """Replaces descriptions of tools with those of a model or of a user's file."""
     families: dict[str, dict[str, dict[str, Any]]] = {}
     for tool in tools:
         family = families.setdefault(tool.get("baseline_tool_name", tool["name"]), {})

@@ -11,7 +11,7 @@ from .generate import GeneratedBenchmark
 
 
 def generated_document(of: GeneratedBenchmark) -> Document:
-    """Contents of a generated benchmark, and candidates that each stage refused, by reason."""
+    """Contents of a generated benchmark, and each stage's refused candidates by reason."""
     parts: list[Part] = [Notes((f"domain {of.domain}: {_counted(of.counts)}",))]
     rows: list[list[Cell]] = [[str(n), count(tools)] for n, tools in of.inputs.items()]
     parts.append(Table.of(("inputs", "executable tools"), rows, align="rr"))
@@ -37,7 +37,7 @@ def _funnel(of: GeneratedBenchmark) -> Table:
 
 
 def check_document(of: DataCheck) -> Document:
-    """Every rule with the number that break it, and some examples."""
+    """Every rule with its number of violations, and some examples."""
     rows: list[list[Cell]] = [[fault.rule, count(fault.n), count(fault.of)] for fault in of.faults]
     possible = ", ".join(
         f"{count(n)} with {k} input{'s'[: k > 1]}" for k, n in of.possible_tasks.items()

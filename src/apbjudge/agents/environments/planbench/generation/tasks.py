@@ -1,4 +1,4 @@
-"""Tasks of typed tools: every start and target by the number of tools between them."""
+"""Tasks of typed tools: starts and targets, by the number of tools in the shortest path."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .domain import Domain
 from .tools import Funnel, Records, listed
 
 MAX_PATHS = 80
-"""Paths of a task at most: with more, no few blocked tools leave one."""
+"""Largest number of paths of a task: with more, blocking a few tools can't leave just one."""
 _LONGER = 3
-"""Paths are listed up to this number of tools more than the shortest."""
+"""Listed paths have at most this many tools more than the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A start and a target, with the number of tools of the shortest path."""
+    """A start and a target, with the number of tools in the shortest path."""
 
     inputs: tuple[str, ...]
     target: str
@@ -31,13 +31,13 @@ class Start:
 
 
 class Reach:
-    """Datatypes that some tools reach from others, and their distances."""
+    """Datatypes that some tools reach from held ones, and their distances."""
 
     def __init__(self, tools: Iterable[PlanbenchTool]) -> None:
         self._tools = [*tools]
 
     def of(self, held: Collection[str]) -> Mapping[str, int]:
-        """Every datatype that can be reached, with the fewest rounds in which all tools apply."""
+        """Every reachable datatype with its round; a round applies all tools that can apply."""
         reached = dict.fromkeys(held, 0)
         rounds, before = 0, -1
         while before != len(reached):
@@ -49,14 +49,14 @@ class Reach:
         return reached
 
     def shortest(self, held: Collection[str], target: str, rounds: int) -> int:
-        """Tools in the shortest path to what is reached in so many rounds, so not in fewer."""
+        """Number of tools in the shortest path to a target; ``rounds``, its round, is a minimum."""
         length = rounds
         while next(minimal_paths(self._tools, held, target, longest=length), None) is None:
             length += 1
         return length
 
     def is_below(self, least: int, held: Collection[str], target: str) -> bool:
-        """True if some path has fewer tools than that."""
+        """True if a path has fewer than ``least`` tools."""
         return next(minimal_paths(self._tools, held, target, longest=least - 1), None) is not None
 
     def is_partial(self, inputs: Collection[str], target: str) -> bool:
@@ -66,7 +66,7 @@ class Reach:
 
 
 def starts(reach: Reach, datatypes: Sequence[str], n_inputs: int) -> Iterator[Start]:
-    """All starts of so many inputs with each target that needs them all."""
+    """All starts with a number of inputs, with each target that needs all inputs."""
     for inputs in combinations(datatypes, n_inputs):
         reached = reach.of(inputs)
         known = {
@@ -85,17 +85,17 @@ def choose_tasks(
     every: Reach,
     rng: Random,
 ) -> tuple[list[tuple[Start, list[frozenset[str]]]], Funnel]:
-    """Tasks with all their paths; numbers of inputs and lengths take turns.
+    """Chooses tasks in turn from each number of inputs and length; returns them with their paths.
 
     Args:
         candidates: All starts.
         config: The number of tasks, and limits of their shortest paths.
-        tools: Those of catalogued paths.
-        every: Datatypes that all executable tools reach.
-        rng: Decides which tasks of a kind come first.
+        tools: Tools of catalogued paths.
+        every: Reach of all executable tools.
+        rng: Shuffles the candidates of each kind.
 
     Raises:
-        InputError: If there are not as many.
+        InputError: If there are too few tasks.
     """
     funnel = Funnel()
     kinds: dict[tuple[int, int], list[Start]] = {}
@@ -140,7 +140,7 @@ def _shown(start: Start) -> str:
 
 
 def _paths(start: Start, tools: Sequence[PlanbenchTool]) -> list[frozenset[str]]:
-    """The paths, but no more than one beyond the limit."""
+    """The paths, at most ``MAX_PATHS`` + 1 of them, the shortest first."""
     paths: list[frozenset[str]] = []
     longest = start.shortest + _LONGER
     for path in minimal_paths(tools, start.inputs, start.target, longest=longest):
@@ -153,7 +153,7 @@ def _paths(start: Start, tools: Sequence[PlanbenchTool]) -> list[frozenset[str]]
 def ordered(
     path: Collection[str], tools: Mapping[str, PlanbenchTool], held: Iterable[str]
 ) -> list[str]:
-    """The tools of a path in an order that works."""
+    """The tools of a path in a legal order."""
     known, rest, order = {*held}, sorted(path), list[str]()
     while rest:
         name = next(name for name in rest if tools[name].input_datatypes <= known)
@@ -166,7 +166,7 @@ def ordered(
 def query_text(
     start: Start, record: Mapping[str, Any], domain: Domain, wordings: Sequence[str], rng: Random
 ) -> str:
-    """A question that holds every input's value literally."""
+    """A question that contains the value of every input literally."""
     inputs = [
         f"the {rng.choice(domain.datatypes[name].aliases)} `{record[name]}`"
         for name in start.inputs
@@ -179,10 +179,10 @@ def query_text(
 def query_of(
     start: Start, records: Records, domain: Domain, wordings: Sequence[str], rng: Random
 ) -> tuple[str, Mapping[str, Any], Funnel]:
-    """A question about some record, which does not hold its answer.
+    """A question that does not contain its answer, with its record and the tried candidates.
 
     Raises:
-        InputError: If no record allows one.
+        InputError: If no record allows such a question.
     """
     funnel = Funnel()
     for name in rng.sample([*records], len(records)):

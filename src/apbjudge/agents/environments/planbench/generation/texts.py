@@ -28,12 +28,12 @@ FILTERS: Mapping[str, str] = {
     "new_information": "its output says nothing new",
     "no_reformat": "its output is an input in another form",
 }
-"""Claims that a model checks for a candidate, and the reason for refusal where one is false."""
+"""Claims that a model checks for a candidate, each with the reason for refusal if it is false."""
 _LONGEST = 600
 _FEWEST_CHARACTERS = 4
-"""Characters of a value that is looked for in a text: shorter ones stand in many."""
+"""Smallest length, in characters, of a value that is searched for: shorter ones match by chance."""
 _SPARE = 60
-"""Values of a datatype beyond those of the records, for what noisy tools return."""
+"""Values of a datatype in addition to those of the records, for results of noisy tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TextTask:
     """A text to be written.
 
     Attributes:
-        id: The kind, and what it is for.
+        id: The kind and the subject.
         kind: Kind of text to write.
         values: Values in the prompt, by name.
         keys: The keys of the JSON object with the answer.
@@ -55,7 +55,7 @@ class TextTask:
     rules: Callable[[Mapping[str, Any]], Iterator[Complaint]]
 
     def read(self, reply: str) -> TextReading:
-        """Reads a model's reply; of several objects with the keys the last counts."""
+        """Reads a model's reply; uses the last object that has all keys."""
         objects = [value for each in json_values(reply) if (value := as_object(each))]
         answers = [value for value in objects if {*self.keys} <= value.keys()]
         if not answers:
@@ -76,7 +76,7 @@ class TextTask:
 
 
 def domain_task(theme: str, config: GenerateConfig) -> TextTask:
-    """A domain about a subject, which has to allow as many records and tools."""
+    """The request for a domain about a subject, with enough values for the records and tools."""
 
     def rules(answer: Mapping[str, Any]) -> Iterator[Complaint]:
         try:
@@ -134,17 +134,17 @@ def _shown(datatype: DatatypeSpec) -> str:
 # Descriptions -------------------------------------------------------------------------------------
 
 Family = Mapping[str, Mapping[str, Any]]
-"""Tools by a label: an executable one, what resembles it, and what replaces it."""
+"""Tools by label: an executable tool, its noisy siblings and its blockers."""
 EXECUTABLE = "executable"
 
 
 def description_task(family: Family, domain: Domain, stated: Collection[str]) -> TextTask:
-    """The descriptions of a family of tools.
+    """The request for the descriptions of a family of tools.
 
     Args:
         family: The tools, with drafts of their descriptions.
         domain: Their domain.
-        stated: Values of records, which no description has.
+        stated: Values of records, which descriptions must not contain.
     """
     tool = family[EXECUTABLE]
     signature = Signature(tuple(tool["input_datatypes"]), tool["output_datatype"])
@@ -192,14 +192,14 @@ def description_task(family: Family, domain: Domain, stated: Collection[str]) ->
 def query_task(
     start: Start, draft: str, record: Mapping[str, Any], domain: Domain, tools: Sequence[str]
 ) -> TextTask:
-    """A query in natural words.
+    """The request for a query in natural language.
 
     Args:
         start: The task.
         draft: The query by template.
-        record: The record that it is about.
+        record: The record that the query is about.
         domain: The domain.
-        tools: Names of tools, which a query has none of.
+        tools: Names of tools, which a query must not contain.
     """
     answer_text = str(record[start.target])
     values = [str(record[name]) for name in start.inputs]
@@ -233,7 +233,7 @@ def query_task(
     return TextTask(name, "queries", shown, ("query",), rules)
 
 
-# Rules of several ---------------------------------------------------------------------------------
+# Shared rules -------------------------------------------------------------------------------------
 
 
 def _text(value: object) -> str:
@@ -249,7 +249,7 @@ def _length(subject: str, text: str) -> Iterator[Complaint]:
 
 
 def _names(datatype: DatatypeSpec, text: str) -> bool:
-    """True if a text has a name of a datatype; case, underscores and hyphens don't matter."""
+    """True if a text contains a name of a datatype; ignores case, underscores and hyphens."""
 
     def plain(words: str) -> str:
         return " ".join(words.lower().replace("_", " ").replace("-", " ").split())

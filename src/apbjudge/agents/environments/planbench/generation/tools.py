@@ -1,4 +1,4 @@
-"""The tools of a generated benchmark: candidates, what is refused of them, and what misleads."""
+"""The tools of a generated benchmark: candidates, refusals, noisy tools and blockers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .domain import DatatypeSpec, Domain, ValueSource, snake
 
 Records = Mapping[str, Mapping[str, Any]]
 LONGEST_NAME = 64
-"""Characters of a tool's name at most: more is refused by providers."""
+"""Largest length of a tool's name, in characters: providers refuse longer names."""
 MAX_INPUTS = 5
 _INPUT_SHARES = {1: 70, 2: 18, 3: 6, 4: 3, 5: 3}
-"""Shares of tools by number of inputs that are drawn, in percent."""
+"""Shares of drawn tools by number of inputs, in percent."""
 _COMPOSITE_SHARE = 0.2
 _COMPOSITE_INPUTS = (3, MAX_INPUTS)
 _COMPOSITE_TOOLS = (2, 8)
@@ -39,12 +39,12 @@ class Signature:
 
 @dataclass(slots=True)
 class Funnel:
-    """Candidates of a stage, and why some were refused.
+    """Counts of a stage's candidates, and reasons for refusing some.
 
     Attributes:
-        drawn: Candidates.
-        accepted: Those that passed.
-        rejected: The others by reason.
+        drawn: Number of candidates.
+        accepted: Number of accepted candidates.
+        rejected: Number of refused candidates by reason.
         examples: A candidate for each reason.
     """
 
@@ -74,7 +74,7 @@ class Funnel:
 
 
 def draw_records(domain: Domain, n: int, values: ValueSource) -> dict[str, dict[str, Any]]:
-    """Records with a value for every datatype, each value once in all of them."""
+    """Records with a value for every datatype; no value occurs twice."""
     width = len(str(n))
     return {
         f"record_{i:0{width}}": {
@@ -88,7 +88,7 @@ def draw_records(domain: Domain, n: int, values: ValueSource) -> dict[str, dict[
 
 
 Review = Callable[[Sequence[Signature]], Collection[str]]
-"""Returns those of some candidates that are refused, each as text."""
+"""Returns the refused candidates, each as text."""
 
 
 def draw_signatures(
@@ -110,10 +110,10 @@ def draw_signatures(
         n: Signatures to draw.
         rng: Draws.
         funnel: Counts candidates.
-        review: Is asked about those that no rule refuses; others take the place of what it refuses.
+        review: Gets the candidates that pass all rules; those that it refuses are replaced.
 
     Raises:
-        InputError: If the domain does not allow as many.
+        InputError: If the domain allows too few.
     """
     chosen: list[Signature] = []
     refused: set[str] = set()
@@ -134,7 +134,7 @@ def draw_signatures(
             if signature is None:
                 continue
             if str(signature) in refused:
-                produced[signature.output] += 1  # so that other outputs have their turn
+                produced[signature.output] += 1  # so that other outputs are drawn
             elif funnel.take(signature, _fault(signature, chosen, records)):
                 chosen.append(signature)
                 produced[signature.output] += 1
@@ -155,7 +155,7 @@ def draw_signatures(
 
 
 def _simple(domain: Domain, output: str, rng: Random) -> Signature | None:
-    """A tool for an output, from datatypes that lead to it; None if there are not enough."""
+    """Draws a tool for an output from datatypes that lead to it; None if there are too few."""
     category = domain.category_of[output]
     related = [name for name in domain.sources[category.name] if name != output]
     n = rng.choices([*_INPUT_SHARES], [*_INPUT_SHARES.values()])[0]
@@ -179,7 +179,7 @@ def _categories(names: Iterable[str], domain: Domain) -> set[str]:
 
 
 def _composite(simple: Sequence[Signature], rng: Random) -> Signature | None:
-    """A tool with several inputs together with producers of some of them."""
+    """Joins a tool of several inputs with producers of some of them; None if they don't fit."""
     last = rng.randrange(len(simple))
     if len(simple[last].inputs) < 2:
         return None
@@ -231,10 +231,10 @@ def _reasons(funnel: Funnel) -> str:
 
 
 class ToolWriter:
-    """Gives signatures names, texts and, where they mislead, a fixed result.
+    """Writes tools for signatures: names, texts and, for misleading tools, a fixed result.
 
-    All tools of a family (an executable tool with what misleads about it) have a suffix, and every
-    suffix occurs as often in each kind, so that no name gives away that a tool misleads.
+    All tools of a family (an executable tool, its noisy siblings and blockers) have a suffix. Each
+    suffix is as frequent in every kind of tools, so that no name reveals a misleading tool.
     """
 
     def __init__(
@@ -249,9 +249,9 @@ class ToolWriter:
         """An executable tool, its noisy siblings and its blockers.
 
         Args:
-            number: Of the family.
-            signature: Of the executable tool.
-            taken: Signatures of executable tools, which no misleading blocker may have.
+            number: Number of the family.
+            signature: Signature of the executable tool.
+            taken: Signatures of executable tools, which misleading blockers must not have.
         """
         suffixes = self._words["suffixes"]
         turned = cycle([*suffixes[number % len(suffixes) :], *suffixes[: number % len(suffixes)]])
@@ -332,7 +332,7 @@ class ToolWriter:
         return self._domain.datatypes[name].aliases
 
     def _noise(self, kind: str, output: str) -> Any:
-        """A fixed error, or a value in no record; a miswired tool's is of another datatype."""
+        """A fixed error, or a value of no record; for a miswired tool, of another datatype."""
         if kind in self._words["errors"]:
             return self._words["errors"][kind]
         datatype = self._domain.datatypes[output]
@@ -360,7 +360,10 @@ class ToolWriter:
 
 
 def tool_name(output: str, inputs: Sequence[str], suffix: str) -> str:
-    """A name of at most ``LONGEST_NAME`` characters; long ones say their inputs in a word each."""
+    """A name of at most ``LONGEST_NAME`` characters.
+
+    If it would be longer, inputs have one word each, or only their number is in the name.
+    """
     for short in (inputs, [alias.split()[0] for alias in inputs], inputs[:0]):
         middle = (
             f"_from_{'_and_'.join(map(snake, short))}" if short else f"_by_{len(inputs)}_inputs"
@@ -372,5 +375,5 @@ def tool_name(output: str, inputs: Sequence[str], suffix: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as part of a sentence."""
+    """Names joined for a sentence, with "and"."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -1,4 +1,4 @@
-"""Asks a model for texts of a generated benchmark: a run for each kind, or answers of a file."""
+"""Texts of a generated benchmark: asks a model, one run a kind, or reads answers of a file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TEXT_RECORDS = asking_records("text", WRITTEN, ids=("id",), check=_check_text)
 
 @dataclass(frozen=True, slots=True)
 class TextRun(ModelRun[TextCounts]):
-    """A run that wrote texts of one kind. See ``ModelRun``."""
+    """A run that wrote texts of one kind; see ``ModelRun``."""
 
     file = WRITTEN
     counts_type = TextCounts
@@ -70,16 +70,16 @@ class TextRow:
 
     @property
     def case_id(self) -> str:
-        """The task."""
+        """Id of the task."""
         return self.task.id
 
     @property
     def offset(self) -> int:
-        """Nothing is known of bytes."""
+        """0: a task has no place in a file."""
         return 0
 
     def rejected(self, error: RowError) -> BadRow:
-        """The task where it turns out to be unusable."""
+        """The row as an unusable one."""
         return BadRow(self.line, error, sha256(self.case_id.encode()).digest(), 0, self.case_id)
 
 
@@ -91,11 +91,11 @@ class TextSource(RowSource):
 
     @property
     def files(self) -> dict[str, Path | None]:
-        """None that must be those of earlier sessions: with other settings other texts are due."""
+        """Empty: no file must be that of an earlier session, as settings determine the texts."""
         return {}
 
     def check(self) -> None:
-        """Does nothing: tasks are made here."""
+        """Does nothing: tasks don't come from a file."""
 
     def __iter__(self) -> Iterator[TextRow]:
         """Yields every task."""
@@ -104,7 +104,7 @@ class TextSource(RowSource):
 
 
 class TextWorker(AskingWorker):
-    """Has a text written and asks again, with the complaints, for one that breaks a rule."""
+    """Asks for a text, and again with the complaints if it breaks a rule."""
 
     def __init__(self, asked_model: AskedModel, prompts: PromptSet, repairs: int) -> None:
         self._asked_model, self._prompts, self._repairs = asked_model, prompts, repairs
@@ -155,18 +155,18 @@ class TextWorker(AskingWorker):
 
 
 class Texts:
-    """Answers for the texts of a benchmark: those of a user's files, and else of a model.
+    """Answers for the texts of a benchmark: from a user's files, else from a model.
 
     Args:
-        config: The model, and how it is asked; without one, only the files answer.
-        folder: That of the benchmark.
+        config: The model and its settings; without a model, only the files answer.
+        folder: Folder of the benchmark.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
         overwrite: True if runs of other settings in the folder are deleted instead of refused.
 
     Attributes:
-        funnels: By kind, texts and why some were refused.
-        runs: By kind, what the model was asked.
+        funnels: By kind, texts and reasons for refusing some.
+        runs: By kind, the run that asked the model.
         about: Model, prompts and files, for the manifest of the benchmark; empty without any.
 
     Raises:
@@ -212,7 +212,7 @@ class Texts:
         self._unused = {*self._own}
 
     def _add(self, place: str, row: Mapping[str, Any] | RowError) -> None:
-        """Takes an answer of a file, unless it was rejected."""
+        """Adds an answer of a file, unless it was rejected."""
         if isinstance(row, RowError):
             raise InputError(f"{place}: {row}")
         if row.get("rejected") is not None or row.get("reason") is not None:
@@ -231,12 +231,12 @@ class Texts:
     def answers(
         self, kind: TextKind, tasks: Sequence[TextTask]
     ) -> Mapping[str, Mapping[str, Any] | None]:
-        """Answers by the task's id; None for one that was asked for in vain.
+        """Answers by task id; None if the model gave no valid one; tasks not asked are missing.
 
         Raises:
             OptionError: If no call can succeed, or the folder holds another run.
-            InputError: If an answer of a file breaks a rule, or one on which all that follows
-                depends, a domain or a filter, did not come.
+            InputError: If an answer of a file breaks a rule, or the model did not answer for a
+                domain or a filter, on which all other texts depend.
         """
         own = {task.id: self._own_value(task) for task in tasks if task.id in self._own}
         self._unused -= own.keys()
@@ -261,7 +261,7 @@ class Texts:
         return values
 
     def note_unused(self) -> None:
-        """Says how many answers of files are for no text of the benchmark."""
+        """Prints a note on the answers of files that no text of the benchmark used."""
         if n := len(self._unused):
             of, example = len(self._own), min(self._unused)
             self._events.note(f"--written: {n} of {of} answers are for nothing here: {example}")
@@ -301,9 +301,9 @@ class Texts:
 
 
 def _outcome(task: TextTask, row: Row | None) -> tuple[Mapping[str, Any] | None, str]:
-    """The accepted answer of a record, or None and why there is none.
+    """The accepted answer of a record, or None and the reason.
 
-    Rules may be others than those of the session that asked, such as with other records.
+    Checks it again: rules may differ from those of the session that asked, as with other records.
     """
     if row is None:
         return None, "no answer"
