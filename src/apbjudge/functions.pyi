@@ -778,8 +778,8 @@ def build(
     of tools.
 
     Args:
-        config: The settings; options count more.
-        writing: The settings of the model that writes what code can't; options count more.
+        config: The settings; options take precedence.
+        writing: The settings of the model that writes what code can't; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
         map: Columns from which fields are read, if their names differ:
@@ -952,7 +952,7 @@ def cascade(
     strong judge's verdicts.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         cheap: Folder of the cheap judge's run.
         strong: Folder of the strong judge's run.
         labels: Human labels, JSONL or CSV, as the reference instead of the strong judge.
@@ -1024,9 +1024,9 @@ def check(
     for a check of all rows that asks nobody.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         cases: Files of cases, or cases as dicts.
-        asking: The settings of the judge that is asked; options count more.
+        asking: The settings of the judge that is asked; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the judge is asked.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
@@ -1508,7 +1508,7 @@ def execute(
 
     Args:
         benchmark: Its name, such as ``tau2-telecom``.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
@@ -1724,7 +1724,7 @@ def grade(
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
             published prediction format or plain JSON; for protocols of whole trajectories a log
             (also a list of its files, each a ``Path``) or rows of ``trajectory_row``.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
         protocol: Its name, or a protocol of your own.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
@@ -2249,7 +2249,7 @@ def predict(
     Args:
         cases: A JSONL file, the result of ``build``, or cases as dicts: rows as for ``grade``,
             without a response.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Callbacks during the run.
@@ -2355,8 +2355,8 @@ def prompt(
 
     Args:
         rows: As for ``grade``, for a log its steps; with ``predict`` as for ``predict``.
-        config: The settings; options count more.
-        judge: Settings of the judge's prompt; options count more.
+        config: The settings; options take precedence.
+        judge: Settings of the judge's prompt; options take precedence.
         events: Called back with entries of the file of tools that are not tools.
         map: Columns from which fields are read, if their names differ:
             query=question,model_response=choices[0].text. FIELD= alone ignores the field.
@@ -2445,7 +2445,7 @@ def refine(
 
     Args:
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
@@ -2807,7 +2807,7 @@ def simulate(
 
     Args:
         benchmark: A benchmark, or a file or folder with one.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
         shard: Only part I of N of the rows, split by case; or part I of the index that shards
@@ -2898,7 +2898,7 @@ def validate(
     """Compares verdicts on plans with the outcomes of their execution.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         executed: Files of executions, or folders of execute whose */executed.jsonl are taken.
         judged: Run of grade over the executed plans; several for several judges. MODE= states
             which mode executed these plans, if the files don't.

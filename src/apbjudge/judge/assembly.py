@@ -42,7 +42,7 @@ def run_of_judgements(
         judgements: Judgements of one judge or their rows as dicts, as ``grade`` returns them in
             memory, in any order.
         rows: The rows, all of them.
-        config: The settings that the judgements were made with; options count more.
+        config: The settings that the judgements were made with; options take precedence.
 
     Raises:
         OptionError: If a judgement is of no row and these settings, two are of the same, a row has

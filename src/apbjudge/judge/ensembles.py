@@ -169,7 +169,7 @@ def cascade(config: CascadeConfig) -> CascadeCurve:
     strong judge's verdicts.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a file is unusable.

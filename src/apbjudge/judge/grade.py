@@ -55,7 +55,7 @@ def grade(
         rows: A JSONL file, a run of ``predict`` or ``refine`` or its folder, or rows as dicts: the
             published prediction format or plain JSON; for protocols of whole trajectories a log
             (also a list of its files, each a ``Path``) or rows of ``trajectory_row``.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         judge: ``static``, litellm models, or a judge of your own (see ``judge.function``).
         protocol: Its name, or a protocol of your own.
         client: Answers requests in place of the network; its replies are cached only if ``cache``

@@ -42,8 +42,8 @@ def prompt(
 
     Args:
         rows: As for ``grade``, of a log its steps.
-        config: The settings; options count more.
-        judge: Settings of the judge's prompt; options count more.
+        config: The settings; options take precedence.
+        judge: Settings of the judge's prompt; options take precedence.
         events: Called back with notes.
 
     Raises:

@@ -164,8 +164,8 @@ def build(
     of tools.
 
     Args:
-        config: The settings; options count more.
-        writing: The settings of the model that writes what code can't; options count more.
+        config: The settings; options take precedence.
+        writing: The settings of the model that writes what code can't; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the model is asked.
 

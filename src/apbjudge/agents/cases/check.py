@@ -144,9 +144,9 @@ def check(
     for a check of all rows that asks nobody.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         cases: Files of cases, or cases as dicts.
-        asking: The settings of the judge that is asked; options count more.
+        asking: The settings of the judge that is asked; options take precedence.
         client: Answers requests in place of the network.
         events: Called back while the judge is asked.
 

@@ -79,7 +79,7 @@ def simulate(
 
     Args:
         benchmark: A benchmark, or a file or folder with one.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
 

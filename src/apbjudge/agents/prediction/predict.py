@@ -31,7 +31,7 @@ def predict(
     Args:
         cases: A JSONL file, the result of ``build``, or cases as dicts: rows as for ``grade``,
             without a response.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network; its replies are cached only if ``cache``
             is set.
         events: Callbacks during the run.

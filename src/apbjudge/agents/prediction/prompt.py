@@ -30,8 +30,8 @@ def prompt(
 
     Args:
         rows: As for ``grade``, for a log its steps; with ``predict`` as for ``predict``.
-        config: The settings; options count more.
-        judge: Settings of the judge's prompt; options count more.
+        config: The settings; options take precedence.
+        judge: Settings of the judge's prompt; options take precedence.
         events: Called back with entries of the file of tools that are not tools.
 
     Raises:

@@ -253,7 +253,7 @@ def refine(
 
     Args:
         drafts: A run of ``predict``, its folder, a JSONL file of predictions, or these as dicts.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
 

@@ -122,7 +122,7 @@ def execute(
 
     Args:
         benchmark: Its name, such as ``tau2-telecom``.
-        config: The settings; options count more.
+        config: The settings; options take precedence.
         client: Answers requests in place of the network.
         events: Callbacks during the run.
 

@@ -53,7 +53,7 @@ def validate(config: ValidateConfig) -> ValidationReport:
     """Compares verdicts on plans with the outcomes of their execution.
 
     Args:
-        config: The settings; options count more.
+        config: The settings; options take precedence.
 
     Raises:
         InputError: If a file is unusable, or a run is about no executed plan.
