@@ -927,7 +927,8 @@ def calibrate(
             'bad<ok<good' (ordered levels), refund,exchange,other (classes) or yes/no. A bar
             adds spellings of a name: 'tie|draw'.
         judges: Columns of the judgements, if each judge has its own.
-        raters: Columns of the labels, if each rater has their own.
+        raters: Columns of the labels, if each rater has their own; for a run of apbjudge with
+            yes or no in each.
         label_columns: Columns of the labels, if they have other names:
             item=ticket,verdict=ok,score=stars,class=topic,rater=who,tested_model=system.
         pairwise: Each row says which of two answers is better: the first, the second, or a tie.

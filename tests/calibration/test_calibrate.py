@@ -101,6 +101,43 @@ def test_rows_of_one_case_are_one_cluster_unless_told_otherwise(tmp_path: Path) 
     assert (alone.n_clusters, alone.whole.measures["agreement"].method) == (10, "wilson-modified")
 
 
+def test_raters_may_have_a_column_each(tmp_path: Path) -> None:
+    """The labels are those of a row per item and rater; an empty cell is none."""
+    lee = [not said if n < 3 else said for n, said in enumerate(TRUTH)]
+    each = {"kim": TRUTH, "lee": [*lee[:9], None]}
+    beside = [
+        {"item_id": item} | {name: of[n] for name, of in each.items()} for n, item in enumerate(IDS)
+    ]
+    apart = [
+        {"item_id": item, "rater": rater, "is_correct": said}
+        for rater, values in each.items()
+        for item, said in zip(IDS, values, strict=True)
+        if said is not None
+    ]
+    expected = calibrated(tmp_path, JUDGED, apart)
+    result = calibrated(tmp_path, JUDGED, beside, raters=["kim", "lee"])
+    assert (result.raters, result.n_ties) == (expected.raters, expected.n_ties)
+    assert result.whole == expected.whole
+    assert result.between == expected.between
+    adjudicated = calibrated(tmp_path, JUDGED, beside, raters=["kim", "lee"], adjudicator="kim")
+    assert adjudicated.whole.measures["agreement"].value == 0.8
+    with pytest.raises(InputError, match=r"say nothing; their fields are item_id, kim, lee \("):
+        calibrated(tmp_path, JUDGED, beside)
+    with pytest.raises(InputError, match=r"--raters: expected one of the columns .*, got 'bo'"):
+        calibrated(tmp_path, JUDGED, beside, raters=["kim", "bo"])
+    rows = [{**row, "who": "x"} for row in beside]
+    with pytest.raises(InputError, match="--raters: expected no column for rater too, got 'who'"):
+        calibrated(tmp_path, JUDGED, rows, raters=["kim"], label_columns=["rater=who"])
+    with pytest.raises(InputError, match=r"first complaint: .*:1: kim: field is_correct"):
+        calibrated(tmp_path, JUDGED, [{"item_id": "i0", "kim": "good"}], raters=["kim"])
+
+
+def test_columns_of_labels_may_have_our_names_in_part(tmp_path: Path) -> None:
+    theirs = [{"item_id": i, "ok": said} for i, said in zip(IDS, TRUTH, strict=True)]
+    result = calibrated(tmp_path, JUDGED, theirs, label_columns=["verdict=ok"])
+    assert result.whole.measures["agreement"].value == 0.8
+
+
 def test_an_adjudicator_decides_and_ties_are_stated(tmp_path: Path) -> None:
     second = [{**row, "rater": "lee"} for row in LABELS]
     second[0] = label("i0", False, rater="lee")

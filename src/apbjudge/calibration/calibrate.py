@@ -97,6 +97,7 @@ def calibrate(config: CalibrationConfig) -> ReliabilityReport:
             include_unsure=config.unsure == "include",
             codes=all_codes(run.table for run in runs),
             columns=config.label_columns,
+            raters=config.raters,
         )
         target = None
         if config.target is not None:

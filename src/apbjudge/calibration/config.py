@@ -101,7 +101,9 @@ class CalibrationConfig(IntervalConfig):
         default=(), description="Columns of the judgements, if each judge has its own."
     )
     raters: Names = Field(
-        default=(), description="Columns of the labels, if each rater has their own."
+        default=(),
+        description="Columns of the labels, if each rater has their own; for a run of apbjudge "
+        "with yes or no in each.",
     )
     label_columns: Names = Field(
         default=(),

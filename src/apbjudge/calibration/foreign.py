@@ -53,8 +53,10 @@ def is_foreign(config: CalibrationConfig) -> bool:
     Raises:
         OptionError: If some of several files are and others are not.
     """
-    stated = [*config.columns.values(), *config.judges, *config.raters, config.scale]
+    stated = [*config.columns.values(), *config.judges, config.scale]
     if any(stated) or config.pairwise:
+        return True
+    if config.raters and any(map(looks_foreign, config.judgements)):
         return True
     foreign = [
         path

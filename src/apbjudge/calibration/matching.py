@@ -49,6 +49,7 @@ def load_labels(
     include_unsure: bool = True,
     codes: Sequence[str] = ERROR_CODES,
     columns: Sequence[str] = (),
+    raters: Sequence[str] = (),
 ) -> Labels:
     """Reads and resolves a file of labels.
 
@@ -60,12 +61,13 @@ def load_labels(
         include_unsure: True if labels that raters marked as unsure count like any other.
         codes: The error codes that exist.
         columns: Columns with other names than ours, such as ``item=ticket``; see ``LABEL_ROLES``.
+        raters: Columns of the raters, each with the verdicts of one; empty if a label has a row.
 
     Raises:
         InputError: If a file is unusable, none holds a label, or the adjudicator never occurs.
     """
-    n_before, stated = len(problems), _label_columns(path, columns)
-    table = read_label_table((path, *more), problems, codes, stated)
+    n_before, (stated, by_rater) = len(problems), _label_columns(path, columns, raters)
+    table = read_label_table((path, *more), problems, codes, stated, by_rater)
     if not len(table):
         expected = "expected labels with an item_id, one a line, got none"
         raise InputError(f"{path}: {expected}{first_complaint(problems[n_before:])}")
@@ -73,26 +75,34 @@ def load_labels(
     if not len(consensus) and consensus.n_unsure:
         raise InputError(f"{path}: expected labels that their raters are sure of, got none")
     if not len(consensus):
-        expected = "expected labels that say is_correct, grade, errors or category"
-        raise InputError(f"{path}: {expected}, got {len(table)} that say nothing")
+        found, _ = read_rows(path)
+        raise InputError(
+            f"{path}: expected labels that say is_correct, grade, errors or category, one row per "
+            f"item and rater, got {len(table)} that say nothing; their fields are "
+            f"{', '.join(map(visible, found))} (--label-columns and --raters name them)"
+        )
     if adjudicator is not None and adjudicator not in table.raters:
         names = ", ".join(sorted(map(visible, table.raters))[:10])
         raise InputError(f"{path}: expected labels by {visible(adjudicator)}, got {names}")
     grades = np.unique(table.grade[~np.isnan(table.grade)])
     keys = stated.get("item_id", "item_id"), stated.get("tested_model", "tested_model")
-    listed = ", ".join(f"{column} as {name}" for name, column in stated.items())
-    note = f"Read in labels {path.name}: {listed}." if stated else ""
+    listed = [f"{column} as {name}" for name, column in stated.items()]
+    listed += [f"is_correct of each of {', '.join(by_rater)}"] if by_rater else []
+    note = f"Read in labels {path.name}: {', '.join(listed)}." if listed else ""
     return Labels(path, consensus, table.n_contradictions, tuple(grades.tolist()), keys, note)
 
 
 _FIELDS = {"item": "item_id", "verdict": "is_correct", "score": "grade", "class": "category"}
 
 
-def _label_columns(path: Path, stated: Sequence[str]) -> dict[str, str]:
-    """Columns of labels by our field: stated ones, and that of the item by its usual names."""
-    if not stated:
-        return {}
+def _label_columns(
+    path: Path, stated: Sequence[str], raters: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Columns of labels by our field, that of the item by its usual names; and those of raters."""
+    if not stated and not raters:
+        return {}, []
     columns, _ = read_rows(path)
+    by_rater = [str(column_of(path, columns, "rater", name, "--raters")) for name in raters]
     roles = dict(entry.split("=", 1) for entry in stated)
     named = {
         role: column_of(path, columns, role, roles.get(role), "--label-columns")
@@ -100,7 +110,11 @@ def _label_columns(path: Path, stated: Sequence[str]) -> dict[str, str]:
     }
     if (item := named.pop("item")) is None:
         raise no_column(path, columns, "item", "--label-columns item=COLUMN")
-    return {"item_id": item} | {_FIELDS.get(r, r): str(column) for r, column in named.items()}
+    ours = {"item_id": item} | {_FIELDS.get(r, r): str(column) for r, column in named.items()}
+    if raters and (twice := ours.keys() & {"rater", "is_correct"}):
+        got = ours[min(twice)]
+        raise InputError(f"{path}: --raters: expected no column for {min(twice)} too, got {got!r}")
+    return ours, by_rater
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -96,6 +96,7 @@ def read_label_table(
     problems: list[str],
     codes: Sequence[str] = ERROR_CODES,
     columns: Mapping[str, str] | None = None,
+    raters: Sequence[str] = (),
 ) -> LabelTable:
     """Reads files of labels whose numbers are on our scales; see ``labels.read_labels``.
 
@@ -109,13 +110,15 @@ def read_label_table(
         problems: Receives a complaint about each unusable row, which is left out.
         codes: The known error codes.
         columns: Columns by field, for those with other names than ours.
+        raters: Columns with the verdicts of one rater each, who has the column's name; a row is
+            then a label of each of them, but for empty cells.
 
     Raises:
         InputError: If a file as a whole is unusable, or a rater's field is on another scale.
     """
     reader = _LabelReader(codes)
     for path in paths:
-        reader.read(path, problems, columns or {})
+        reader.read(path, problems, columns or {}, raters)
     return reader.table()
 
 
@@ -155,6 +158,27 @@ class _Answer:
     n: int = 0
 
 
+def _in_our_names(
+    rows: Iterable[tuple[int, Mapping[str, Any] | RowError]],
+    columns: Mapping[str, str],
+    raters: Sequence[str],
+) -> Iterator[tuple[int, Mapping[str, Any] | RowError, str]]:
+    """Yields line, label and, where raters have columns, the rater; a row has one of each."""
+    names = {column: name for name, column in columns.items()}
+    for number, stated in rows:
+        row = stated
+        if columns and not isinstance(row, RowError):
+            taken = columns.keys() - names.keys()  # another column is this field
+            row = {names.get(name, name): of for name, of in row.items() if name not in taken}
+        if not raters or isinstance(row, RowError):
+            yield number, row, ""
+            continue
+        of_item = {name: row.get(name) for name in ("item_id", "tested_model")}
+        for rater in raters:
+            if row.get(rater) not in (None, ""):
+                yield number, {**of_item, "rater": rater, "is_correct": row[rater]}, rater
+
+
 class _LabelReader:
     """Reads labels of files."""
 
@@ -163,17 +187,18 @@ class _LabelReader:
         self._models, self._raters = Codes(), Codes()
         self.rows = ColumnBuilder(("item_id", "note", *_ANSWER), self._columns_of)
 
-    def read(self, path: Path, problems: list[str], columns: Mapping[str, str]) -> None:
+    def read(
+        self,
+        path: Path,
+        problems: list[str],
+        columns: Mapping[str, str],
+        raters: Sequence[str] = (),
+    ) -> None:
         """Reads the labels of a file."""
         scales, answers = ScaleCheck(path), dict[str, _Answer]()
-        rows = label_rows(path, self._codes, any_column=bool(columns))
-        names = {column: name for name, column in columns.items()}
+        rows = label_rows(path, self._codes, any_column=bool(columns or raters))
         fields = (*_ANSWER, *self._codes)
-        for number, stated in rows:
-            row = stated
-            if columns and not isinstance(row, RowError):
-                theirs = {name: of for name, of in row.items() if name not in columns}
-                row = {names.get(name, name): of for name, of in theirs.items()}
+        for number, row, rater in _in_our_names(rows, columns, raters):
             try:
                 if isinstance(row, RowError):
                     raise row
@@ -188,7 +213,7 @@ class _LabelReader:
                 if isinstance(answer.values, RowError):
                     raise answer.values
             except RowError as error:
-                problems.append(f"{path}:{number}: {error}")
+                problems.append(f"{path}:{number}: {f'{rater}: ' if rater else ''}{error}")
             else:
                 self.rows.add((item_id, read_note(row.get("note"), "note"), *answer.values))
         self._check(scales, answers)
