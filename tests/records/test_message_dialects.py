@@ -278,6 +278,13 @@ def test_odd_messages_lose_nothing_in_silence(
     assert bool(read.messages) == (calls is not None)
 
 
+def test_arguments_of_a_hosted_tool_have_the_order_of_the_log() -> None:
+    """A prompt would otherwise differ from run to run, and with it the key of its reply."""
+    arguments = {f"argument_{n}": n for n in range(20)}
+    (message,) = read_messages([{"type": "image_call", "id": "c", **arguments}]).messages
+    assert [*message.calls[0].arguments.items()] == [*arguments.items()]
+
+
 def test_of_several_answers_the_first_one_is_read() -> None:
     user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
     chat = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})
