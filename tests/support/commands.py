@@ -15,7 +15,6 @@ import pytest
 from apbjudge.cli import progress
 from apbjudge.cli.main import main
 
-
 _PROGRESS = re.compile(r"^\d+ (of (about )?\d+ )?rows, \d+\.\d/s, .*\n", re.MULTILINE)
 
 
