@@ -152,9 +152,9 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
 def _contained(texts: set[str], known: set[str]) -> set[str]:
     """The texts that are within a text of the trajectory, or are literals of its leaves."""
     contained, left = set[str](), _SEARCHED
-    whole = "\n".join(of for of in known if of[0] != MARK) if texts else ""
+    whole = "\n".join(sorted(of for of in known if of[0] != MARK)) if texts else ""
     plain = {"null", *(of[of.rindex(MARK) + 1 :].lower() for of in known if of[0] == MARK)}
-    for text in sorted(texts, key=len, reverse=True):
+    for text in sorted(texts, key=lambda of: (-len(of), of)):
         if (left := left - len(whole)) < 0:
             break
         key, _, sought = text[1:].partition(MARK) if text[0] == MARK else ("", "", text)
