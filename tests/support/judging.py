@@ -130,8 +130,9 @@ class Bench:
 
     def spec(self, **settings: Any) -> JudgeSpec:
         """The judge's settings, sparing where a test says nothing."""
-        usual = {"api_base": self.api_base, "retries": 0, "timeout_s": PATIENCE_S}
-        return JudgeSpec(model=MODEL, **{**usual, "max_concurrency": 1, **settings})
+        usual: dict[str, Any] = {"api_base": self.api_base, "max_concurrency": 1}
+        usual |= {"retries": 0, "timeout_s": PATIENCE_S}
+        return JudgeSpec(model=MODEL, **{**usual, **settings})
 
     def judge(self, rows: Iterable[Mapping[str, Any]], **settings: Any) -> Judged:
         """Judges rows; raises what the run raises.
