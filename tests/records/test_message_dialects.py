@@ -347,3 +347,14 @@ def test_a_paused_run_of_the_agents_sdk_is_read(asked: str, items: str, raw: str
     assert ([of.text for of in run.messages], run.remarks) == (["Hi", "", "Ho"], {})
     assert [of.content for of in run.messages[1].results] == ["x"]
     assert {asked, items, "model_responses"} <= chat.read
+
+
+def test_a_thought_is_joined_to_the_next_message_of_the_same_agent_alone() -> None:
+    thought = {"role": "assistant", "name": "a", "reasoning": "Hm."}
+    for name, expected in (
+        ({"name": "a"}, [("a", "Hm.", "Ho")]),
+        ({"name": "b"}, [("a", "Hm.", ""), ("b", "", "Ho")]),
+        ({}, [("a", "Hm.", "Ho")]),
+    ):
+        run = read_messages([thought, {"role": "assistant", "content": "Ho", **name}])
+        assert [(of.speaker, of.reasoning, of.text) for of in run.messages] == expected

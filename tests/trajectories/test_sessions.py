@@ -313,6 +313,20 @@ def adk(author: str, *parts: Line, role: str = "", **fields: Any) -> Line:
     return {"author": author, "invocationId": "e-1", "content": content, **fields}
 
 
+def chat(type_: str, source: str, content: Any, **fields: Any) -> Line:
+    about = {"source": source, "models_usage": None, "metadata": {}, "created_at": "2026-01-01"}
+    return {**about, "content": content, "type": type_, **fields}
+
+
+def autogen_calls(source: str, *call_ids: str, result: str = "R") -> list[Line]:
+    calls = [{"id": of, "name": "find", "arguments": '{"q": 1}'} for of in call_ids]
+    results = [{"call_id": of, "name": "find", "content": result + of} for of in call_ids]
+    results[-1]["is_error"] = True
+    spent = {"models_usage": {"prompt_tokens": 2, "completion_tokens": 1}}
+    asked = chat("ToolCallRequestEvent", source, calls, **spent)
+    return [asked, chat("ToolCallExecutionEvent", source, results)]
+
+
 LONG = "\n".join(f"line {n} of the output" for n in range(100))
 FAILED = json.dumps({"output": "no", "metadata": {"exit_code": 2}})
 SHELL = {"type": "command_execution"}
@@ -320,6 +334,17 @@ ASKED = {"type": "mcp_tool_call", "server": "docs", "tool": "find", "arguments":
 HEAD = {"sessionId": "s", "projectHash": "p"}
 ANEW = {"id": "2", "type": "user", "content": [{"text": "New."}]}
 FOUND = {"id": "c", "name": "find", "args": {"q": 1}}
+GO = chat("TextMessage", "user", "Go.")
+PAIR = autogen_calls("desk", "1", "2")
+SUMMED = chat("ToolCallSummaryMessage", "desk", "R1\nR2", tool_calls=PAIR[0]["content"])
+SUMMED["results"] = PAIR[1]["content"]
+CHUNK = "ModelClientStreamingChunkEvent"
+PASSED = "Over to help."
+GENERATED = chat("CodeGenerationEvent", "coder", "So:", code_blocks=[{"code": "1/0"}])
+EXECUTED = chat("CodeExecutionEvent", "coder", None, result={"exit_code": 1, "output": "Oh."})
+ASKED_MODEL = {"type": "UserMessage", "source": "user", "content": "Go."}
+ANSWERED = {"type": "AssistantMessage", "source": "desk", "thought": "Hm.", "content": "Gone."}
+CONTEXT = {"type": "AssistantAgentState", "llm_context": {"messages": [ASKED_MODEL, ANSWERED]}}
 EDIT = {"filePath": "a.py", "originalFile": "never shown", "structuredPatch": [{"lines": ["-x"]}]}
 TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
     "what a client adds is not the user's": (
@@ -544,6 +569,109 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "remarks": {},
         },
     ),
+    "a result that ends with a summary of its calls": (
+        "autogen",
+        [
+            {"id": "s7", "case_id": "c", "reward": 1, "stop_reason": "Maximum of 9 reached."}
+            | {"messages": [GO, chat("ThoughtEvent", "desk", "Hm."), *PAIR, SUMMED]}
+        ],
+        {
+            "id": "s7",
+            "said": ["user Go.", "agent"],
+            "thoughts": ["", "Hm."],
+            "speakers": ["", "desk"],
+            "calls": ["find", "find"],
+            "results": ["R1", "R2"],
+            "failed": [None, True],
+            "end": "Maximum of 9 reached.",
+            "final": "R1\nR2",
+            "usage": {"prompt_tokens": 2, "completion_tokens": 1},
+            "remarks": {"parallel calls": 1, "duplicate carriers": 1},
+        },
+    ),
+    "a result without events, with a summary in other words": (
+        "autogen",
+        [{"messages": [GO, SUMMED | {"content": "Two: R1, R2"}], "stop_reason": None}],
+        {
+            "said": ["user Go.", "agent", "agent Two: R1, R2"],
+            "results": ["R1", "R2"],
+            "final": "Two: R1, R2",
+            "remarks": {"parallel calls": 1},
+        },
+    ),
+    "a stream of two turns with a handoff, a person and the results": (
+        "autogen-events",
+        [
+            *(turn := [GO, *autogen_calls("desk", "1", result=PASSED)]),
+            handoff := chat("HandoffMessage", "desk", f"{PASSED}1", target="help", context=[]),
+            {"messages": [*turn, handoff], "stop_reason": "Handed over."},
+            chat("UserInputRequestedEvent", "ann", "", request_id="r"),
+            chat("TextMessage", "ann", "On."),
+            *(chat(CHUNK, "help", of, full_message_id="m") for of in ("Go", "ne.")),
+            end := chat("TextMessage", "help", "Gone.", id="m"),
+            {"messages": [end], "stop_reason": "Done."},
+        ],
+        {
+            "said": [
+                *("user Go.", "agent", "environment Handed over.", "user On.", "agent Gone."),
+            ],
+            "speakers": ["", "desk", "", "ann", "help"],
+            "calls": ["find"],
+            "end": "Done.",
+            "remarks": {"duplicate carriers": 8},
+        },
+    ),
+    "a stream of other messages": (
+        "autogen-events",
+        [
+            chat("MultiModalMessage", "user", ["Look.", {"data": "iVBORw0KGgo"}]),
+            chat("SelectSpeakerEvent", "chief", ["coder"]),
+            chat(
+                "MemoryQueryEvent", "coder", [{"content": {"of": "old"}, "mime_type": "text/plain"}]
+            ),
+            *(GENERATED, EXECUTED, chat("TextMessage", "coder", "Oh.")),
+            chat("ThoughtEvent", "coder", "Hm."),
+            chat("StructuredMessage[Answer]", "desk", {"is": "a b"}, format_string="So {is}"),
+        ],
+        {
+            "said": [
+                *("user Look.", "environment coder", 'system {"of":"old"}', "agent So:"),
+                *("agent Oh.", "agent", 'agent {"is":"a b"}'),
+            ],
+            "thoughts": ["", "", "", "", "", "Hm.", ""],
+            "speakers": ["", "chief", "coder", "coder", "coder", "coder", "desk"],
+            "calls": ["code_execution"],
+            "results": ["Oh."],
+            "failed": [True],
+            "remarks": {"attachments": 1},
+        },
+    ),
+    "the state of an agent": (
+        "autogen",
+        [CONTEXT],
+        {
+            "said": ["user Go.", "agent Gone."],
+            "thoughts": ["", "Hm."],
+            "remarks": {},
+        },
+    ),
+    "the state of a team": (
+        "autogen",
+        [
+            {
+                "type": "TeamState",
+                "agent_states": {
+                    "desk": {"agent_state": {"llm_context": {"messages": [ASKED_MODEL]}}},
+                    "chief": {"message_thread": [GO, *PAIR], "current_speaker": "desk"},
+                },
+            }
+        ],
+        {
+            "said": ["user Go.", "agent"],
+            "calls": ["find", "find"],
+            "remarks": {"parallel calls": 1},
+        },
+    ),
     "a chat that was rewritten, with notes of its client": (
         "gemini-cli",
         [
@@ -582,6 +710,7 @@ def test_traps_of_sessions(name: str, tmp_path: Path) -> None:
         "model": run.tested_model,
         "task": run.task,
         "speakers": [step.speaker for step in run.steps],
+        "thoughts": [step.thought for step in run.steps],
         "results": [of.content for of in results],
         "query": run.query,
         "said": [f"{step.source} {step.text}".strip() for step in run.steps],

@@ -183,7 +183,8 @@ class Walk:
             self.walk(of, path, key) if each is None else self._object(each, path, mode)
             for of, each in zip(values, map(_bare, values), strict=True)
         ]
-        repeats = key == "train_messages" or any(not _HISTORIES.isdisjoint(of) for of in objects)
+        repeats = self._rules.repeats or key == "train_messages"
+        repeats |= any(not _HISTORIES.isdisjoint(of) for of in objects)
         return _joined(parts, repeats=repeats)
 
     def _object(self, of: dict[str, Any], path: str, mode: _Mode = "") -> Counts | None:

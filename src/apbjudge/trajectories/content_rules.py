@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from ..records.loose_json import as_list, as_object, python_value
+from ..records.loose_json import as_list, as_object, objects_of, python_value
 
 
 @cache
@@ -104,13 +104,30 @@ def _of_swe_agent(of: dict[str, Any]) -> dict[str, Any]:
     return {**of, "type": "command_call"} if is_call else of
 
 
+def _of_autogen(of: dict[str, Any]) -> dict[str, Any]:
+    """An event whose content is calls or results, or a picture, which has only data."""
+    kind, listed = of.get("type"), as_list(of.get("content"))
+    if of.keys() == {"data"}:
+        return {**of, "type": "image"}
+    if listed and kind in ("ToolCallRequestEvent", "AssistantMessage"):
+        return {**of, "content": None, "tool_calls": listed}
+    if listed and kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage"):
+        results = [{**each, "type": "tool_result"} for each in objects_of(listed)]
+        return {**of, "content": results}
+    return of
+
+
 _RESHAPED: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "autogen": _of_autogen,
+    "autogen-events": _of_autogen,
     "bfcl": _of_bfcl,
     "messages": _of_sharegpt,
     "openhands": _of_openhands,
     "openhands-events": _of_openhands,
     "swe-agent": _of_swe_agent,
 }
+_REPEATING = ("autogen", "autogen-events")
+"""Formats in which a message may list the calls of previous ones."""
 
 
 class Rules:
@@ -118,6 +135,7 @@ class Rules:
 
     def __init__(self, format_: str) -> None:
         self.reshaped = _RESHAPED.get(format_)
+        self.repeats = format_ in _REPEATING
         of = [
             rule
             for rule in rules()

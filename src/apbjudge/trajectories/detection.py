@@ -28,6 +28,7 @@ from ..records.messages import is_message
 from .formats import ENTRY_POINT_GROUP, LogFormat
 from .formats.adk import ADK
 from .formats.atif import ATIF
+from .formats.autogen import AUTOGEN, AUTOGEN_EVENTS
 from .formats.benchmarks import BENCHMARKS
 from .formats.braintrust import BRAINTRUST
 from .formats.claude_code import CLAUDE_CODE
@@ -58,6 +59,8 @@ FORMATS: Mapping[str, LogFormat] = {
         CODEX,
         GEMINI_CLI,
         ADK,
+        AUTOGEN,
+        AUTOGEN_EVENTS,
         TAU_BENCH,
         TAU2,
         INSPECT,

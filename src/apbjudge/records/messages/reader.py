@@ -204,6 +204,8 @@ class _Reader:
     def _agent(self, message: dict[str, Any]) -> None:
         draft = self._turn
         is_begun = draft is not None and (draft.reasoning or draft.extra) and not draft.text
+        if draft is not None and is_begun and "name" in draft.extra:  # another agent's
+            is_begun = message.get("name") in (None, draft.extra["name"])
         is_new = draft is None or not (
             message.get("type") == "message" or (is_begun and not draft.calls)
         )
