@@ -43,6 +43,7 @@ from .formats.openai_agents import OPENAI_AGENTS
 from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
+from .formats.smolagents import SMOLAGENTS
 from .formats.tau import TAU2, TAU_BENCH
 from .formats.weave import WEAVE
 from .planbench.folder import PLANBENCH_RESULT
@@ -57,6 +58,7 @@ FORMATS: Mapping[str, LogFormat] = {
         CODEX,
         GEMINI_CLI,
         ADK,
+        SMOLAGENTS,
         TAU_BENCH,
         TAU2,
         INSPECT,
