@@ -623,7 +623,7 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "results": ["no such tool"],
             "failed": [True],
             "final": "Enough.",
-            "end": "max_steps_error",
+            "end": "AgentMaxStepsError",
             "remarks": {
                 "parallel calls": 1,
                 "calls without results": 2,

@@ -60,7 +60,7 @@ def _read(parts: list[dict[str, Any]], place: LogPlace, _: Mapping[str, Any]) ->
         replace(place, line=0) if run is None else place,  # all of a file
         "",
         system="\n\n".join(filter(None, dict.fromkeys(prompts))),
-        termination=text_field(stated, "state") or end,
+        termination=end,  # not the state of a run, whose success is any answer
         usage=dict(usage) or numbers_in(object_in(stated, "token_usage")),
     )
     answer = stated.get("output", answer)
