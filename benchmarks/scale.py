@@ -186,7 +186,7 @@ class Bench:
             name: Of the run.
             parts: Number of parts.
             disturb: Called when half of the rows are recorded, with the driver and the ids of the
-                processes at work; returns how many of these it ended.
+                processes at work, at least one; returns how many of these it ended.
             model: The judge, or the tested model.
 
         Returns:
@@ -206,7 +206,8 @@ class Bench:
                 with self.scaled(name, plan) as driver:
                     while driver.poll() is None:
                         at_work = watch.sample()
-                        if disturb and n_ended is None and self.n_recorded(name) >= self.n / 2:
+                        is_due = at_work and self.n_recorded(name) >= self.n / 2
+                        if disturb and n_ended is None and is_due:
                             n_ended = disturb(driver, at_work)
                         time.sleep(0.1)
                 if (code := driver.returncode) not in (0, 75, -signal.SIGKILL):
@@ -223,9 +224,12 @@ Disturb = Callable[[subprocess.Popen[bytes], list[int]], int]
 
 def kill_workers(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:
     """SIGKILL of all processes in which rows are graded."""
+    n_killed = 0
     for pid in at_work:
-        os.kill(pid, signal.SIGKILL)
-    return len(at_work)
+        with suppress(ProcessLookupError):  # it has ended since
+            os.kill(pid, signal.SIGKILL)
+            n_killed += 1
+    return n_killed
 
 
 def kill_driver(driver: subprocess.Popen[bytes], at_work: list[int]) -> int:

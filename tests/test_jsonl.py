@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -243,12 +242,11 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
 
 
 def test_what_killed_processes_left_beside_a_file_is_removed(tmp_path: Path) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
+    ended = 2**22 + 1  # more than a system has
     mine = jsonl.temporary_beside(tmp_path / "m.json")
-    stale = _file(mine.with_name(mine.name.replace(str(os.getpid()), str(ended.pid))), b"half")
+    stale = _file(mine.with_name(mine.name.replace(str(os.getpid()), str(ended))), b"half")
     running = _file(mine.with_name(mine.name.replace(str(os.getpid()), str(os.getppid()))), b"half")
-    elsewhere = _file(tmp_path / f".m.json.another-host-{ended.pid}.tmp", b"half")
+    elsewhere = _file(tmp_path / f".m.json.another-host-{ended}.tmp", b"half")
     write_atomically(tmp_path / "m.json", b"new")
     assert not stale.exists()
     assert running.exists()

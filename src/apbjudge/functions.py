@@ -47,7 +47,7 @@ _BY_MODULE: Mapping[str, str] = {
     "reports.report": "report",
     "reports.reproduce": "reproduce",
     "rubrics": "load_rubric rubric_names",
-    "runs.batching": "batch_import",
+    "runs.batch_files": "batch_import",
     "trajectories.convert": "convert",
 }
 FUNCTIONS = sorted(name for names in _BY_MODULE.values() for name in names.split())

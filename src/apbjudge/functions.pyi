@@ -58,7 +58,7 @@ from .reports.config import ReportConfig, ReproduceConfig
 from .reports.report import Report
 from .reports.reproduce import Reproduction
 from .rubrics.rubric import Rubric
-from .runs.batching import Export, Import
+from .runs.batch_files import Export, Import
 from .runs.loop import Events
 from .runs.results import ModelRun
 from .trajectories.base import TrajectoryProtocol

@@ -76,6 +76,7 @@ def test_items_are_labelled_by_keys_alone(page: Page, client: Client) -> None:
     press(page, "5")
     wait(page, "E5 tool misused: ", ".meaning")  # the rubric is in view while labelling
     press(page, "2 w 2")
+    wait(page, "taken back", "#status")  # the last of them: complete it is before
     wait(page, "✓ Complete and saved")
     assert (last(client)["grade"], last(client)["step"]) == (0.2, 4)
     assert [code for code, is_set in last(client)["errors"].items() if is_set] == ["E5"]

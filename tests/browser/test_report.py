@@ -86,6 +86,17 @@ def opened(page: Any, url: str, **state: str) -> Any:
     return page
 
 
+def follow(page: Any, fragment: str) -> None:
+    """Goes to another fragment, as by a link, and waits until the page has taken note of it."""
+    page.evaluate(
+        """fragment => new Promise((done) => {
+          addEventListener("hashchange", done, { once: true });  // after the page's own
+          location.hash = fragment;
+        }).then(() => {})""",
+        fragment,
+    )
+
+
 def listed(page: Any) -> list[str]:
     """Ids and tested models on the list, as far as they are drawn."""
     rows = "rows => rows.map((row) => row.innerText.split(' · ')[0].replace('\\n', ' '))"
@@ -132,7 +143,7 @@ FOUND: list[tuple[dict[str, str], list[str]]] = [
 def test_a_link_says_what_is_listed(page: Any, small: str) -> None:
     opened(page, small, view="items")
     for state, expected in FOUND:
-        page.evaluate("state => { location.hash = state; }", urlencode(state))
+        follow(page, urlencode(state))
         said = f"{len(expected)} of 7 items"
         expect(page.locator("#count")).to_have_text(said)
         assert listed(page) == expected, state
@@ -182,7 +193,7 @@ def test_a_link_opens_an_item_whatever_its_id_or_says_that_there_is_none(
     expect(page.locator("#position")).to_have_text("7 of 7")
     expect(page.locator("#list [aria-selected=true]")).to_have_count(1)
     expect(page.locator("#view h2")).to_contain_text("täg/ö#&=?%+ 中文 \\u{202e}\"'<b>")
-    page.evaluate("location.hash = 'item=none&model=oak'")
+    follow(page, "item=none&model=oak")
     expect(page.locator("#view")).to_have_text("There is no item none of oak in this report.")
 
 
@@ -233,10 +244,10 @@ def test_of_thousands_of_items_a_few_dozen_are_drawn(page: Any, large: str) -> N
     assert rows.count() < 60
     expect(page.locator(f"#row-{MANY - 1}")).to_be_attached()  # the list points to it
 
-    page.evaluate("location.hash = 'verdict=incorrect&sort=id'")
+    follow(page, "verdict=incorrect&sort=id")
     expect(page.locator("#count")).to_have_text("714 of 5,000 items")
     assert listed(page)[:2] == ["c3 m", "c10 m"]
-    page.evaluate("location.hash = 'q=needle'")
+    follow(page, "q=needle")
     expect(page.locator("#count")).to_have_text("1 of 5,000 items")
     assert listed(page) == ["c1234 m"]
 
@@ -271,7 +282,7 @@ def test_nothing_stands_in_the_way_of_readers(
 ) -> None:
     page = opened(new_page(), small)
     page.emulate_media(color_scheme="dark")
-    page.evaluate("location.hash = 'item=case-10&model=oak&verdict=incorrect'")
+    follow(page, "item=case-10&model=oak&verdict=incorrect")
     shown(page, "case-10")
     page.get_by_role("button", name="Filters").click()
     axe(page)

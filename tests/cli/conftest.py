@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import pytest
 
 from tests.support.commands import CommandResult as Outcome
-from tests.support.commands import in_process
+from tests.support.commands import in_process, without_progress
+from tests.support.server import PATIENCE_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["holistic", "step_wise", "tool_extraneous", "tool_broken", "unsolvable", "efficiency"]
@@ -33,9 +34,10 @@ def process(*args: object, cwd: Path, **options: Any) -> Outcome:
     command = [sys.executable, "-m", "apbjudge", *map(str, args)]
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     streams = {"env": os.environ, **streams}
-    done = subprocess.run(command, cwd=cwd, text=True, timeout=60, check=False, **streams)
-    assert "Traceback" not in (done.stderr or "")
-    return Outcome(done.returncode, done.stdout or "", done.stderr or "")
+    done = subprocess.run(command, cwd=cwd, text=True, timeout=PATIENCE_S, check=False, **streams)
+    err = without_progress(done.stderr or "")
+    assert "Traceback" not in err
+    return Outcome(done.returncode, done.stdout or "", err)
 
 
 @pytest.fixture

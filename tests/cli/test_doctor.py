@@ -10,7 +10,8 @@ import pytest
 from apbjudge.cli.doctor import doctor as command
 from apbjudge.cli.settings import Settings
 from apbjudge.llm import endpoint_checks
-from tests.llm.test_endpoint_checks import KEY, MODEL, Able, AbleServer, nowhere
+from apbjudge.llm.base import MonotonicClock
+from tests.llm.test_endpoint_checks import KEY, MODEL, NOWHERE, Able, AbleServer
 from tests.support.server import Behaviour, Reset, Status
 
 
@@ -34,7 +35,7 @@ def test_an_endpoint_that_works(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor(api_base=[nowhere()]) == 2
+    assert doctor(api_base=[NOWHERE]) == 2
     out = capsys.readouterr().out
     assert "  model     no answer: " in out
     assert out.endswith("\na run would not work\n")
@@ -45,6 +46,7 @@ def test_a_server_that_is_loading_is_waited_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, late: Behaviour
 ) -> None:
     monkeypatch.setattr(endpoint_checks, "POLL_S", 0.0)
+    monkeypatch.setattr(MonotonicClock, "now", lambda clock: 0.0)
     able = Able()
     with AbleServer(lambda seen: late if seen.number < 4 else able(seen)) as server:
         assert doctor(api_base=[server.address], wait=300.0) == 0

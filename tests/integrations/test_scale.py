@@ -6,17 +6,18 @@ import json
 import multiprocessing
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ import pytest
 import apbjudge
 from apbjudge.config import PartCommand
 from apbjudge.errors import InputError, OptionError, PausedError
+from apbjudge.integrations import local, slurm
+from apbjudge.integrations.parts import DONE, Part
 from apbjudge.judge.split import COMMANDS
 from tests.runs.test_shards import nine_cases
 from tests.support.auditing import EXAMPLES, SHORT
@@ -139,6 +142,25 @@ def test_jobs_are_requeued_until_they_are_done_and_then_merged(
     (tmp_path / "out" / "whole" / "manifest.json").unlink()
     with pytest.raises(OptionError, match="expected sbatch on the path"):
         apbjudge.scale(plan, engine="slurm")
+
+
+LATE_KILL = """() {
+  builtin kill "$@"
+  local code=$?
+  if [ "$1" = -TERM ]; then while builtin kill -0 "$2" 2> /dev/null; do :; done; fi
+  return $code
+}"""
+"""A shell's ``kill`` that returns when the process has ended."""
+
+
+@pytest.mark.parametrize("code", [0, 75])
+def test_a_part_that_ends_as_it_is_stopped_has_its_own_code(
+    cluster: dict[str, str], code: int
+) -> None:
+    part = f"trap 'exit {code}' TERM; builtin kill -TERM $PPID; while :; do :; done"
+    states = {"APBJUDGE": shlex.join(["bash", "-c", part]), "SLURM_ARRAY_TASK_ID": "1"}
+    env = cluster | states | {"SLURM_ARRAY_JOB_ID": "1", "BASH_FUNC_kill%%": LATE_KILL}
+    assert subprocess.run(["bash", slurm.SCRIPT], env=env, check=False).returncode == code
 
 
 def _drafts(folder: Path) -> Path:
@@ -292,6 +314,21 @@ def test_a_killed_process_costs_what_was_in_flight(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_process_that_is_killed_between_two_parts_is_replaced(tmp_path: Path) -> None:
+    rows = str(write_rows(tmp_path / "rows.jsonl", [plan_row("a"), plan_row("b")]))
+    parts = [Part("grade", rows, {}, f"{i}/2", tmp_path / f"part-{i}") for i in (1, 2)]
+    before, ended = {*threading.enumerate()}, list[tuple[Part, int]]()
+    with closing(local.run_parts(parts, at_once=1)) as running:
+        for part, end in running:
+            ended.append((part, end.code))
+            for child in multiprocessing.active_children():
+                child.kill()
+            for thread in {*threading.enumerate()} - before:
+                thread.join(PATIENCE_S)  # its pool has noticed
+    assert ended == [(part, DONE) for part in parts]
+
+
+@pytest.mark.slow
 def test_parts_of_a_process_share_its_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,12 +349,10 @@ def test_parts_of_a_process_share_its_cache(
 )
 def test_an_engine_that_is_stopped_pauses_its_parts(tmp_path: Path, sign: str, code: int) -> None:
     """Calls in flight finish, also where it can't wait for them; the same command goes on."""
-    reached = threading.Event()
+    paused = threading.Event()
 
     def answer(seen: Seen) -> Answer:
-        if seen.number > 20:
-            reached.set()
-        time.sleep(0.05)
+        assert seen.number <= 20 or paused.wait(PATIENCE_S)
         return Answer(RIGHT)
 
     def scaled() -> subprocess.Popen[str]:
@@ -327,13 +362,16 @@ def test_an_engine_that_is_stopped_pauses_its_parts(tmp_path: Path, sign: str, c
     with ChatServer(answer) as server:
         plan = _plan(tmp_path, 120, options=_running(server.address))
         first = scaled()
-        assert reached.wait(PATIENCE_S)
+        server.wait_for(20 + 2 * 4)  # all calls that two parts may have in flight
         os.kill(first.pid, getattr(signal, sign))
+        assert first.stderr is not None
+        noted = (line for line in first.stderr if "pausing: 4 rows in flight" in line)
+        assert len([*islice(noted, 2)]) == 2
+        paused.set()
         _, err = first.communicate(timeout=PATIENCE_S)  # its processes hold it open
         assert first.returncode == code, err
         states = [json.loads(path.read_text())["state"] for path in tmp_path.glob("out/*/manif*")]
-        assert 1 <= states.count("paused") <= 2
-        assert "running" not in states
+        assert states == ["paused"] * 2
         second = scaled()
         _, err = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 0, err

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.server import PATIENCE_S
+
 STAGE = Path(__file__).parents[2] / ".ci" / "integrations"
 PROGRAM = """#!/usr/bin/env bash
 if [ "$2" = venv ]; then
@@ -42,7 +44,7 @@ def test_what_does_not_install_fails_nothing_and_what_fails_does(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == code, done.stdout + done.stderr
     table = done.stdout.partition("outcome\n")[2].splitlines()

@@ -22,7 +22,9 @@ from apbjudge.judge.worker import JUDGEMENT_RECORDS
 from apbjudge.llm.batches import TERMS, BatchApi, BatchTerms
 from apbjudge.llm.limits import Limits
 from apbjudge.llm.resources import prices_of
-from apbjudge.runs.batching import BatchList, batch_import, run_batched
+from apbjudge.runs.batch_files import batch_import
+from apbjudge.runs.batch_list import BatchList
+from apbjudge.runs.batching import run_batched
 from apbjudge.runs.clearing import clear_run
 from tests.support.batch_job import NAMES, Job, Killed, die
 from tests.support.batch_server import (

@@ -17,10 +17,10 @@ from tests.llm.test_endpoint_checks import (
     IGNORES,
     KEY,
     MODEL,
+    NOWHERE,
     Able,
     AbleServer,
     listed,
-    nowhere,
 )
 from tests.support.judging import RIGHT, plan_row, write_rows
 from tests.support.server import Answer
@@ -96,7 +96,7 @@ def test_the_longest_prompt_is_held_against_the_shortest_context_of_any_replica(
     with AbleServer(Able(), models=SERVED) as one, AbleServer(IGNORES, models=short) as two:
         alone = check_up(spec(one.address), rows=rows, cache=False)
         both = check_up(spec(one.address, two.address), rows=rows, cache=False)
-        broken = check_up(spec(one.address, nowhere()))
+        broken = check_up(spec(one.address, NOWHERE))
     assert (alone.works, both.works, broken.works) == (True, False, False)
     assert alone.plan is not None
     longest = alone.plan.longest_prompt_tokens

@@ -12,6 +12,7 @@ import apbjudge
 from apbjudge import Item, OptionError
 from apbjudge.judge import UPPER_BOUND
 from tests.support.judging import CODES, plan_row, step_row
+from tests.support.server import PATIENCE_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:no row has a verdict")
 
@@ -108,7 +109,7 @@ def test_settings_that_would_do_nothing_are_refused() -> None:
 
 def test_plain_functions_run_side_by_side() -> None:
     """Each waits for the other: one after the other they would never meet."""
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
 
     def judge(item: Item) -> dict[str, Any]:
         meeting.wait()

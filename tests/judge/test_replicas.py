@@ -55,6 +55,13 @@ def pair(serve: Any, tmp_path: Path) -> Pair:
 
 
 def test_work_goes_to_both_and_every_row_to_one(pair: Pair) -> None:
+    four = threading.Barrier(4, timeout=PATIENCE_S)  # as many calls as there are at once
+
+    def behave(seen: Seen) -> Answer:
+        four.wait()
+        return OK
+
+    pair.one.behave = pair.two.behave = behave
     judged = pair.all_right()
     assert sorted(asked(pair.one) + asked(pair.two)) == NAMES
     assert min(len(pair.one.requests), len(pair.two.requests)) >= 4
@@ -135,7 +142,11 @@ def test_a_cached_run_needs_no_server(serve: Any, tmp_path: Path) -> None:
 
 
 class Changing:
-    """Replicas whose addresses are in a file that is read when the test says so."""
+    """Replicas whose addresses are in a file that is read when the test says so.
+
+    All calls of a wave, as many as there are places, are held until the last one has come. What
+    ``act`` then does to the file has taken effect before any of them is answered.
+    """
 
     def __init__(
         self, serve: Any, file: Path, monkeypatch: pytest.MonkeyPatch, *, n: int, each: int
@@ -144,10 +155,13 @@ class Changing:
         self.servers: list[ChatServer] = [serve(self._behave_at(k)) for k in range(n)]
         for server in self.servers:
             server.pages = {"/v1/models": _models()}
-        self.in_flight, self.most = [0] * n, [0] * n
+        self.waves: list[list[int]] = []
+        self.places = each
         self.changed = threading.Event()
-        self.act: Callable[[int], None] = lambda total: None
-        self._look, self._lock = threading.Semaphore(0), threading.Lock()
+        self.changed.set()
+        self.act: Callable[[int], None] = lambda n_waves: None
+        self._held, self._arrived = [0] * n, threading.Condition()
+        self._look = threading.Semaphore(0)
         sleep = MonotonicClock.sleep
 
         async def wait(clock: MonotonicClock, seconds: float) -> None:
@@ -161,32 +175,38 @@ class Changing:
 
     def _behave_at(self, k: int) -> Behave:
         def behave(seen: Seen) -> Answer:
-            with self._lock:
-                self.in_flight[k] += 1
-                self.most[k] = max(self.most[k], self.in_flight[k])
-                self.act(sum(self.counts))
-            self.changed.wait(0.02)  # no longer than that: else no row would make place
-            with self._lock:
-                self.in_flight[k] -= 1
+            with self._arrived:
+                number = len(self.waves)
+                self._held[k] += 1
+                if sum(self._held) == self.places:
+                    self.waves.append(self._held)
+                    self._held = [0] * len(self.servers)
+                    self.act(len(self.waves))
+                    self._arrived.notify_all()
+                assert self._arrived.wait_for(lambda: len(self.waves) > number, PATIENCE_S)
+            assert self.changed.wait(PATIENCE_S)
             return OK
 
         return behave
 
-    @property
-    def counts(self) -> list[int]:
-        return [len(server.requests) for server in self.servers]
-
-    def write(self, *which: int, more: str = "") -> None:
-        """Puts the addresses of some replicas into the file, which is read again."""
+    def write(self, *which: int) -> None:
+        """Puts the addresses of some replicas into the file."""
         lines = [self.servers[k].address for k in which]
-        write_atomically(self.file, "\n".join(["# replicas", *lines, more]).encode())
+        write_atomically(self.file, "\n".join(["# replicas", *lines]).encode())
+
+    def reread(self, places: int) -> None:
+        """Has the file read again, after which there are so many places."""
+        self.places = places
         self.changed.clear()
         self._look.release()
 
-    def grade(self, n: int, **settings: Any) -> apbjudge.Run:
+    def grade(self, n: int, until: str, **settings: Any) -> apbjudge.Run:
+        """Grades rows; a change has taken effect with a note that has the words ``until``."""
+
         def note(text: str) -> None:
             self.notes.append(text)
-            self.changed.set()
+            if until in text:
+                self.changed.set()
 
         rows = [plan_row(f"row-{k:03}", case_id=f"case-{k}") for k in range(n)]
         events = Events(progress=lambda progress: None, bad_row=self.notes.append, note=note)
@@ -204,36 +224,25 @@ def test_replicas_come_and_go_while_a_run_goes_on(
     replicas = Changing(serve, tmp_path / "addresses", monkeypatch, n=5, each=4)
     other = replicas.servers[4]
     other.pages = {"/v1/models": _models(root="org/other-weights")}
-    marks = dict[str, list[int]]()
+    waves = [*[[4, 0, 0, 0, 0]] * 3, *[[4, 4, 4, 4, 0]] * 4, *[[4, 4, 0, 0, 0]] * 5]
 
-    def act(total: int) -> None:
-        if total >= 12 and "one" not in marks:
-            marks["one"] = replicas.counts
+    def act(n_waves: int) -> None:
+        if n_waves == 3:
             replicas.write(0, 1, 2, 3, 4)
-        elif len(replicas.notes) == 2 and "grown" not in marks:
-            marks["grown"] = replicas.counts
-        elif "grown" in marks and "full" not in marks and total >= sum(marks["grown"]) + 160:
-            marks["full"] = replicas.counts
+            replicas.reread(16)
+        elif n_waves == 3 + 4:
             replicas.write(0, 1)
-        elif len(replicas.notes) == 3 and "shrunk" not in marks:
-            marks["shrunk"] = replicas.counts
+            replicas.reread(8)
 
     replicas.act = act
     replicas.write(0)
-    replicas.grade(360)
+    replicas.grade(sum(map(sum, waves)), until=" now: ")
+    assert replicas.waves == waves
     weights, grown, shrunk = replicas.notes
     assert f"got org/weights at {replicas.servers[0].address} and org/other-weights" in weights
     assert weights.endswith(f"; {other.address} is not asked")
     assert grown.endswith(f"now: 4 (3 came, 0 left {replicas.file})")
     assert shrunk.endswith(f"now: 2 (0 came, 2 left {replicas.file})")
-    assert (replicas.counts[4], sum(replicas.counts)) == (0, 360)
-    assert max(replicas.most) == 4
-    grown_by, full, at_end = marks["grown"], marks["full"], replicas.counts
-    while_four = [b - a for a, b in zip(grown_by, full, strict=True)][:4]
-    assert all(20 <= count <= 80 for count in while_four), while_four  # 40 each would be even
-    after = [b - a for a, b in zip(marks["shrunk"], at_end, strict=True)]
-    assert max(after[2:4]) <= 4  # those that were on their way
-    assert min(after[:2]) * 4 >= max(after[:2])
 
 
 def test_what_a_replica_that_left_does_not_answer_is_asked_elsewhere(
@@ -244,13 +253,18 @@ def test_what_a_replica_that_left_does_not_answer_is_asked_elsewhere(
     def dying(seen: Seen) -> Reset:
         if seen.number == 8:
             replicas.write(1)
+            replicas.reread(8)
+            left.set()
+        assert left.wait(PATIENCE_S)
         assert replicas.changed.wait(PATIENCE_S)
         return Reset()
 
-    replicas.servers[0].behave = dying
-    replicas.file.write_text(replicas.servers[0].address)
-    replicas.grade(20)
-    assert replicas.counts == [8, 20]
+    left = threading.Event()
+    one, two = replicas.servers
+    one.behave, two.behave = dying, lambda seen: OK
+    replicas.write(0)
+    replicas.grade(20, until=" now: ")
+    assert [len(server.requests) for server in replicas.servers] == [8, 20]
     assert replicas.notes[0].endswith(f"now: 1 (1 came, 1 left {replicas.file})")
 
 
@@ -273,19 +287,18 @@ def test_a_list_that_is_no_use_changes_nothing(
     folder.mkdir()
     replicas = Changing(serve, folder / "one", monkeypatch, n=1, each=2)
 
-    def act(total: int) -> None:
-        if total >= 4 and replicas.file.exists() and replicas.file.read_text() == before:
+    def act(n_waves: int) -> None:
+        if n_waves == 2:
             replicas.file.unlink()
             if content is not None:
                 replicas.file.write_text(content)
-            replicas._look.release()
+            replicas.reread(2)
 
     replicas.act = act
     replicas.write(0)
-    before = replicas.file.read_text()
     with pytest.raises(OptionError, match=r"api-base-file: .*nothing can't be read"):
         apbjudge.grade(ROWS, judge=JudgeSpec(model=MODEL, api_base_file=tmp_path / "nothing"))
-    replicas.grade(60)
+    replicas.grade(8, until="warning: ")
     (text,) = replicas.notes
     assert text.startswith("warning: ")
     assert complaint in text

@@ -304,9 +304,9 @@ def test_replies_are_kept_while_another_process_holds_the_database(
 _WRITER = """
 import sys
 from pathlib import Path
-from apbjudge.llm.pool import Pool
-from apbjudge.llm.resources import REPLIES, Resources, reply_cache
-from apbjudge.records.files import unpacked
+from apbjudge.llm import cache as module
+from apbjudge.llm.resources import reply_cache
+module.LOCK_WAIT_S = 120.0  # the other writer may stand still for as long
 def warn(message): raise SystemExit(message)
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)

@@ -23,6 +23,8 @@ MODEL = "hosted_vllm/m"
 KEY = "HOSTED_VLLM_API_KEY"
 FITS = '{"violet": 7}'
 HELLO = "Hello! How can I help you today?"
+NOWHERE = "http://127.0.0.1:1/v1"
+"""Nobody listens there: a free port is never one below 1024."""
 Rung = Literal["enforced", "ignored", "refused"]
 
 
@@ -90,12 +92,6 @@ class AbleServer(ChatServer):
     def __init__(self, able: Callable[[Seen], Behaviour], **pages: Any) -> None:
         super().__init__(able)
         self.pages = {{"models": "/v1/models", "props": "/props"}[n]: p for n, p in pages.items()}
-
-
-def nowhere() -> str:
-    """An address at which nobody listens."""
-    with ChatServer(IGNORES) as server:
-        return server.address
 
 
 def ask(client: Any, address: str | None = None, **target: Any) -> EndpointReport:

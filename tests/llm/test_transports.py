@@ -31,7 +31,16 @@ from tests.llm.faults import ALIKE, ODD
 from tests.llm.talk import TALK, ask
 from tests.support.hurry import hurried
 from tests.support.judging import RIGHT, Bench, plan_row, verdict
-from tests.support.server import Answer, Behaviour, Body, ChatServer, Seen, completion, in_turn
+from tests.support.server import (
+    PATIENCE_S,
+    Answer,
+    Behaviour,
+    Body,
+    ChatServer,
+    Seen,
+    completion,
+    in_turn,
+)
 
 # The direct transport sends what litellm sends, or says that it can't
 
@@ -376,7 +385,8 @@ def test_a_password_of_netrc_goes_to_no_server(
         client = DirectClient()
         await client.complete(plain(api_base=address))
         await client.close()
-        await ask_json("POST", f"{address}/chat/completions", headers=headers, timeout_s=5, json={})
+        url = f"{address}/chat/completions"
+        await ask_json("POST", url, headers=headers, timeout_s=PATIENCE_S, json={})
 
     asyncio.run(ask_all())
     assert [seen.header("authorization") for seen in server.requests] == [

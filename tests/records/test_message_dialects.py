@@ -278,6 +278,14 @@ def test_odd_messages_lose_nothing_in_silence(
     assert bool(read.messages) == (calls is not None)
 
 
+def test_fields_of_a_call_that_the_api_carried_out_stay_in_order() -> None:
+    fields = {"queries": ["x"], "ranking": "auto", "filters": [], "max_results": 3, "by": "date"}
+    read = read_messages([{"type": "file_search_call", "id": "d", **fields, "results": []}])
+    (call,) = (call for one in read.messages for call in one.calls)
+    assert isinstance(call.arguments, dict)
+    assert list(call.arguments) == list(fields)
+
+
 def test_of_several_answers_the_first_one_is_read() -> None:
     user, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}
     chat = chat_of({"messages": [user], "choices": [{"message": said}, {"message": user}]})

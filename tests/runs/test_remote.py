@@ -25,6 +25,7 @@ from apbjudge.runs import mirror
 from apbjudge.runs.mirror import Mirror, mirrored
 from tests.support.commands import in_process
 from tests.support.judging import plan_row, read_rows, verdict, write_rows
+from tests.support.server import PATIENCE_S
 
 fsspec = pytest.importorskip("fsspec")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -226,7 +227,7 @@ def test_uploads_come_in_the_interval_and_failures_are_tried_again(
             if len(waits) > 2:
                 are_done.set()
                 return super().wait()
-            return not is_written.wait(30)
+            return not is_written.wait(PATIENCE_S)
 
     def fails_once(self: Mirror) -> None:
         if not notes:
@@ -238,7 +239,7 @@ def test_uploads_come_in_the_interval_and_failures_are_tried_again(
     with mirrored(folder, notes.append):
         (folder / "judgements.jsonl").write_bytes(b"1\n")
         is_written.set()
-        assert are_done.wait(30)
+        assert are_done.wait(PATIENCE_S)
         assert len(memory.find("/b/run")) == 1
     assert (waits, notes[0]) == ([60.0] * 3, "no network; it is tried again in 60 s")
 

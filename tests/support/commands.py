@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 from apbjudge.cli import progress
 from apbjudge.cli.main import main
+
+_PROGRESS = re.compile(r"^\d+ (of (about )?\d+ )?rows, \d+\.\d/s, .*\n", re.MULTILINE)
 
 
 class CommandResult(NamedTuple):
@@ -43,6 +46,11 @@ def in_process(
         return CommandResult(code, said.out, said.err)
 
     return run
+
+
+def without_progress(said: str) -> str:
+    """What a program wrote on stderr, without the lines that only a slow machine brings about."""
+    return _PROGRESS.sub("", said)
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

@@ -19,6 +19,7 @@ from apbjudge.records.run_folder import JUDGEMENTS
 from apbjudge.runs.folder import RecordLog
 from apbjudge.runs.loop import Events, LoopRun, Progress, run_loop
 from tests.support.clock import VirtualClock
+from tests.support.server import PATIENCE_S
 
 MODEL = "hosted_vllm/scripted"
 CODES = ("E1", "E2", "E3", "E4", "E5", "E6")
@@ -129,8 +130,8 @@ class Bench:
 
     def spec(self, **settings: Any) -> JudgeSpec:
         """The judge's settings, sparing where a test says nothing."""
-        usual = {"api_base": self.api_base, "retries": 0, "timeout_s": 20.0, "max_concurrency": 1}
-        return JudgeSpec(model=MODEL, **{**usual, **settings})
+        usual = {"api_base": self.api_base, "retries": 0, "timeout_s": PATIENCE_S}
+        return JudgeSpec(model=MODEL, **{**usual, "max_concurrency": 1, **settings})
 
     def judge(self, rows: Iterable[Mapping[str, Any]], **settings: Any) -> Judged:
         """Judges rows; raises what the run raises.

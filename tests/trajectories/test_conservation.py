@@ -465,3 +465,33 @@ def test_copies_by_langgraph_and_its_tools_among_the_messages_are_no_calls_and_n
     )
     found = balance_of(raw, run)
     assert (found.unread, found.counts["calls"], found.counts["results"]) == ({}, 1, 0)
+
+
+def test_lines_that_only_repeat_the_beginning_of_the_next_are_counted(tmp_path: Path) -> None:
+    """A log with a line for each request would pass for many runs; trials of a task are none."""
+    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    run: list[dict[str, Any]] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "R"},
+        {"role": "assistant", "content": "Gone."},
+    ]
+    other = [run[0], {"role": "assistant", "content": "Not yet."}]
+    path = tmp_path / "log.jsonl"
+    for logged, n in (
+        ([run[:n] for n in (1, 2, 3, 4)], 3),
+        ([run, run, other, run[:3]], 0),
+        ([run[:1], other, run], 1),
+    ):
+        path.write_text("".join(f"{json.dumps({'messages': of})}\n" for of in logged))
+        account = Conservation()
+        assert len([*read_log(path, conservation=account)]) == len(logged)
+        assert account.n_beginnings == account.described.get("beginnings", 0) == n
+        assert any(
+            f"warning: {n} trajectories are the beginning" in of for of in account.lines
+        ) is (n > 0)
+    stated = [{"messages": of, "reward": 0.0} for of in (run[:1], run)]
+    path.write_text("".join(f"{json.dumps(of)}\n" for of in stated))
+    account = Conservation()
+    assert len([*read_log(path, conservation=account)]) == 2
+    assert account.n_beginnings == 0

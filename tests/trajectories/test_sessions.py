@@ -662,6 +662,35 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "remarks": {"duplicate carriers": 3},
         },
     ),
+    "the state of a graph's thread": (
+        "langgraph",
+        [
+            {
+                "values": {
+                    "messages": [
+                        {"type": "human", "content": "Go."},
+                        {"type": "ai", "content": "", "tool_calls": [FOUND]},
+                        {"type": "tool", "content": "R", "tool_call_id": "c", "name": "find"},
+                        {"type": "ai", "content": "Gone."},
+                    ],
+                    "place": "Rome",
+                },
+                "next": ["a node"],
+                "config": {"configurable": {"thread_id": "t-7", "checkpoint_id": "1f"}},
+                "metadata": {"step": 3, "source": "loop"},
+                "tasks": [{"id": "x", "name": "node", "error": "no quota", "interrupts": []}],
+            }
+        ],
+        {
+            "id": "t-7",
+            "said": ["user Go.", "agent", "agent Gone."],
+            "calls": ["find"],
+            "results": ["R"],
+            "task": {"state": {"place": "Rome"}},
+            "error": "no quota",
+            "remarks": {},
+        },
+    ),
     "a chat that was rewritten, with notes of its client": (
         "gemini-cli",
         [
@@ -715,6 +744,17 @@ def test_traps_of_sessions(name: str, tmp_path: Path) -> None:
         "tools": run.tools,
     }
     assert {key: found[key] for key in expected} == expected
+
+
+def test_of_a_thread_one_state_is_read(tmp_path: Path) -> None:
+    state = {"values": {"messages": [{"type": "human", "content": "Go."}]}, "next": []}
+    lines: list[Line] = [
+        state | {"config": {"configurable": {"thread_id": name}}} for name in ("a", "b", "a")
+    ]
+    twice, once = contents(written(tmp_path, lines))
+    assert "one state of thread a, the latest, got '2 of it'" in str(twice)
+    assert isinstance(once, Trajectory)
+    assert once.trajectory_id == "b"
 
 
 def test_lines_without_a_session_go_with_those_around_them(tmp_path: Path) -> None:

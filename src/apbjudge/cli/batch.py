@@ -51,7 +51,7 @@ def import_(values: Values) -> int:
 
     Exit code 0: done; 1: done, but some answers failed or are unreadable; 2: unusable input.
     """
-    from ..runs.batching import batch_import
+    from ..runs.batch_files import batch_import
 
     done = batch_import(values["answers"])
     for complaint in done.unreadable:

@@ -36,8 +36,13 @@ def run_parts(parts: Sequence[Part], at_once: int) -> Generator[tuple[Part, Ende
     try:
         while waiting or running:
             while waiting and idle:  # queue none: a queued part can't be cancelled
-                part, worker = waiting.pop(), idle.pop()
-                running[worker.pool.submit(_run, part)] = part, worker
+                worker = idle.pop()
+                try:
+                    future = worker.pool.submit(_run, waiting[-1])
+                except BrokenProcessPool:  # it was killed after its last part
+                    idle.append(_started())
+                else:
+                    running[future] = waiting.pop(), worker
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 part, worker = running.pop(future)

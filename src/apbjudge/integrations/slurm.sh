@@ -11,11 +11,9 @@ trap stop TERM
 eval "exec $APBJUDGE --part $SLURM_ARRAY_TASK_ID" & # exec, so that the signal reaches it
 child=$!
 ((stopped)) && stop
-while :; do
-  wait "$child"
-  code=$?
-  kill -0 "$child" 2> /dev/null || break # else it was the signal that ended the wait
-done
+while wait "$child"; kill -0 "$child" 2> /dev/null; do :; done # a signal ends a wait, too
+wait "$child" # which has the child's own code, also where the child ended on the signal at once
+code=$?
 # 75: paused, and to be continued; 143: stopped before it had begun; 1: rows without a result.
 if ((code == 75 || code == 143 || code == 1)) && ((${SLURM_RESTART_COUNT:-0} < ${RESTARTS:-3})); then
   scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"

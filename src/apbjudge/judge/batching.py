@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
-from ..runs.batching import Export, write_requests
+from ..runs.batch_files import Export, write_requests
 from .config import GradeConfig
 from .session import RunConfig
 from .source import Rows, source_of

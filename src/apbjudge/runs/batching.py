@@ -1,28 +1,19 @@
-"""Runs through a provider's batch interface, or through files that are answered elsewhere.
+"""Runs through a provider's batch interface, in rounds.
 
 It is the run loop with a client that takes replies from the results of batches and writes the
-other requests to files. The files go away as batches and, when they are answered, the loop runs
-again, until no row is pending.
-
-The list of a run's batches is on disk. Every step is written down before the next is taken, so
-that a run that is killed anywhere continues and no batch is made twice.
+other requests to files. The files are sent as batches and, when they are answered, the loop runs
+again, until no row is pending. ``batch_list`` records each step.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn, Protocol, TypeVar
-from uuid import uuid4
-
-from pydantic import BaseModel, Field, ValidationError
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..errors import (
-    AccessError,
     ApbJudgeError,
     FormatUnsupportedError,
     InputError,
@@ -31,167 +22,33 @@ from ..errors import (
     RateLimitedError,
     TransportError,
 )
-from ..jsonl import read_lines, write_atomically
-from ..llm.base import FORMATS, Format, cache_key
+from ..llm.base import FORMATS
 from ..llm.batch_requests import (
     Answer,
-    BatchFile,
     BatchFiles,
     BatchResults,
     BatchWriter,
-    body_maker,
     keys_of,
     provider_of,
     read_answers,
 )
-from ..llm.batches import TERMS, BatchApi, BatchState, Order, check_terms
-from ..llm.cache import ReplyCache, default_cache_folder
-from ..llm.endpoint_cache import EndpointCache
-from ..llm.engine import dump_completion
+from ..llm.batches import BatchApi, BatchState, Order, check_terms
+from ..llm.cache import ReplyCache
 from ..llm.http_batches import AnthropicBatches, TogetherBatches
 from ..llm.limits import Limits
 from ..llm.litellm_batches import BedrockBatches, GeminiBatches, LitellmBatches
 from ..llm.model_spec import ModelSpec
-from ..llm.resources import REPLIES, Resources, known_format, prices_of
-from ..llm.served import learn_served, place_of
-from ..records.own_runs import named_path
+from ..llm.resources import Resources, known_format, prices_of
+from .batch_files import place_of_replies, put_reply
+from .batch_list import LIST, Batch, BatchList, digest_of
 from .clearing import take_folder_lock
 from .event_loops import beside_any_loop, block_on, current_stop
 from .folder import RecordLog, state_of_work_below
 from .loop import Progress
-from .resume import BAD_INPUT
-from .session import Session, carry_out, folder_of
+from .session import Session, carry_out
 
 FOLDER = "batch"
 """Folder of the batches within a run's folder."""
-LIST = "batches.json"
-
-# The list of batches ------------------------------------------------------------------------------
-
-_FileName = Annotated[str, Field(pattern=r"^(?:requests|answers)-[0-9]+(?:-[0-9]+)?\.jsonl$")]
-_Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
-
-
-class Batch(BaseModel):
-    """One batch.
-
-    Attributes:
-        turn: Number of the round.
-        requests: Name of the file of requests, in the folder of the list.
-        lines: Requests in it.
-        digest: SHA-256 of the file.
-        tag: Identifies the batch at the provider.
-        form: The reply format that the requests ask for.
-        step: Its progress. ``ordering``: it is being created; after a kill there, the provider
-            has to be asked whether it was. ``fetched``: its answers, if any, are on disk.
-            ``dropped``: it is not waited for; its requests are written anew.
-        file: The provider's id of the uploaded file.
-        since: Seconds since 1970 when it was ordered.
-        id: The provider's id of the batch.
-        state: Its last state at the provider.
-        results: Name of the file of answers, None when there are none.
-    """
-
-    turn: int
-    requests: _FileName
-    lines: int
-    digest: str
-    tag: str
-    form: Format
-    step: Literal["written", "ordering", "ordered", "fetched", "dropped"] = "written"
-    file: str = ""
-    since: float = 0.0
-    id: str | None = None
-    state: str | None = None
-    results: _FileName | None = None
-
-
-class BatchList(BaseModel):
-    """The batches of a run.
-
-    Attributes:
-        folder: Where the list and the files of requests and answers lie.
-        endpoint: Model and address of the endpoint.
-        place: Identifies it in the keys of replies, as in a run without batches.
-        form: The reply format that the endpoint is known to take.
-        nonce: Sets the tags of this run apart from those of another with the same requests.
-    """
-
-    folder: Path = Field(default=Path(), exclude=True)
-    endpoint: _Text
-    place: str
-    form: Format
-    nonce: _Text = Field(default_factory=lambda: uuid4().hex)
-    batches: list[Batch] = []
-
-    @classmethod
-    def open(cls, folder: Path, endpoint: str, form: Format, place: Callable[[], str]) -> BatchList:
-        """Opens the list in a folder, or begins one and asks for its place."""
-        path = folder / LIST
-        if not path.exists():
-            return cls(folder=folder, endpoint=endpoint, place=place(), form=form)
-        try:
-            batches = cls.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            raise InputError(f"{path}: no list of batches that apbjudge wrote") from None
-        if batches.endpoint != endpoint:
-            raise OptionError(
-                f"--out: {folder.parent} has batches of {batches.endpoint}, not of {endpoint}; "
-                "choose another folder"
-            )
-        batches.folder = folder
-        for name in (n for b in batches.batches for n in (b.requests, b.results) if n):
-            named_path(folder, {}, str(folder / name), "no option")
-        return batches
-
-    @property
-    def pending(self) -> list[Batch]:
-        """Batches with which something is still to be done."""
-        steps = ("written", "ordering", "ordered")
-        return [batch for batch in self.batches if batch.step in steps]
-
-    @property
-    def ordered(self) -> list[Batch]:
-        """Batches that are at the provider."""
-        return [batch for batch in self.batches if batch.step == "ordered"]
-
-    @property
-    def turn(self) -> int:
-        """Number of the last round; 0 before the first."""
-        return max((batch.turn for batch in self.batches), default=0)
-
-    def add(self, files: Sequence[BatchFile]) -> None:
-        """Notes the files of a new round."""
-        turn = self.turn + 1
-        for file in files:
-            name = file.path.name
-            tag = hashlib.sha256(f"{self.nonce} {turn} {name}".encode()).hexdigest()
-            self.batches.append(
-                Batch(
-                    turn=turn,
-                    requests=name,
-                    lines=file.lines,
-                    digest=_digest(file.path),
-                    tag=tag,
-                    form=self.form,
-                )
-            )
-        self.save()
-
-    def save(self) -> None:
-        """Writes the list in one step; raises InputError if it can't be written."""
-        write_atomically(self.folder / LIST, self.model_dump_json(indent=2).encode())
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: can't be read: {error.strerror}") from None
-
-
-# Rounds -------------------------------------------------------------------------------------------
 
 
 class PendingRowsError(ApbJudgeError):
@@ -295,7 +152,7 @@ class _Rounds(Generic[Out]):
         endpoint = f"{spec.model} {self.api.address or ''}".strip()
         cache = session.resources.cache
         form = known_format(spec, spec.addresses[0], cache)
-        place = partial(_place, spec, cache)
+        place = partial(place_of_replies, spec, cache)
         self.batches = BatchList.open(session.folder / FOLDER, endpoint, form, place)
         turns = (batch.turn for batch in self.batches.pending)
         self.results = BatchResults(
@@ -383,7 +240,7 @@ class _Rounds(Generic[Out]):
         if batch.step == "ordered":
             return
         path = self.batches.folder / batch.requests
-        if _digest(path) != batch.digest:
+        if digest_of(path) != batch.digest:
             raise InputError(f"{path}: it was changed after it was written")
         if batch.step == "written":
             batch.file = await self.api.upload(path)
@@ -513,151 +370,3 @@ def _together(passes: Sequence[Progress]) -> Progress:
         for reason, count in earlier.unscored.items():
             total.unscored = total.unscored | {reason: total.unscored.get(reason, 0) + count}
     return total
-
-
-# Files of requests --------------------------------------------------------------------------------
-
-
-def _place(spec: ModelSpec, cache: Path | None) -> str:
-    """The keys of stored replies, as in a run without batches."""
-    try:
-        served = block_on(learn_served(spec.model, spec.addresses, EndpointCache(cache)))
-    except AccessError as error:
-        raise OptionError(str(error)) from None
-    return place_of(spec.addresses, served)
-
-
-def put_reply(cache: ReplyCache, answer: Answer, form: Format) -> bool:
-    """Puts a cacheable reply into the cache."""
-    if (reply := answer.cacheable) is None:
-        return False
-    cache.put(cache_key(answer.key, form), dump_completion(reply))
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """Requests and bytes written, and rows left out: answered in the cache, or unusable.
-
-    ``unseen`` has the rows by what of their files a judge is not shown.
-    """
-
-    lines: int
-    bytes: int
-    known: int
-    bad_rows: int
-    unseen: Mapping[str, int]
-
-
-def write_requests(
-    out: Path,
-    session: Session[Any, Out],
-    spec: ModelSpec,
-    *,
-    cache: bool | Path | None,
-    overwrite: bool,
-) -> Export:
-    """Writes a batch file of every request of a session that the reply cache has no reply to.
-
-    Args:
-        out: The file; an older batch file there is replaced, another file only with ``overwrite``.
-        session: The session; its folder and whether it is in memory do not count.
-        spec: The only model that it asks.
-        cache: Folder of the caches, or None for the default one.
-        overwrite: True if any file may be replaced.
-
-    Raises:
-        OptionError: If the cache is off, ``out`` is another file, or the model's provider takes
-            batch files of another form.
-        InputError: If it can't be written.
-    """
-    if cache is False:
-        raise OptionError("batch export: expected the reply cache on")
-    provider, _ = provider_of(spec.model)
-    if provider in TERMS and not TERMS[provider].takes_openai:
-        raise OptionError(
-            f"batch export: expected a model whose provider takes OpenAI's batch files, got "
-            f"{spec.model}; --batch sends the form of {provider}"
-        )
-    if not overwrite:
-        _check_replaceable(out)
-    part = out.with_name(f"{out.name}.part")
-    folder = cache if isinstance(cache, Path) else default_cache_folder()
-    resources = Resources(cache=folder, warn=_fail)
-    files = BatchFiles(part, max_lines=None, max_bytes=None)
-    client = BatchWriter(
-        files=files,
-        place=_place(spec, folder),
-        body=body_maker(spec.model),
-        cache=resources.open_cache(),
-        form=known_format(spec, spec.addresses[0], folder),
-    )
-    with folder_of(None) as scratch:
-        alone = replace(session, folder=scratch, in_memory=True, writer=client)
-        progress = carry_out([alone])[0].progress
-    size = sum(written.size for written in files.written)
-    try:
-        part.touch()
-        part.replace(out)
-    except OSError as error:
-        raise InputError(f"{out}: can't be written: {error.strerror}") from None
-    bad_rows = progress.unscored.get(BAD_INPUT, 0)
-    return Export(client.count, size, progress.done - bad_rows, bad_rows, progress.unseen)
-
-
-def _check_replaceable(out: Path) -> None:
-    """Refuses to replace a file that holds anything else than requests."""
-    if not out.is_file() or not out.stat().st_size:
-        return
-    first = next(read_lines(out, any_format=True), None)
-    values = first.values if first is not None else None
-    if not isinstance(values, dict) or not {"custom_id", "method", "url", "body"} <= values.keys():
-        raise OptionError(
-            f"--out: {out} is no batch file of requests; choose another name, or --overwrite to "
-            "replace it"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Counts of the answers that were read.
-
-    Attributes:
-        taken: Replies put into the cache.
-        failed: Requests that failed or have no cacheable reply.
-        unreadable: Place and fault of each line that is not an answer.
-    """
-
-    taken: int
-    failed: int
-    unreadable: tuple[str, ...]
-
-
-def batch_import(answers: str | Path, *, cache: Path | None = None) -> Import:
-    """Puts the replies of an answered batch file into the reply cache.
-
-    Failed requests are in the next export, or asked by ``grade``.
-
-    Args:
-        answers: The file, as ``vllm run-batch`` writes it.
-        cache: Folder of the caches; without it that of all runs.
-
-    Raises:
-        InputError: If the file can't be read.
-    """
-    replies = ReplyCache((cache or default_cache_folder()) / REPLIES, warn=_fail)
-    taken: list[bool] = []
-    unreadable: list[str] = []
-    try:
-        for answer in read_answers(Path(answers)):
-            if isinstance(answer, InputError):
-                unreadable.append(str(answer))
-            else:
-                taken.append(put_reply(replies, answer, answer.form))
-    finally:
-        replies.close()
-    return Import(sum(taken), len(taken) - sum(taken), tuple(unreadable))
-
-
-def _fail(message: str) -> NoReturn:
-    raise InputError(message)

@@ -131,7 +131,9 @@ class Mirror:
         contents = self._changed()  # read first, so that no manifest states more lines than are up
         paths = {p.relative_to(self._folder).as_posix() for p in self._folder.rglob("*.jsonl")}
         # records move to the superseded ones: these are opened last and go up first
-        names = sorted(paths | self._lines.keys(), key=lambda own: Path(own).name == SUPERSEDED)
+        names = sorted(
+            paths | self._lines.keys(), key=lambda own: (Path(own).name == SUPERSEDED, own)
+        )
         with ExitStack() as stack:
             files = [(own, stack.enter_context(_opened(self._folder / own))) for own in names]
             for own, file in reversed(files):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import fsum
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -64,7 +66,7 @@ class CallCounts(FailureCounts):
 
 
 class Tally:
-    """Sums over the records of one tested model.
+    """Sums over the records of one tested model, the same for any order of these.
 
     Attributes:
         n: Other counts, by the name of their field.
@@ -76,15 +78,18 @@ class Tally:
         self.by: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._failed: Counter[str] = Counter()
         self._last: dict[str, tuple[int, str]] = {}
-        self._cost_usd: float | None = 0.0
+        self._costs = array("d")
+        self._is_priced = True
 
     def take(self, row: Mapping[str, Any]) -> bool:
         """Adds a failure, or the cost of a result; returns True for a result."""
         for name in ("calls", "prompt_tokens", "completion_tokens", "reused"):
             self.n[name] += row["usage"][name]
         if (reason := row.get("reason")) is None:
-            cost, so_far = row["cost_usd"], self._cost_usd
-            self._cost_usd = None if cost is None or so_far is None else so_far + cost
+            if (cost := row["cost_usd"]) is None:
+                self._is_priced = False
+            elif cost:
+                self._costs.append(cost)
             return True
         last = (row["line"], str(row.get("detail") or ""))
         self._failed[reason] += 1
@@ -93,9 +98,11 @@ class Tally:
 
     def fields(self, counts: type[FailureCounts]) -> dict[str, Any]:
         """The fields of some counts."""
-        last = {reason: text for reason, (_, text) in self._last.items()}
-        own = {"failed": dict(self._failed), "last_errors": last, "cost_usd": self._cost_usd}
-        values = {**self.n, **{name: dict(counter) for name, counter in self.by.items()}, **own}
+        last = {reason: text for reason, (_, text) in sorted(self._last.items())}
+        cost_usd = fsum(self._costs) if self._is_priced else None
+        own = {"failed": dict(sorted(self._failed.items())), "last_errors": last}
+        by = {name: dict(sorted(counter.items())) for name, counter in self.by.items()}
+        values = {**self.n, **by, **own, "cost_usd": cost_usd}
         return {name: value for name, value in values.items() if name in counts.model_fields}
 
 

@@ -152,9 +152,9 @@ def _parts(node: Any, *, with_extra: bool) -> Iterator[Any]:
 def _contained(texts: set[str], known: set[str]) -> set[str]:
     """The texts that are within a text of the trajectory, or are literals of its leaves."""
     contained, left = set[str](), _SEARCHED
-    whole = "\n".join(of for of in known if of[0] != MARK) if texts else ""
+    whole = "\n".join(sorted(of for of in known if of[0] != MARK)) if texts else ""
     plain = {"null", *(of[of.rindex(MARK) + 1 :].lower() for of in known if of[0] == MARK)}
-    for text in sorted(texts, key=len, reverse=True):
+    for text in sorted(texts, key=lambda of: (-len(of), of)):
         if (left := left - len(whole)) < 0:
             break
         key, _, sought = text[1:].partition(MARK) if text[0] == MARK else ("", "", text)
@@ -196,6 +196,7 @@ class Conservation:
             refused singly are left out.
         unread: Unread characters by keys.
         left_out: Names of parts of the log that were not read, by reason.
+        n_beginnings: Number of trajectories that the next one repeats and continues.
     """
 
     accepts: float | None = None
@@ -203,6 +204,8 @@ class Conservation:
     counts: Counter[str] = field(default_factory=Counter[str])
     unread: Counter[str] = field(default_factory=Counter[str])
     left_out: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    n_beginnings: int = 0
+    _last: Trajectory | None = field(default=None, repr=False)
 
     def checked(self, raw: Any, trajectory: Trajectory, offset: int = 0) -> Trajectory:
         """The trajectory with its remarks, after a comparison with its record.
@@ -226,6 +229,8 @@ class Conservation:
         self._check_trajectory(balance)
         self.counts.update({**balance.counts, "trajectories": 1, "compared": int(is_compared)})
         self.unread.update(balance.unread)
+        self.n_beginnings += self._last is not None and _begins(self._last, trajectory)
+        self._last = trajectory
         lost = [balance.counts["leaves"], *_lost(balance.counts).values()]
         earlier = trajectory.remarks if _is_ours(raw) else {}  # unread before stays unread
         lost = [max(n, earlier.get(name, 0)) for name, n in zip(LOSSES, lost, strict=True)]
@@ -266,6 +271,11 @@ class Conservation:
         for reason, names in self.left_out.items():
             shown = map(visible, (*names[:_SHOWN], *["…"] * (len(names) > _SHOWN)))
             lines.append(f"left out: {reason}: {len(names)} ({', '.join(shown)})")
+        if n := self.n_beginnings:
+            lines.append(
+                f"warning: {n} trajectories are the beginning of the next one, as in a log with a "
+                "line for each request: every line counts as a run"
+            )
         return lines
 
     def _text(self) -> str:
@@ -288,7 +298,19 @@ class Conservation:
             keys, text = dict(self.unread.most_common(50)), self.lines[0]
             stated = {"text": text, "accepted": self.accepts, "unread": self.unread.total()}
             described["unread_content"] = {**stated, **self.counts, "keys": keys}
+        if self.n_beginnings:
+            described["beginnings"] = self.n_beginnings
         return described
+
+
+def _begins(trajectory: Trajectory, other: Trajectory) -> bool:
+    """True if another trajectory repeats all steps of one without an outcome, and goes on."""
+    steps, theirs = trajectory.steps, other.steps
+    sizes = [(len(of), sum(len(step.observations) for step in of)) for of in (steps, theirs)]
+    if trajectory.outcome is not None or not steps or not sizes[0] < sizes[1]:
+        return False
+    both = zip(steps, theirs, strict=False)
+    return all((a.source, a.text, a.calls) == (b.source, b.text, b.calls) for a, b in both)
 
 
 def _share(unread: Counter[str], counts: Counter[str]) -> float:

@@ -251,8 +251,9 @@ class Walk:
         rests: list[dict[str, Any]] = []
         for part in parts:
             names = {"text", "json", *(("content",) if part.get("type") in _TEXTS else ())}
-            for name in names & part.keys():
-                self._values(part[name], f"{path}.{name}")
+            for name in part:
+                if name in names:
+                    self._values(part[name], f"{path}.{name}")
             rests.append({k: v for k, v in part.items() if k not in names})
         return self._list(rests, path, "")
 

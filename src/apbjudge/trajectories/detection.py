@@ -36,6 +36,7 @@ from .formats.gemini_cli import GEMINI_CLI
 from .formats.harbor import HARBOR
 from .formats.inspect_log import INSPECT
 from .formats.langfuse import LANGFUSE
+from .formats.langgraph import LANGGRAPH
 from .formats.langsmith import LANGSMITH
 from .formats.messages import MESSAGES
 from .formats.mlflow import MLFLOW
@@ -64,6 +65,7 @@ FORMATS: Mapping[str, LogFormat] = {
         INSPECT,
         BRAINTRUST,
         LANGFUSE,
+        LANGGRAPH,
         LANGSMITH,
         LOGFIRE,
         MLFLOW,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from time import process_time
 from typing import Any
 
 import pytest
@@ -103,11 +103,11 @@ def test_what_was_not_looked_for_is_said_by_the_name_of_the_extra(
 
 def test_hostile_texts_take_no_time() -> None:
     """Each alone would take minutes by the libraries' patterns."""
-    start = time.monotonic()
+    start = process_time()
     for text in ("password", "password ", "secret=", "+1-", "eyJ", "1", "://a:"):
         found(text * (8_000 // len(text)))
     found("password" + " " * 8_000)
-    assert time.monotonic() - start < 20
+    assert process_time() - start < 20
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)

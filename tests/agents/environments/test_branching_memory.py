@@ -172,7 +172,9 @@ def test_what_is_remembered_is_results_each_once_by_substep_or_plan() -> None:
     steps = dict.fromkeys(("1.1", "1.2"))
 
     def memory(**settings: Any) -> Memory:
-        return Memory([*first, *done], MemoryConfig(**settings), {})
+        both = [Memory(of, MemoryConfig(**settings), {}) for of in ([*first, *done], done[::-1])]
+        assert both[0].digest == both[1].digest
+        return both[0]
 
     assert [len(memory(memory_of=which).units) for which in ("successful", "all")] == [2, 4]
     plans = memory(memory_of="all", memory_unit="plan")

@@ -11,7 +11,7 @@ import pytest
 
 from apbjudge import grade
 from apbjudge.agents.prediction.predict import predict
-from apbjudge.agents.prediction.session import PredictionRun
+from apbjudge.agents.prediction.session import PredictionCounts, PredictionRun
 from apbjudge.errors import OptionError, TransportError
 from apbjudge.llm.base import Completion, Request, ScriptedClient
 from apbjudge.records import Usage
@@ -157,6 +157,21 @@ def test_failures_are_apart_and_tried_again(place: Place) -> None:
     assert place.asked() == ["d"]
     assert not (place.out / "failures.jsonl").exists()
     assert [key for key, _ in place.keys] == list("abcd")
+
+
+def test_counts_do_not_depend_on_the_order_in_which_rows_ended() -> None:
+    usage = Usage(calls=1).model_dump()
+    failures = [{"reason": reason, "detail": reason} for reason in ("timeout", "refusal", "other")]
+    served = [
+        {"model_response": "x", "cost_usd": cost, "served_model": name}
+        for cost, name in ((0.1, "b"), (0.2, "a"), (0.3, "c"))
+    ]
+    rows: list[Any] = [
+        {"tested_model": MODEL, "usage": usage, "line": n, **row}
+        for n, row in enumerate([*failures, *served])
+    ]
+    counts = [str(PredictionCounts.of(of)[MODEL]) for of in (rows, rows[::-1])]
+    assert counts[0] == counts[1]
 
 
 def test_bad_lines_are_failures_and_cost_no_other(place: Place) -> None:

@@ -12,7 +12,8 @@ from ...judge.config import GradeConfig
 from ...judge.source import Rows
 from ...llm.resources import Resources
 from ...options import takes
-from ...runs.batching import Export, run_batched, write_requests
+from ...runs.batch_files import Export, write_requests
+from ...runs.batching import run_batched
 from ...runs.loop import QUIET
 from .asking import AskingSession
 from .config import PredictConfig, TestedModelSpec

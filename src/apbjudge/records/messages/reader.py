@@ -265,9 +265,9 @@ class _Reader:
             self._call(item, draft, "", is_free_text=kind == "custom_tool_call")
             return
         # Tools that the API itself runs: one item is both the call and, if stored, its result.
-        call = {name: item[name] for name in item.keys() - _OF_HOSTED_RESULTS}
+        call = {name: value for name, value in item.items() if name not in _OF_HOSTED_RESULTS}
         call.setdefault("name", kind.removesuffix("_call"))
-        fields = {name: call.pop(name) for name in call.keys() - _KNOWN_OF_CALLS}
+        fields = {name: call.pop(name) for name in [*call] if name not in _KNOWN_OF_CALLS}
         call.setdefault("arguments", fields.pop("action", None) or fields)
         self._call(call, draft, "")
         for name in ("output", "outputs", "results", "result", "error"):

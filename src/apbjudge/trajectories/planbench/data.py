@@ -305,7 +305,7 @@ def read_data(files: DataFolder) -> PlanBenchData:
     }
     data = PlanBenchData(queries, tasks, paths, baseline, noisy, blockers, datatypes, files.digest)
     for name, where, expected, stated, known in _references(data):
-        for unknown in {*stated} - {*known}:
+        for unknown in sorted({*stated} - {*known}):
             raise files.inconsistent(name, where, expected, unknown)
     return data
 

@@ -37,7 +37,7 @@ def load_single_step(files: DataFolder) -> PlanBenchData:
     """
     data, records = read_data(files), files.read("database.json", Records).order_cases
     for name, record in records.items():
-        for datatype in data.datatypes.keys() - record.keys():
+        for datatype in sorted(data.datatypes.keys() - record.keys()):
             where = f"order_cases.{name}.{datatype}"
             raise files.inconsistent("database.json", where, "a value, or null", None)
     return replace(single_step(data, records), digest=files.digest)

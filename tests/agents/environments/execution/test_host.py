@@ -21,16 +21,26 @@ from apbjudge.agents.environments.execution.benchmark import HostedBenchmark, Ho
 from apbjudge.agents.environments.execution.host import StoppedError
 from apbjudge.agents.environments.execution.sandbox import Isolation
 from apbjudge.errors import InputError, OptionError, PluginError
+from tests.support.server import PATIENCE_S
 
 from .conftest import TOY
 
 ROOT = Path(__file__).parents[4]
-QUICK = Isolation(call_seconds=1, cpu_seconds=5, memory_mb=1024)
+NARROW = Isolation(call_seconds=PATIENCE_S, cpu_seconds=5, memory_mb=1024)
 
 
 def begun(benchmark: HostedBenchmark, task: str = "three") -> HostedEnvironment:
     environment = benchmark.environment()
     environment.reset(task)
+    return environment
+
+
+def hurried(environment: HostedEnvironment) -> HostedEnvironment:
+    """The same, whose process has a moment for a call; the next process has all the time."""
+    child = environment._child
+    assert child is not None
+    assert child._seconds == NARROW.call_seconds
+    child._seconds = 0.2
     return environment
 
 
@@ -107,7 +117,7 @@ def is_there(pid: int) -> bool:
 
 
 def wait_for_the_end(pids: list[int]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while any(map(is_there, pids)):
         assert time.monotonic() < deadline, "a process outlives the run"
         os.sched_yield()
@@ -180,12 +190,13 @@ def test_a_tool_may_not_connect(held: HostedBenchmark, tmp_path: Path) -> None:
         abstract.bind(name)
         for server in (tcp, path, abstract):
             server.listen()
-            server.setblocking(False)
             address = server.getsockname()
             address = address.decode() if isinstance(address, bytes) else address
             with socket.socket(server.family) as ours:  # which from outside works
                 ours.connect(address)
+                server.setblocking(True)
                 server.accept()[0].close()
+                server.setblocking(False)
             environment = begun(held)
             arguments = {"family": int(server.family), "address": address}
             assert environment.call("connect", arguments).is_error
@@ -263,7 +274,7 @@ def test_a_host_that_is_stopped_or_killed_is_replaced(
     monkeypatch: pytest.MonkeyPatch, sandbox: Any, how: signal.Signals
 ) -> None:
     monkeypatch.setattr(host, "_GRACE_S", 1)
-    limits = Isolation(call_seconds=1, sandbox=sandbox)
+    limits = Isolation(call_seconds=4, sandbox=sandbox)
     with open_hosted(TOY, isolation=limits) as benchmark:
         environment = begun(benchmark)
         environment.call("add", {"n": 2})
@@ -286,13 +297,13 @@ def test_without_bubblewrap_one_warning_says_so(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     monkeypatch.setenv("PATH", str(tmp_path))
     said: list[str] = []
-    with open_hosted(TOY, isolation=QUICK, warn=said.append) as benchmark:
+    with open_hosted(TOY, isolation=NARROW, warn=said.append) as benchmark:
         assert benchmark.described["sandbox"] == "none"
         environment = begun(benchmark)
         environment.call("add", {"n": 3})
         names = set(ast.literal_eval(environment.call("environment", {}).content))
         assert names <= {"PYTHONHASHSEED"}
-        assert environment.call("wait", {}).content.startswith("Error: wait was stopped")
+        assert hurried(environment).call("wait", {}).content.startswith("Error: wait was stopped")
         assert environment.call("hog", {"mib": 4096}).is_error
         assert environment.call("write", {"path": str(tmp_path / "new.txt")}).is_error
         assert environment.score().reward == 1
@@ -346,10 +357,10 @@ def test_a_tool_may_not_start_anything(environment: HostedEnvironment, how: str)
 def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
     name: str, arguments: dict[str, int]
 ) -> None:
-    with open_hosted(TOY, isolation=QUICK) as benchmark:
+    with open_hosted(TOY, isolation=NARROW) as benchmark:
         environment = begun(benchmark)
         environment.call("add", {"n": 2})
-        seen = environment.call(name, arguments)
+        seen = hurried(environment).call(name, arguments)
         assert seen.is_error
         assert seen.content.startswith(f"Error: {name} was stopped")
         environment.call("add", {"n": 1})
@@ -359,15 +370,16 @@ def test_a_tool_that_has_to_be_stopped_is_an_error_and_nothing_is_lost(
 
 
 @on_linux
-def test_a_process_that_is_killed_between_calls_is_replaced_unseen(
-    toy: HostedBenchmark, environment: HostedEnvironment
-) -> None:
-    environment.call("add", {"n": 2})
-    *_, keeper, episode = processes(toy)
-    os.kill(episode, signal.SIGKILL)
-    wait_for_the_end([keeper, episode])
-    seen = environment.call("add", {"n": 1})
-    assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
+def test_a_process_that_is_killed_between_calls_is_replaced_unseen() -> None:
+    with open_hosted(TOY) as benchmark:  # its own, in which no earlier episode is about to end
+        environment = begun(benchmark)
+        environment.call("add", {"n": 2})
+        *_, keeper, episode = processes(benchmark)
+        os.kill(episode, signal.SIGKILL)
+        wait_for_the_end([keeper, episode])
+        seen = environment.call("add", {"n": 1})
+        assert (seen.content, seen.is_error) == ('{"count": 3, "list": [3]}', False)
+        environment.close()
 
 
 def test_a_host_that_does_not_come_back_is_said(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from apbjudge.agents.environments.planbench.paths import (
     count_orders,
     minimal_paths,
 )
+from apbjudge.errors import OptionError
 from apbjudge.trajectories.planbench.data import PlanbenchTool
 from apbjudge.trajectories.planbench.measures import closure
 
@@ -106,6 +107,11 @@ def test_a_catalogue_lacks_what_was_open_when_a_datatype_was_solved_first() -> N
     assert every - catalogued_paths(tools, {"a"}, "f") == {
         frozenset({"c_of_a", "d_of_c", "f_of_d"})
     }
+
+
+def test_the_first_unknown_task_is_named() -> None:
+    with pytest.raises(OptionError, match=r"--task: expected .*, got 'w'$"):
+        planbench_paths(data=EXAMPLE, task=("w", "v", "u", "t"))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ def changed(name: str, at: int, /, **fields: Any) -> dict[str, Any]:
             "baseline_tools.json: field visitor_of_ticket (interface): expected a datatype",
         ),
         (
+            changed("baseline_tools", 0, input_datatypes=["tint", "hue", "shade", "gloss"]),
+            "(interface): expected a datatype of datatypes.json, got 'gloss'",
+        ),
+        (
             {"blocker_tools": content("blocker_tools")[1:]},
             "expected a blocker for visitor_of_ticket with the noise type 'explicit failures'",
         ),

@@ -32,7 +32,7 @@ class Memory:
     """Remembered actions of runs.
 
     Args:
-        runs: Trajectories as ``branch`` writes them; first passes are ignored.
+        runs: Trajectories as ``branch`` writes them, in any order; first passes are ignored.
         config: Choice of the results that are remembered, and number of those shown.
         cases: The cases for which it is used, by id.
 
@@ -47,7 +47,7 @@ class Memory:
         self._config, self._cases = config, cases
         self.queries: dict[str, str] = {}
         units: dict[str, PastSteps] = {}
-        for run in runs:
+        for run in sorted(runs, key=_place):  # they end in any order
             self.queries.setdefault(run.case_id, run.query)
             for unit in self._units_of(run):
                 units.setdefault(_content(unit), unit)
@@ -163,6 +163,10 @@ class _Likeness:
             return np.zeros(self._n)
         similarities: Any = self._vectors @ self._vectorizer.transform([text]).T
         return np.round(np.asarray(similarities.toarray().ravel(), dtype=np.float64), 9)
+
+
+def _place(run: Trajectory) -> tuple[str, str, str]:
+    return run.case_id, run.trajectory_id, run.tested_model
 
 
 def _content(unit: PastSteps) -> str:

@@ -146,6 +146,7 @@ class Host:
                         return Child(ours, self._isolation.call_seconds)
                 except TimeoutError:
                     self._process.kill()
+                    self._process.wait()
                 except OSError:
                     pass
                 ours.close()

@@ -272,5 +272,5 @@ def _faults(content: _PlanFile, data: PlanBenchData) -> Iterator[tuple[str, str,
                 if (tool, kind) not in known:
                     place = f"tasks.{task_id}.blocked.{tool}"
                     yield place, "a kind of blocker that the data has", kind
-    for task_id in data.paths.keys() - content.tasks.keys():
+    for task_id in sorted(data.paths.keys() - content.tasks.keys()):
         yield "tasks", f"all tasks of the data, also {task_id}", None

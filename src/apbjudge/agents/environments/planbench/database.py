@@ -158,7 +158,7 @@ def _faults_of_tools(data: PlanBenchData) -> Iterator[tuple[str, str, str, Any]]
             if name in names:
                 yield file, f"{name}.name", "a name that no other file has", name
             names.add(name)
-            for unknown in tool.input_datatypes - data.datatypes.keys():
+            for unknown in sorted(tool.input_datatypes - data.datatypes.keys()):
                 yield file, f"{name}.input_datatypes", "a datatype of datatypes.json", unknown
             arguments = tool.surface_argument_to_datatype
             if sorted(arguments.values()) != sorted(tool.input_datatypes):
@@ -201,6 +201,6 @@ def _faults_of_records(
                 where = f"order_cases.{name}.{datatype}"
                 yield "database.json", where, "a value of this datatype, or null", None
     for query_id, query in data.queries.items():
-        for unknown in query.input_values.keys() - query.input_datatypes:
+        for unknown in sorted(query.input_values.keys() - query.input_datatypes):
             where = f"{query_id}.input_values"
             yield "queries.json", where, "values of input_datatypes", unknown

@@ -296,7 +296,7 @@ def catalogue_tools(tools: Iterable[PlanbenchTool]) -> list[PlanbenchTool]:
 def _chosen(data: PlanBenchData, config: PathsConfig) -> Iterator[PlanbenchTask]:
     known: Mapping[str, Collection[str]] = {"task": data.tasks, "query": data.queries}
     for name, ids in known.items():
-        for unknown in {*getattr(config, name)} - {*ids}:
+        for unknown in (stated for stated in getattr(config, name) if stated not in ids):
             raise OptionError(f"--{name}: expected the id of a {name} of the data, got {unknown!r}")
     wanted = {*config.task, *(data.queries[query].task_id for query in config.query)}
     return (task for id_, task in data.tasks.items() if id_ in wanted or not wanted)
