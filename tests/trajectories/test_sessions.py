@@ -327,6 +327,21 @@ def autogen_calls(source: str, *call_ids: str, result: str = "R") -> list[Line]:
     return [asked, chat("ToolCallExecutionEvent", source, results)]
 
 
+def smol(*calls: Line, says: str | None = None, seen: str | None = None, **fields: Any) -> Line:
+    executed = {"tool_calls": [*calls], "observations": seen, "action_output": None, "error": None}
+    reply = {"role": "assistant", "content": says, "tool_calls": None}
+    return {**executed, "model_output_message": reply, "model_output": says, **fields}
+
+
+def smol_call(call_id: str, name: str, arguments: Any) -> Line:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def printed(role: str, content: str) -> str:
+    role = f"<MessageRole.{role.upper()}: {role!r}>"
+    return f"ChatMessage(role={role}, content={content}, tool_calls=None, raw=None)"
+
+
 LONG = "\n".join(f"line {n} of the output" for n in range(100))
 FAILED = json.dumps({"output": "no", "metadata": {"exit_code": 2}})
 SHELL = {"type": "command_execution"}
@@ -540,6 +555,138 @@ TRAPS: dict[str, tuple[str, list[Line], dict[str, Any]]] = {
             "remarks": {},
         },
     ),
+    "steps of an agent that writes code": (
+        "smolagents",
+        [
+            {"task": "Go.", "task_images": ["<PIL.Image.Image>"]},
+            {"plan": "I plan:\nFind it.", "model_output_message": {"content": "Find it."}}
+            | {"model_input_messages": [{"role": "user", "content": "Plan!"}]},
+            smol(
+                smol_call("c1", "python_interpreter", "print({'of': 'a\\nb'})"),
+                says="Hm. <code>print({'of': 'a\\nb'})",
+                model_output="Hm. <code>print({'of': 'a\\nb'})</code>",
+                model_input_messages=[{"role": "system", "content": [text("Be kind.")]}],
+                code_action="print({'of': 'a\\nb'})",
+                seen="Logs:\n{'of': 'a\\nb'}",
+                action_output={"of": "a\nb"},
+                is_final_answer=False,
+                token_usage={"input_tokens": 3},
+            ),
+            smol(
+                smol_call("c2", "python_interpreter", [1, 2]),  # it is logged parsed
+                says="No. <code>[1, 2]</code>",
+                code_action="[1, 2]",
+                seen="Logs:",
+                error={"type": "AgentExecutionError", "message": "It broke."},
+                is_final_answer=False,
+            ),
+            smol(says="Hm.", error={"type": "AgentParsingError", "message": "No code."}),
+            smol(
+                smol_call("c3", "python_interpreter", "final_answer(0)"),
+                seen="Logs:\n0",
+                action_output=0,
+                is_final_answer=True,
+                token_usage={"input_tokens": 4},
+            ),
+        ],
+        {
+            "id": "log",
+            "system": "Be kind.",
+            "said": [
+                *("user Go.", "agent I plan:\nFind it."),
+                *("agent Hm. <code>print({'of': 'a\\nb'})</code>", "agent No. <code>[1, 2]</code>"),
+                *("agent Hm.", "environment No code.", "agent"),
+            ],
+            "arguments": [
+                {"code": "print({'of': 'a\\nb'})"},
+                {"code": "[1, 2]"},
+                {"code": "final_answer(0)"},
+            ],
+            "results": ["Logs:\n{'of': 'a\\nb'}", "Logs:\nIt broke.", "Logs:\n0"],
+            "failed": [False, True, False],
+            "final": "0",
+            "usage": {"input_tokens": 7},
+            "remarks": {"attachments": 1, "duplicate carriers": 1},
+        },
+    ),
+    "a result of parallel calls, a failed one, and no step left": (
+        "smolagents",
+        [
+            {"output": "Enough.", "state": "max_steps_error", "timing": {"duration": 1}}
+            | {
+                "steps": [
+                    {"task": "Go.", "task_images": None},
+                    smol(
+                        smol_call("c1", "find", {"q": 1}),
+                        smol_call("c2", "find", {"q": 2}),
+                        seen="one\ntwo\nthree",
+                    ),
+                    smol(
+                        error={"type": "AgentToolExecutionError", "message": "no such tool"},
+                        model_output_message={
+                            "content": None,
+                            "tool_calls": [smol_call("c3", "seek", {"q": 3})],
+                            "raw": {"model": "m-1", "choices": [{"message": {}}]},
+                        },
+                    ),
+                    smol(
+                        error={"type": "AgentMaxStepsError", "message": "no step left"},
+                        model_output_message=None,
+                        action_output="Enough.",
+                    ),
+                ]
+            }
+        ],
+        {
+            "id": "log",
+            "model": "m-1",
+            "said": [
+                *("user Go.", "agent", "environment one\ntwo\nthree", "agent"),
+                *("environment no step left", "agent Enough."),
+            ],
+            "arguments": [{"q": 1}, {"q": 2}, {"q": 3}],
+            "results": ["no such tool"],
+            "failed": [True],
+            "final": "Enough.",
+            "end": "AgentMaxStepsError",
+            "remarks": {
+                "parallel calls": 1,
+                "calls without results": 2,
+                "results without calls": 1,
+            },
+        },
+    ),
+    "messages that older versions print, and texts that they make up": (
+        "smolagents",
+        [
+            {"task": "Go.", "task_images": None},
+            smol(
+                smol_call("c1", "find", {"q": 1}),
+                model_output_message=printed("assistant", repr('It\'s "here".')),
+                model_output="Called Tool: 'find'",
+                model_input_messages=[printed("system", f"[{ {'type': 'text', 'text': 'Be.'} }]")],
+                seen="one",
+            ),
+            smol(
+                smol_call("c2", "final_answer", {"answer": "two"}),
+                model_output_message=printed("assistant", "None"),
+                action_output="two",
+            ),
+            smol(
+                error={"type": "AgentGenerationError", "message": "no quota"},
+                model_output_message=None,
+            ),
+        ],
+        {
+            "system": "Be.",
+            "said": ["user Go.", 'agent It\'s "here".', "agent", "environment no quota"],
+            "results": ["one", "two"],
+            "final": None,
+            "error": "no quota",
+            "end": "AgentGenerationError",
+            "remarks": {"duplicate carriers": 3},
+        },
+    ),
     "the state of a graph's thread": (
         "langgraph",
         [
@@ -714,7 +861,9 @@ def test_traps_of_sessions(name: str, tmp_path: Path) -> None:
         "results": [of.content for of in results],
         "query": run.query,
         "said": [f"{step.source} {step.text}".strip() for step in run.steps],
+        "system": run.system_prompt,
         "calls": [of.name for step in run.steps for of in step.calls],
+        "arguments": [of.arguments for step in run.steps for of in step.calls],
         "failed": [of.is_error for of in results],
         "remarks": run.remarks,
         "final": run.final_answer,
@@ -746,6 +895,22 @@ def test_lines_without_a_session_go_with_those_around_them(tmp_path: Path) -> No
     assert ids == ["s", "t"]
     (nothing,) = contents(written(tmp_path, [title, user("", isSidechain=True, message=None)]))
     assert "a session with messages" in str(nothing)
+
+
+def test_results_of_smolagents_are_a_run_each(tmp_path: Path) -> None:
+    steps = [{"task": "Go.", "task_images": None}, smol(says="Gone.")]
+    runs = [{"output": n, "state": "success", "messages": steps} for n in range(2)]
+    path = written(tmp_path, [*runs, {"output": None, "state": "success", "steps": []}])
+    *read_runs, nothing = contents(path)
+    answers = [
+        (of.trajectory_id, of.final_answer) for of in read_runs if isinstance(of, Trajectory)
+    ]
+    assert answers == [("log-1", "0"), ("log-2", "1")]
+    assert "a session with messages" in str(nothing)
+    path.write_text(json.dumps(steps), encoding="utf-8")
+    (run,) = contents(path)
+    assert isinstance(run, Trajectory)
+    assert (run.trajectory_id, run.final_answer) == ("log", None)
 
 
 def test_a_sub_agent_alone_is_a_run_and_two_rollouts_in_a_file_are_refused(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from .formats.openai_agents import OPENAI_AGENTS
 from .formats.openhands import OPENHANDS, OPENHANDS_EVENTS
 from .formats.otlp import LOGFIRE, OPENINFERENCE, OTLP
 from .formats.own import OWN
+from .formats.smolagents import SMOLAGENTS
 from .formats.tau import TAU2, TAU_BENCH
 from .formats.weave import WEAVE
 from .planbench.folder import PLANBENCH_RESULT
@@ -61,6 +62,7 @@ FORMATS: Mapping[str, LogFormat] = {
         ADK,
         AUTOGEN,
         AUTOGEN_EVENTS,
+        SMOLAGENTS,
         TAU_BENCH,
         TAU2,
         INSPECT,
