@@ -227,8 +227,10 @@ def test_a_reply_that_is_empty_altogether_says_nothing(kind: str, reply: Any) ->
 
 
 def test_format_demanded_is_true_or_false() -> None:
+    stated, in_a_cell = (plan_row(REJECT, format_demanded=of) for of in (True, "True"))
+    assert findings(in_a_cell) == findings(stated)
     with pytest.raises(RowError, match="format_demanded"):
-        findings(plan_row(plan(FIND_OK), format_demanded="true"))
+        findings(plan_row(plan(FIND_OK), format_demanded="maybe"))
 
 
 def test_only_the_reject_form_on_a_solvable_plan_case_is_an_over_refusal() -> None:
