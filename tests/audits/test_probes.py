@@ -179,6 +179,7 @@ LIMITS: Mapping[str, tuple[Callable[[AuditResponses], Probe], Hears]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
 def test_judges_at_the_limits_are_seldom_failed_and_seldom_passed(name: str) -> None:
     probe, hears = LIMITS[name]

@@ -151,6 +151,7 @@ def test_a_test_run_that_does_not_use_it_loads_nothing() -> None:
     assert out.stdout.splitlines() == [ours, "set()"]
 
 
+@pytest.mark.slow
 def test_a_suite_may_have_folders_with_conftests_of_their_own(tmp_path: Path) -> None:
     for name in ("one", "two"):
         folder = tmp_path / name

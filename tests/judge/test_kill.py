@@ -124,7 +124,11 @@ KILL, INT, TERM = signal.SIGKILL, signal.SIGINT, signal.SIGTERM
         ),
         pytest.param(Stopped.by_cancelling_a_task, 0, "interrupted", id="a cancelled task"),
         pytest.param(
-            lambda run: run.by(INT, notebook=True), 130, "interrupted", id="an interrupted notebook"
+            lambda run: run.by(INT, notebook=True),
+            130,
+            "interrupted",
+            id="an interrupted notebook",
+            marks=pytest.mark.slow,
         ),
     ],
 )

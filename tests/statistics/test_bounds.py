@@ -117,6 +117,7 @@ def holds(bound: Estimate, other: Estimate) -> bool:
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(SEEDS, SEEDS, st.integers(1, 25))
 def test_every_filling_lies_within(seed: int, filling: int, n: int) -> None:

@@ -210,7 +210,7 @@ ANSWERED, IN_FLIGHT = 5, 3
 CALLS_OF_A_ROW = {"predict": 1, "refine": 2}
 
 
-@pytest.mark.parametrize("name", CALLS_OF_A_ROW)
+@pytest.mark.parametrize("name", ["predict", pytest.param("refine", marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_goes_on_and_asks_for_nothing_that_was_answered(
     serve: Any, tmp_path: Path, command: Any, name: str
 ) -> None:
