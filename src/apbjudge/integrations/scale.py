@@ -11,9 +11,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from pydantic import Field
 
@@ -153,22 +152,12 @@ def _parts(plan: Plan, options: Mapping[str, Any], tell: Tell) -> list[Part]:
         shards = [(f"{out / INDEX}#{i}", out / f"part-{i}") for i in numbers]
     else:
         rows, shards, remarks = divided(
-            plan.rows, _words(options), out=out, parts=plan.parts, command=plan.command
+            plan.rows, options, out=out, parts=plan.parts, command=plan.command
         )
         for remark in remarks:
             tell(remark.removeprefix("# "))
     own = {name: value for name, value in options.items() if name != of_last}
     return [Part(plan.command, rows, own, *shard) for shard in shards]
-
-
-def _words(options: Mapping[str, Any]) -> list[str]:
-    """The options as words of a command line."""
-    words = list[str]()
-    for name, value in options.items():
-        option = f"--{name.rstrip('_').replace('_', '-')}"
-        each = cast("list[Any]", value) if isinstance(value, list) else [value]
-        words += chain.from_iterable((option, str(one)) for one in each)
-    return words
 
 
 def _rows_of_index(path: Path, plan: Plan) -> str:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any, NamedTuple, cast
 
 import orjson
 
 from ..config import PartCommand
 from ..errors import InputError, OptionError, path_text
-from ..jsonl import replacing, write_atomically
-from ..protocols import AUTO
+from ..jsonl import write_atomically
 from ..records.own_columns import OF_CASES, OF_PREDICTIONS
-from ..records.own_rows import RowReading, own_rows
+from ..records.own_rows import RowReading, copy_file, own_rows
 from ..remote import here, is_fetched
 from ..runs.resume import read_mark
 from ..runs.shards import INDEX, Origin, PieceIndex, pieces_of
-from ..trajectories import trajectory_protocol
 from .config import GradeConfig
 from .published import is_published
 from .source import in_own_format
-from .trajectory_source import is_log
+from .trajectory_source import protocol_of_log
 
 ROWS = "index.rows.jsonl"
 """The copy of rows that can't be cut as they are, next to the index."""
@@ -101,7 +98,8 @@ def shards_split(
     if command not in COMMANDS:
         raise OptionError(f"command: expected one of {', '.join(COMMANDS)}, got {command!r}")
     of, whole = COMMANDS[command], str(Path(out, "whole"))
-    read, shards, remarks = divided(rows, options, out=out, parts=parts, command=command)
+    stated = _reading_options(options)
+    read, shards, remarks = divided(rows, stated, out=out, parts=parts, command=command)
     rest = [*options, "--" if of.is_argument else f"--{of.rows}"]
     place = f"--{of.out}"
     lines = [[command, "--shard", part, place, str(to), *rest, read] for part, to in shards]
@@ -126,13 +124,18 @@ class Divided(NamedTuple):
 
 
 def divided(
-    rows: str | Path, options: Sequence[str], *, out: str | Path, parts: int, command: PartCommand
+    rows: str | Path,
+    options: Mapping[str, Any],
+    *,
+    out: str | Path,
+    parts: int,
+    command: PartCommand,
 ) -> Divided:
     """Divides rows into parts; writes the index of those that have pieces.
 
     Args:
         rows: Input of the command.
-        options: Options of the command.
+        options: Options of the command, by their names in Python; those for reading rows count.
         out: Folder for the index and the folders.
         parts: Number of parts.
         command: The command.
@@ -152,7 +155,7 @@ def divided(
 
 
 def _index(
-    rows: Path, out: Path, parts: int, command: PartCommand, options: Sequence[str]
+    rows: Path, out: Path, parts: int, command: PartCommand, options: Mapping[str, Any]
 ) -> tuple[PieceIndex | None, list[str]]:
     """Writes an index of the rows; None if they have no pieces. And remarks on it."""
     if COMMANDS[command].columns is None:
@@ -174,7 +177,7 @@ def _index(
 
 
 def _whole_lines(
-    rows: Path, copy: Path, command: PartCommand, options: Sequence[str]
+    rows: Path, copy: Path, command: PartCommand, options: Mapping[str, Any]
 ) -> tuple[Path, Origin | None]:
     """The rows as a file that can be cut: itself, or a copy with its origin.
 
@@ -182,8 +185,9 @@ def _whole_lines(
         InputError: If they can't be read.
         OptionError: If they can't be cut, or an option for reading them is unusable.
     """
-    of, config = COMMANDS[command], GradeConfig(**_reading_options(options))
-    if command == "grade" and _are_trajectories(rows, config):
+    stated = {name: options[name] for name in _READING if name in options}
+    of, config = COMMANDS[command], GradeConfig(**stated)
+    if command == "grade" and protocol_of_log(rows, config) is not None:
         raise OptionError("they are trajectories")
     if is_published(rows):
         raise OptionError("they hold judgements too")
@@ -199,8 +203,7 @@ def _whole_lines(
     if copy.exists() and copy.samefile(rows):
         raise OptionError(f"a copy would replace them: {copy}")
     copy.parent.mkdir(parents=True, exist_ok=True)
-    with cast("Path", own.rows).open("rb") as file, replacing(copy) as to:
-        copyfileobj(file, to)
+    copy_file(cast("Path", own.rows), copy)
     return copy, _origin(rows, own.reading)
 
 
@@ -215,27 +218,17 @@ def _origin(rows: Path, reading: RowReading) -> Origin:
     )
 
 
-def _are_trajectories(rows: Path, config: GradeConfig) -> bool:
-    """True if the rows are a log of trajectories.
-
-    Raises:
-        InputError: If they are evidently neither trajectories nor predictions.
-    """
-    if config.protocol == AUTO:
-        return is_log(rows, config)
-    return trajectory_protocol(config.protocol) is not None
-
-
-_READING = {"--map", "--data-split", "--tested-model", "--protocol", "--cases", "--from"}
+_READING = ("map", "data_split", "tested_model", "protocol", "cases", "from_")
+"""Options for reading rows, by their names in Python."""
 
 
 def _reading_options(words: Sequence[str]) -> dict[str, Any]:
     """The options for reading rows among the words of a command."""
+    names = {f"--{name.rstrip('_').replace('_', '-')}": name for name in _READING}
     stated = dict[str, Any]()
     for word, following in zip(words, [*words[1:], ""], strict=False):
-        name, is_joined, value = word.partition("=")
-        if name in _READING:
-            key = "from_" if name == "--from" else name[2:].replace("-", "_")
+        option, is_joined, value = word.partition("=")
+        if name := names.get(option):
             text = value if is_joined else following
-            stated[key] = [*stated.get(key, ()), text] if key == "map" else text
+            stated[name] = [*stated.get(name, ()), text] if name == "map" else text
     return stated

@@ -285,10 +285,8 @@ def trajectories_of(
         protocol: TrajectoryProtocol | None = own
     elif own is not None:
         return None
-    elif config.protocol == AUTO:
-        protocol = OUTCOME if is_log(rows, config) else None
     else:
-        protocol = trajectory_protocol(config.protocol)
+        protocol = protocol_of_log(rows, config)
     if protocol is None:
         if config.same_text is not None:
             raise OptionError("--same-text: expected --protocol slate with it")
@@ -351,6 +349,17 @@ def _check(config: GradeConfig, protocol: TrajectoryProtocol) -> None:
 
 
 _LOOKED_AT = 20
+
+
+def protocol_of_log(rows: Rows, config: GradeConfig) -> TrajectoryProtocol | None:
+    """The protocol by which rows are graded as trajectories; None for predictions.
+
+    Raises:
+        InputError: If they are evidently neither.
+    """
+    if config.protocol == AUTO:
+        return OUTCOME if is_log(rows, config) else None
+    return trajectory_protocol(config.protocol)
 
 
 def is_log(rows: Rows, config: GradeConfig) -> bool:

@@ -165,10 +165,10 @@ def _in_our_names(
 ) -> Iterator[tuple[int, Mapping[str, Any] | RowError, str]]:
     """Yields line, label and, where raters have columns, the rater; a row has one of each."""
     names = {column: name for name, column in columns.items()}
+    taken = columns.keys() - names.keys()  # another column is this field
     for number, stated in rows:
         row = stated
         if columns and not isinstance(row, RowError):
-            taken = columns.keys() - names.keys()  # another column is this field
             row = {names.get(name, name): of for name, of in row.items() if name not in taken}
         if not raters or isinstance(row, RowError):
             yield number, row, ""

@@ -85,8 +85,7 @@ class RowReading:
         if path not in self.origins or path == self.lasting or self.out is None:
             return path
         place = self.out.with_name(f"{self.out.name}.{name}.jsonl")
-        with path.open("rb") as file, replacing(place) as copy:
-            copyfileobj(file, copy)
+        copy_file(path, place)
         return place
 
     @property
@@ -106,6 +105,12 @@ class RowReading:
             out,
             self.lasting,
         )
+
+
+def copy_file(path: Path, to: Path) -> None:
+    """Copies a file in one step: another process sees the old content there or the new."""
+    with path.open("rb") as file, replacing(to) as copy:
+        copyfileobj(file, copy)
 
 
 class OwnRows(NamedTuple):

@@ -55,7 +55,7 @@ FIELDS = frozenset(
 REFERENCE = "reference"
 """Name in place of the tested model's when a case's own reference is examined."""
 
-_HORIZONS = ["1", "2", "3", "1.0", "2.0", "3.0"]
+_HORIZONS: Mapping[str, int] = {"1": 1, "2": 2, "3": 3, "1.0": 1, "2.0": 2, "3.0": 3}
 """The k of a step-wise case in cells of tables."""
 _REGIMES: Mapping[str, Form] = {"holistic": "plan", "step-wise": "steps", "stepwise": "steps"}
 _STEP_RANGES = ((5, "1-5"), (10, "6-10"), (15, "11-15"), (20, "16-20"))
@@ -282,8 +282,8 @@ class Row:
             horizon = None
         elif horizon is None:
             horizon = 1
-        elif horizon in _HORIZONS:
-            horizon = _HORIZONS.index(horizon) % 3 + 1
+        elif isinstance(horizon, str):
+            horizon = _HORIZONS.get(horizon, horizon)
         if horizon is not None and (isinstance(horizon, bool) or horizon not in (1, 2, 3)):
             raise RowError("prediction_horizon", "1, 2 or 3", horizon)
         unsolvable = self.text("unsolvable_type") or None
